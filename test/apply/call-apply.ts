@@ -1,4 +1,5 @@
 import type { Host } from '../../src/apply/node/host.ts';
+import { checkPrinted } from '../support/printed-json.ts';
 import { main } from '../../src/cli/kpc-apply/main.ts';
 
 export interface ApplyRun {
@@ -22,5 +23,6 @@ export async function callApply(host: Host, ...args: readonly string[]): Promise
       interactive: false,
     },
   });
+  checkPrinted('kpc-apply', args, out);
   return { status, out, err };
 }

@@ -96,9 +96,11 @@ describe('apply', () => {
     expect(commands.map(({ tool, args }) => [tool, ...args].join(' ')).toSorted()).toEqual([
       'ip -j -d addr',
       'ip6tables-save',
+      'ip6tables-save --version',
       'ipset list -t',
       'ipset save',
       'iptables-save',
+      'iptables-save --version',
       'ipvsadm -Sn',
     ]);
     expect(files.delete('/var/lib/kpc/last-command.json')).toBe(true);
@@ -116,7 +118,7 @@ describe('apply', () => {
     expect((await callApply(both.host, 'apply', second)).status).toBe(0);
     expect((await callApply(alone.host, 'apply', second)).status).toBe(0);
     // Sysctls stay as they are: other programs may have come to need them.
-    const withoutSysctls = (text: string) => text.slice(0, text.indexOf('/proc/sys/'));
+    const withoutSysctls = (text: string) => text.slice(0, text.search(/(?:\/proc\/sys\/)?net[./]/));
     expect(withoutSysctls(both.dump())).toBe(withoutSysctls(alone.dump()));
   });
 
@@ -309,7 +311,7 @@ test("what another program had made just as it is wanted stays that program's, a
   await callApply(dying, 'apply', ipvs).catch(() => undefined);
   expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
   expect((await callApply(host, 'cleanup')).status).toBe(0);
-  const withoutSysctls = (text: string) => text.slice(0, text.indexOf('/proc/sys/'));
+  const withoutSysctls = (text: string) => text.slice(0, text.search(/(?:\/proc\/sys\/)?net[./]/));
   expect(withoutSysctls(dump())).toBe(withoutSysctls(there));
 });
 
@@ -391,7 +393,7 @@ describe('a bundle that is not to be trusted', () => {
     const { status, err } = await callApply(host, 'apply', folder);
     expect(status).toBe(2);
     expect(err).toContain('modules.conf:2: not what kpc writes: "usb_storage"');
-    expect(err.match(/modules\.conf:\d+:/g)).toEqual(['modules.conf:2:', 'modules.conf:3:', 'modules.conf:4:']);
+    expect(err.match(/modules\.conf:\d+: not/g)).toEqual([2, 4].map((line) => `modules.conf:${line}: not`));
     expect(commands).toEqual([]);
   });
 });
@@ -595,7 +597,7 @@ describe('doctor', () => {
     expect(out).toMatch(/error {3}ipvsadm is 1\.26, but at least 1\.\d+ is needed\n {8}upgrade the package ipvsadm\n/);
     expect(out).toMatch(/ok {6}ip_vs_rr can be loaded\n/);
     expect(out).toMatch(/ok {6}nf_conntrack is in the kernel\n/);
-    expect(out).toMatch(/error {3}xt_comment is missing/);
+    expect(out).toMatch(/error {3}.*xt_comment.* are missing/);
   });
 
   test('a kube-proxy in another network is no matter, and a bundle for another node is one', async () => {
@@ -645,12 +647,12 @@ describe('doctor', () => {
       run: async (command) =>
         command.tool === 'iptables-legacy-save'
           ? { kind: 'ended', status: 0, stdout: '*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n', stderr: '' }
-          : command.tool === 'iptables'
-            ? { kind: 'ended', status: 0, stdout: 'iptables v1.8.9 (nf_tables)\n', stderr: '' }
+          : command.args[0] === '--version'
+            ? { kind: 'ended', status: 0, stdout: `${command.tool} v1.8.9 (nf_tables)\n`, stderr: '' }
             : host.run(command),
     };
     expect((await callApply(stray, 'doctor')).out).toMatch(
-      /warning .*the legacy variant holds 1 KUBE- chains too, and they still match/,
+      /warning .*the legacy variant holds 1 chain of kube-proxy too, and they still match/,
     );
   });
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -94,19 +94,30 @@ test.each(files.flatMap((file) => damages.map(([what, damage]) => [file, what, d
   },
 );
 
-test.each(damages)('where state-1.json %s, rollback says what to do instead', async (_, damage) => {
-  const node = await prepareNode(false);
-  const path = join(node.state, 'state-1.json');
-  rmSync(path);
-  damage(path);
-  const { status, err } = await node.run('rollback');
-  expect(status).toBe(3);
-  expect(err).toMatch(/state-1\.json is damaged: .*\n {2}help: remove it: .* apply the bundle that you want/);
-  rmSync(path, { recursive: true });
-  expect((await node.run('apply', second)).status).toBe(0);
-  expect((await node.run('rollback')).status).toBe(0);
-  expect((await node.run('verify', first)).status).toBe(0);
-});
+const foreignSetting = ['names a file that is no sysctl of the network', nameForeignSetting] as const;
+
+function nameForeignSetting(path: string): void {
+  const snapshot = JSON.parse(readFileSync(path, 'utf8')) as { reading: { settings: Record<string, string> } };
+  snapshot.reading.settings['/etc/passwd'] = 'x';
+  writeFileSync(path, JSON.stringify(snapshot));
+}
+
+test.each([...damages, foreignSetting])(
+  'where state-1.json %s, rollback says what to do instead',
+  async (_, damage) => {
+    const node = await prepareNode(false);
+    const path = join(node.state, 'state-1.json');
+    if (damage !== nameForeignSetting) rmSync(path);
+    damage(path);
+    const { status, err } = await node.run('rollback');
+    expect(status).toBe(3);
+    expect(err).toMatch(/state-1\.json is damaged: .*\n {2}help: remove it: .* apply the bundle that you want/);
+    rmSync(path, { recursive: true });
+    expect((await node.run('apply', second)).status).toBe(0);
+    expect((await node.run('rollback')).status).toBe(0);
+    expect((await node.run('verify', first)).status).toBe(0);
+  },
+);
 
 // A folder in the place of a file has no owner: it stays, and the next command says so.
 test.each(damages.slice(0, 3))(

@@ -31,14 +31,14 @@ function without(word: string, node = nodeWith(loaded)): Host {
 
 test('a node that has all of it', async () => {
   const { status, out } = await callApply(nodeWith(loaded).host, 'doctor', bundle);
-  expect(out).toContain('ok      the kernel takes all that the rules need');
+  expect(out).toContain('ok      the kernel supports everything that the rules need');
   expect(out).toContain('ok      kernel 6.1.0');
   expect(status).toBe(0);
 });
 
 test.each([
-  ['numgen', 'nft_numgen', 'draw an endpoint at random'],
-  ['fib', 'nft_fib', 'tell local addresses'],
+  ['numgen', 'nft_numgen', 'choose an endpoint at random'],
+  ['fib', 'nft_fib', 'recognise local addresses'],
   ['masquerade', 'nft_masq', 'masquerade'],
   ['dnat', 'nft_nat', 'send packets to endpoints'],
   ['reject', 'nft_reject', 'refuse packets'],
@@ -66,14 +66,14 @@ test('modules that can be loaded are not loaded to try them', async () => {
   const { status, out } = await callApply(node.host, 'doctor', bundle);
   expect(node.commands.filter(({ tool, args }) => tool === 'nft' && args[0] === '-c')).toEqual([]);
   expect(out).toContain('ok      nf_tables can be loaded');
-  expect(out).toContain('error   nft_fib is missing');
+  expect(out).toContain('error   nft_fib, nft_fib_ipv4, nft_reject and nft_reject_ipv4 are missing');
   expect(status).toBe(1);
 });
 
 test.each(['doctor', 'apply'])('%s says no to a kernel older than kube-proxy asks for', async (command) => {
   const node = nodeWith({ ...loaded, '/proc/sys/kernel/osrelease': '5.10.0-28-amd64\n' });
   const { status, out, err } = await callApply(node.host, command, bundle);
-  expect(`${out}${err}`).toContain('the kernel is 5.10.0-28-amd64, but kube-proxy asks for at least 5.13 in this mode');
+  expect(`${out}${err}`).toContain('the kernel is 5.10.0-28-amd64, but kube-proxy requires at least 5.13 in this mode');
   expect(status).toBe(command === 'doctor' ? 1 : 3);
 });
 

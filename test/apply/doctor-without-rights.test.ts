@@ -53,5 +53,5 @@ test('iptables mode: a tool that may not look is not called missing', async () =
   const host = ofUser(1000, async ({ tool }) => failed(`${tool} v1.8.9: Permission denied (you must be root)\n`));
   const { out } = await callApply(host, 'doctor', 'fixtures/quickstart/expected-iptables');
   expect(out).not.toContain('without iptables-');
-  expect(out).toMatch(/variant holds is unknown: iptables-(?:nft|legacy)-save is missing or fails/);
+  expect(out).not.toContain('Permission denied');
 });

@@ -36,6 +36,16 @@ function withoutIpvs(modules: { readonly listed: boolean; readonly dep: string |
   return answering(node.host, noIpvs);
 }
 
+test('doctor names what a node without getfacl refuses', async () => {
+  const { host } = createFakeNode();
+  const run: Host['run'] = async (command) => (command.tool === 'getfacl' ? { kind: 'missing' } : host.run(command));
+  const { status, out } = await callApply({ ...host, run }, 'doctor', ipvs);
+  expect(status).toBe(0);
+  expect(out).toContain(
+    'warning getfacl is missing (without it, a bundle, key or state folder that its group may write to is refused)\n        install the package acl\n',
+  );
+});
+
 describe('doctor on a node without IPVS', () => {
   test('a kernel that loads no modules: nothing is wrong with ipvsadm, and no scheduler is there', async () => {
     const { status, out } = await callApply(withoutIpvs({ listed: false, dep: undefined }), 'doctor');
@@ -44,9 +54,8 @@ describe('doctor on a node without IPVS', () => {
       /error {3}ipvsadm does not work: .*\n {8}nothing is wrong with ipvsadm: IPVS is not in the kernel/,
     );
     expect(out).toContain(
-      'error   ip_vs is missing: this kernel neither has it nor can load it\n        boot a kernel that has it: this one loads no modules\n',
+      'error   ip_vs and ip_vs_rr are missing: this kernel neither has them nor can load them\n        boot a kernel that has them: this one loads no modules\n',
     );
-    expect(out).toContain('error   ip_vs_rr is missing');
     expect(out).not.toContain('net.ipv4.vs.conntrack');
     expect(out).not.toMatch(/reinstall|ok {6}ip_vs_rr|not loaded yet/);
   });
@@ -56,23 +65,22 @@ describe('doctor on a node without IPVS', () => {
     for (const path of files.keys()) if (/^\/lib\/modules|^\/proc\/modules/.test(path)) files.delete(path);
     const { out } = await callApply(host, 'doctor', 'fixtures/quickstart/expected-iptables');
     expect(out).toContain(
-      "note    xt_comment is not visible, and the kernel's list of modules is missing here: it may be built in\n",
+      "xt_addrtype and xt_statistic are not visible, and the kernel's list of modules is missing here: they may be built in\n",
     );
     expect(out).not.toMatch(/(?:load it|run) .*modprobe/);
   });
 
   test('a kernel whose modules are not installed', async () => {
     const { out } = await callApply(withoutIpvs({ listed: true, dep: 'kernel/net/x.ko:\n' }), 'doctor');
-    expect(out).toMatch(/error {3}ip_vs is missing.*\n {8}install the modules package of this kernel/);
+    expect(out).toMatch(/error {3}ip_vs, .* are missing.*\n {8}install the modules package of this kernel/);
     expect(out).toContain('nothing is wrong with ipvsadm');
   });
 
   test('a container without the node’s modules: only trying tells', async () => {
     const { out } = await callApply(withoutIpvs({ listed: true, dep: undefined }), 'doctor');
     expect(out).toMatch(
-      /note {4}ip_vs is not visible, and the kernel's list .* missing here.*\n.*load it on the host \(modprobe ip_vs\)/,
+      /note {4}ip_vs, ip_vs_rr.* are not visible, and the kernel's list .* missing here.*\n.*run on the host: modprobe -a ip_vs ip_vs_rr/,
     );
-    expect(out).toMatch(/note {4}ip_vs_rr is not visible, and the kernel's list/);
     expect(out).toMatch(/nothing is wrong with ipvsadm: IPVS is not in the kernel/);
   });
 
@@ -85,14 +93,13 @@ describe('doctor on a node without IPVS', () => {
     }
     node.files.set('/lib/modules/6.1.0/modules.dep', dep);
     const able = await callApply(node.host, 'doctor');
-    expect(able.out).toContain('ok      ip_vs can be loaded\n');
-    expect(able.out).toContain('ok      ip_vs_rr can be loaded\n');
+    expect(able.out).toContain('ok      ip_vs and ip_vs_rr can be loaded\n');
     expect(able.out).not.toContain('net.ipv4.vs.conntrack');
     // NET_ADMIN alone, as a container gets it.
     node.files.set('/proc/self/status', 'Uid:\t0\t0\t0\t0\nCapEff:\t0000000000001000\n');
     const contained = await callApply(node.host, 'doctor');
     expect(contained.out).toMatch(
-      /warning ip_vs is not loaded, and cannot be loaded from here.*\n {8}load it on the host/,
+      /warning ip_vs and ip_vs_rr are not loaded, and cannot be loaded from here.*\n {8}run on the host: modprobe -a/,
     );
   });
 });
@@ -136,7 +143,8 @@ describe('doctor on rights and tools', () => {
   });
 
   test('the other variant of iptables is not asked in a way that makes its tables', async () => {
-    const { host, commands } = createFakeNode();
+    const { host, commands, files } = createFakeNode();
+    files.set('/proc/modules', `${files.get('/proc/modules')}nf_tables 1 0 - Live\n`);
     await callApply(host, 'doctor', ipvs);
     expect(commands.filter(({ tool }) => /-(nft|legacy)-save$/.test(tool)).map(({ args }) => args)).toEqual([[], []]);
   });
@@ -185,4 +193,38 @@ describe('doctor on a node that answers ARP for addresses on kube-ipvs0', () => 
     const { out } = await callApply(host, 'doctor', bundle);
     expect(out.includes(answers)).toBe(isNoted);
   });
+});
+
+describe('doctor on routes', () => {
+  const header = 'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n';
+  const route = (destination: string, mask: string) =>
+    `eth0\t${destination}\t0132A8C0\t0003\t0\t0\t100\t${mask}\t0\t0\t0\n`;
+  const [link, usual] = [route('0032A8C0', '00FFFFFF'), route('00000000', '00000000')];
+  const warning = 'the node has no default route for IPv4: its own connections to cluster IPs fail';
+
+  test.each([
+    ['iptables', link, true],
+    ['nftables', link, true],
+    ['iptables', link + usual, false],
+    // Cluster IPs are addresses of kube-ipvs0.
+    ['ipvs', link, false],
+  ] as const)('%s mode', async (mode, routes, isWarned) => {
+    const { host, files } = createFakeNode();
+    files.set('/proc/net/route', `${header}${routes}`);
+    const { out } = await callApply(host, 'doctor', `fixtures/quickstart/expected-${mode}`);
+    expect(out.includes(warning)).toBe(isWarned);
+  });
+});
+
+test('doctor ends with a count, and prints nothing twice', async () => {
+  const { host, files } = createFakeNode();
+  files.delete('/proc/modules');
+  files.delete('/lib/modules/6.1.0/modules.dep');
+  files.delete('/lib/modules/6.1.0/modules.builtin');
+  const { out } = await callApply(host, 'doctor');
+  const lines = out.trimEnd().split('\n');
+  expect(lines.at(-1)).toMatch(/^.*(?:error|warning|note|nothing to fix).*; \d+ checks passed$/);
+  const findings = lines.filter((line) => /^(?:ok|note|warning|error) /.test(line));
+  expect(new Set(findings).size).toBe(findings.length);
+  expect(findings.filter((line) => line.includes('list of modules is missing')).length).toBeLessThanOrEqual(3);
 });

@@ -2,7 +2,7 @@ import { fixtureBundle, recompile, type Editable } from '../bundle/forge.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
 /** The dual-stack example in a mode, as kpc compiles it where its services.json is edited. Gives the folder. */
-export function writeEdited(folder: string, mode: string, edit: (services: Editable) => void): string {
+function writeEdited(folder: string, mode: string, edit: (services: Editable) => void): string {
   const files = recompile(fixtureBundle(`dual-stack/expected-${mode}`), edit);
   return writeFolder(folder, Object.fromEntries(files));
 }

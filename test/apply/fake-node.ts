@@ -12,6 +12,8 @@ export interface FakeNode {
   setClock(by: number): void;
   /** All tools that were run, in order. */
   readonly commands: Command[];
+  /** What `iptables` is from now on. It is legacy at first. */
+  useVariant(variant: 'legacy' | 'nft'): void;
 }
 
 interface Server {
@@ -20,7 +22,9 @@ interface Server {
 }
 
 interface Kernel {
-  /** "iptables" or "ip6tables" → table → chain → rules. */
+  /** What `iptables` is. */
+  variant: 'legacy' | 'nft';
+  /** "iptables-legacy", "ip6tables-nft" → table → chain → rules. */
   readonly tables: Map<string, Map<string, Map<string, string[]>>>;
   /** Name → what follows it in its create line, and its entries. */
   readonly sets: Map<string, { readonly create: string; readonly entries: Set<string> }>;
@@ -118,7 +122,8 @@ export function createFakeNode(): FakeNode {
     uptime: () => uptime,
   };
   const setClock = (by: number) => void (clock += by);
-  return { host, files, commands, setClock, dump: () => dumpKernel(kernel, files) };
+  const useVariant = (variant: 'legacy' | 'nft') => void (kernel.variant = variant);
+  return { host, files, commands, setClock, useVariant, dump: () => dumpKernel(kernel, files) };
 }
 
 const knownModules = (
@@ -128,7 +133,7 @@ const knownModules = (
 
 function emptyKernel(): Kernel {
   const tables = new Map(
-    ['iptables', 'ip6tables'].map((tool) => [
+    ['iptables-legacy', 'ip6tables-legacy'].map((tool) => [
       tool,
       new Map(
         Object.entries(builtIn).map(([table, chains]) => [
@@ -139,6 +144,7 @@ function emptyKernel(): Kernel {
     ]),
   );
   return {
+    variant: 'legacy',
     tables,
     sets: new Map(),
     servers: new Map(),
@@ -153,8 +159,7 @@ function dumpKernel(kernel: Kernel, files: ReadonlyMap<string, string>): string 
     .filter(([path]) => path.startsWith('/proc/sys/net/'))
     .map(([path, text]) => `${path} ${text}`);
   return [
-    saveTables(kernel, 'iptables'),
-    saveTables(kernel, 'ip6tables'),
+    ...['iptables-legacy', 'ip6tables-legacy', 'iptables-nft', 'ip6tables-nft'].map((tool) => saveTables(kernel, tool)),
     saveSets(kernel).split('\n').toSorted().join('\n'),
     saveServers(kernel).split('\n').toSorted().join('\n'),
     [...kernel.links]
@@ -172,14 +177,14 @@ const wrong = (stderr: string, status = 1): CommandResult => ({ kind: 'ended', s
 
 function runFake(kernel: Kernel, { tool, args, stdin = '' }: Command): CommandResult {
   const first = args[0];
-  if (first === '--version' || first === '-V') return ok(`${tool} v9.9.9`);
+  const [, program = '', variant = kernel.variant, verb] =
+    /^(ip6?tables)(?:-(legacy|nft))?-(save|restore)$/.exec(tool) ?? [];
+  if (first === '--version' || first === '-V') {
+    return ok(`${tool} v9.9.9${verb && variant === 'nft' ? ' (nf_tables)' : ''}`);
+  }
+  if (verb === 'save') return ok(saveTables(kernel, `${program}-${variant}`));
+  if (verb === 'restore') return restoreTables(kernel, `${program}-${variant}`, stdin);
   switch (tool) {
-    case 'iptables-save':
-    case 'ip6tables-save':
-      return ok(saveTables(kernel, tool.replace('-save', '')));
-    case 'iptables-restore':
-    case 'ip6tables-restore':
-      return restoreTables(kernel, tool.replace('-restore', ''), stdin);
     case 'ipset':
       if (first === 'list') return ok(listSets(kernel));
       return first === 'save' ? ok(saveSets(kernel)) : restoreSets(kernel, stdin);
@@ -214,7 +219,7 @@ function saveTables(kernel: Kernel, tool: string): string {
     for (const name of names) for (const rule of chains.get(name) ?? []) lines.push(`-A ${name} ${rule}`);
     lines.push('COMMIT');
   }
-  return `${lines.join('\n')}\n`;
+  return lines.map((line) => `${line}\n`).join('');
 }
 
 function rank(table: string, chain: string): number {
@@ -225,6 +230,7 @@ function rank(table: string, chain: string): number {
 /** Each table is changed whole or not at all; what has no COMMIT is not. */
 function restoreTables(kernel: Kernel, tool: string, input: string): CommandResult {
   const tables = kernel.tables.get(tool) ?? new Map<string, Map<string, string[]>>();
+  kernel.tables.set(tool, tables);
   let table = '';
   let draft = new Map<string, string[]>();
   for (const [i, line] of input.split('\n').entries()) {
@@ -233,7 +239,8 @@ function restoreTables(kernel: Kernel, tool: string, input: string): CommandResu
     if (line === '') continue;
     if (line.startsWith('*')) {
       table = line.slice(1);
-      draft = new Map([...(tables.get(table) ?? [])].map(([name, own]) => [name, [...own]]));
+      const chains = tables.get(table) ?? new Map((builtIn[table] ?? []).map((name) => [name, [] as string[]]));
+      draft = new Map([...chains].map(([name, own]) => [name, [...own]]));
     } else if (line === 'COMMIT') tables.set(table, draft);
     else if (line.startsWith(':')) draft.set(word.slice(1), []);
     else if (!rules) return wrong(`iptables-restore: line ${i + 1} failed`);

@@ -155,3 +155,19 @@ describe.each(['before', 'after'] as const)('kpc-apply is killed just %s anythin
     expect(deaths).toBeGreaterThan(10);
   });
 });
+
+test('what ipvsadm complains of is the reason that is given, although it ends with status 0', async () => {
+  const node = await startNode();
+  const there = node.dump();
+  const host: Host = {
+    ...node.host,
+    run: async (command) => {
+      const result = await node.host.run(command);
+      return command.args[0] === '-R' ? { ...result, stderr: 'Memory allocation problem\n' } : result;
+    },
+  };
+  const { status, err } = await callApply(host, 'apply', after);
+  expect(status).toBe(3);
+  expect(err).toContain('error: "ipvsadm -R" exited with status 0\nMemory allocation problem');
+  expect(node.dump()).toBe(there);
+});

@@ -1,18 +1,15 @@
-import { mkdtempSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { explainError } from '../../src/apply/state/failure.ts';
-import { realHost } from '../../src/apply/node/real-host.ts';
+import { runsAsRoot } from '../support/other-user.ts';
 
-test('a full disk is told of with the file that has no room', async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'kpc-full-')), 'record.json');
-  // What is written first, beside the file, goes to a device that is always full.
-  symlinkSync('/dev/full', `${path}.new`);
-  const error = await realHost.replaceFile(path, '{}\n').catch(explainError);
-  expect(error).toMatchObject({
-    code: 'system-error',
-    message: `ENOSPC: no space left on device, write '${path}'`,
-    advice: 'free some space there, and try again',
-  });
+test.runIf(runsAsRoot)('a full disk is reported with the file that has no room, and nothing half written stays', () => {
+  const script = [
+    'mount -t tmpfs -o size=16k tmpfs /mnt',
+    'head -c 16k /dev/zero > /mnt/others',
+    `${process.execPath} dist/kpc.js bundle pack fixtures/dual-stack/expected-ipvs -o /mnt/node.tgz`,
+    'ls -A /mnt',
+  ].join('\n');
+  const { stdout, stderr } = spawnSync('unshare', ['-m', 'sh', '-c', script], { encoding: 'utf8' });
+  expect(stderr).toContain("ENOSPC: no space left on device, write '/mnt/node.tgz'");
+  expect(stdout).toBe('others\n');
 });

@@ -61,12 +61,15 @@ test('of two that come at once, never both get in', async () => {
   const { host, files } = createFakeNode();
   files.set('/proc/200/stat', stat(200, 9));
   let inside = 0;
+  let most = 0;
   const work = async () => {
-    inside++;
-    expect(inside).toBe(1);
+    most = Math.max(most, ++inside);
     await host.sleep(1);
     inside--;
   };
-  await Promise.allSettled([withLock(host, folder, 'a', work), withLock({ ...host, pid: 200 }, folder, 'b', work)]);
+  const both = [withLock(host, folder, 'a', work), withLock({ ...host, pid: 200 }, folder, 'b', work)];
+  // Both may give way, and the failure is not seen where it is thrown.
+  await Promise.allSettled(both);
   expect(inside).toBe(0);
+  expect(most).toBeLessThanOrEqual(1);
 });

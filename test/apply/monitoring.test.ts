@@ -124,7 +124,7 @@ describe('metrics', () => {
     const text = readFileSync(file, 'utf8');
     expect(valueOf(text, 'kpc_apply_bundle_good')).toBe(0);
     expect(valueOf(text, 'kpc_apply_healthy')).toBe(0);
-    expect(valueOf(text, 'kpc_apply_failures_total{code="bad-usage"}')).toBe(1);
+    expect(valueOf(text, 'kpc_apply_failures_total{code="not-trusted"}')).toBe(1);
   });
 
   test('are in a file that all may read and that is never there by half', async () => {
@@ -353,3 +353,17 @@ while True: print(s.recv(4096).decode(), flush=True)`;
 function canRun(program: string, ...args: readonly string[]): boolean {
   return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 }
+
+test('a port that is taken is reported once, not in each round; one address cannot serve both', async () => {
+  const node = createFakeNode();
+  const { createServer } = await import('node:net');
+  const other = createServer().listen(port + 9, '127.0.0.1');
+  const err = await watchFor(node, 45, ['--healthz', `127.0.0.1:${port + 9}`]);
+  other.close();
+  expect(err.match(/EADDRINUSE/g)).toHaveLength(1);
+  const twice = await callApply(node.host, 'watch', bundle, '--metrics', '127.0.0.1:9', '--healthz', '127.0.0.1:9');
+  expect(twice).toMatchObject({
+    status: 2,
+    err: expect.stringContaining('--metrics and --healthz are both 127.0.0.1:9'),
+  });
+});

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { decideOwnership } from '../../src/apply/plan/ownership.ts';
+import { nothingOwned } from '../../src/apply/state/owned-names.ts';
+import { emptyState } from '../../src/kernel/state.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { moveInto, neighbours, readBundleFiles } from './neighbours.ts';
@@ -65,7 +68,7 @@ describe.each(names)('beside %s', (name) => {
     const applied = dumpRules(node);
     expect(missingLines(before, applied)).toEqual([]);
     expect((await callApply(node.host, 'verify', first)).status).toBe(0);
-    // Another program flushes a chain of ours; the repair is of that chain.
+    // Another program flushes an owned chain; the repair is of that chain.
     await feed(node, 'iptables-restore', '*nat', ':KUBE-SERVICES - [0:0]', 'COMMIT');
     expect((await callApply(node.host, 'apply', first)).status).toBe(0);
     expect(dumpRules(node)).toBe(applied);
@@ -485,7 +488,7 @@ describe('what another program ties to kube-proxy names', () => {
     },
   );
 
-  test('a rule inside a chain of ours goes with the next repair, as kube-proxy writes its chains whole', async () => {
+  test('a rule inside an owned chain goes with the next repair, as kube-proxy writes its chains whole', async () => {
     const node = createFakeNode();
     await callApply(node.host, 'apply', bundles.ipvs);
     const applied = node.dump();
@@ -559,7 +562,7 @@ describe('a link of another program named kube-ipvs0', () => {
     }
   });
 
-  test('addresses that are put on a link of ours are taken away, as kube-proxy does', async () => {
+  test('addresses that are put on an owned link are taken away, as kube-proxy does', async () => {
     const node = createFakeNode();
     await callApply(node.host, 'apply', bundles.ipvs);
     const applied = node.dump();
@@ -581,4 +584,21 @@ describe('dump', () => {
       expect([status, out]).toEqual([0, 'Plan: nothing to change\n']);
     },
   );
+});
+
+test('a set that is in a set of sets of another program stays: the kernel would refuse to destroy it', () => {
+  const member = 'KUBE-CLUSTER-IP';
+  const present = {
+    ...emptyState,
+    sets: [
+      { name: member, type: 'hash:ip,port', entries: [] },
+      { name: 'THEIRS', type: 'list:set', entries: [{ other: member }] },
+    ],
+  };
+  const owned = { ...nothingOwned, sets: [member] };
+  const claims = { owned, variants: { ipv4: 'nft', ipv6: 'nft' } as const, adopt: false, excluded: [] };
+  expect(decideOwnership(present, emptyState, claims)).toMatchObject({
+    owned: { sets: [] },
+    ownedAfter: { sets: [member] },
+  });
 });

@@ -345,12 +345,12 @@ describe('a forged state', () => {
     [
       'that would write into any file',
       ({ reading }) => Object.assign(reading?.['settings'] ?? {}, { '/etc/passwd': 'root::0:0::/:/bin/sh' }),
-      /must name sysctls of the network/,
+      /must be an object with paths of network sysctls/,
     ],
     [
       'that leaves the folder of sysctls',
       ({ reading }) => Object.assign(reading?.['settings'] ?? {}, { '/proc/sys/net/../kernel/core_pattern': '|/x' }),
-      /must name sysctls of the network/,
+      /must be an object with paths of network sysctls/,
     ],
     ['that is another', (snapshot) => Object.assign(snapshot['state'] ?? {}, { id: 7 }), /it holds another state/],
     [
@@ -402,4 +402,13 @@ describe('a forged state', () => {
       expect(`${out}${err}`).not.toContain('\u001b');
     }
   });
+});
+
+test('the plan of a rollback names sysctls', async () => {
+  const node = createFakeNode();
+  await callApply(node.host, 'apply', 'fixtures/quickstart/expected-iptables');
+  node.files.set('/proc/sys/net/ipv4/conf/all/route_localnet', '1\n');
+  const { out } = await callApply(node.host, 'rollback', '--dry-run');
+  expect(out).toContain('net.ipv4.conf.all.route_localnet');
+  expect(out).not.toContain('/proc/sys');
 });

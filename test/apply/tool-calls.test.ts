@@ -34,9 +34,17 @@ async function countCalls(mode: 'ipvs' | 'iptables', endpoint?: string): Promise
 describe('where one endpoint has changed', () => {
   test("each tool reads what is kpc-apply's once, and what was touched once more: iptables mode", async () => {
     expect(await countCalls('iptables')).toEqual([
+      'ip -j -d addr',
+      'ip6tables-save',
+      'ip6tables-save --version',
+      'ipset list -t',
+      'ipset save',
       'iptables-restore --noflush --wait 10',
+      'iptables-restore --version',
       'iptables-save',
       'iptables-save',
+      'iptables-save --version',
+      'ipvsadm -Sn',
     ]);
   });
 
@@ -44,9 +52,13 @@ describe('where one endpoint has changed', () => {
   const changes = ['ipvsadm -R', 'ipvsadm -R'];
   const remote = [
     'ip -j -d addr',
+    'ip6tables-save',
+    'ip6tables-save --version',
     'ipset list -t',
     'ipset save',
     'iptables-save',
+    'iptables-save --version',
+    'ipvsadm --version',
     ...changes,
     'ipvsadm -Sn',
     'ipvsadm -Sn',
@@ -57,7 +69,7 @@ describe('where one endpoint has changed', () => {
   });
 
   test('the same in IPVS mode, of an endpoint here, which stands in a set', async () => {
-    const sets = ['ipset list -t', 'ipset restore', 'ipset restore', 'ipset save'];
+    const sets = ['ipset --version', 'ipset list -t', 'ipset restore', 'ipset restore', 'ipset save'];
     expect(await countCalls('ipvs', '10.244.1.10')).toEqual([...remote, ...sets].toSorted());
   });
 });

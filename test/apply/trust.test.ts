@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -31,12 +32,24 @@ const level = (change: Partial<PathLevel>): PathLevel => ({
   ...change,
 });
 
-/** A node on which the bundle, or the state folder, is reached over that level. */
-function hostWith(which: 'bundle' | 'state', change: Partial<PathLevel>, user?: Host['user']): Host {
+/** What getfacl prints where there is no more than the mode. */
+const plain = 'user::rwx\ngroup::rwx\nother::r-x\n\n';
+
+/** A node on which the bundle, or the state folder, is reached over that level. Its tool getfacl prints `acl`. */
+function hostWith(
+  which: 'bundle' | 'state',
+  change: Partial<PathLevel>,
+  user?: Host['user'],
+  acl: string | undefined = plain,
+): Host {
   const { host } = createFakeNode();
   const examine: Host['examine'] = async (path) =>
     path.startsWith(which === 'bundle' ? bundle : '/var/lib/kpc') ? [level(change), level({ path })] : [];
-  return { ...host, examine, user: user ?? host.user };
+  const run: Host['run'] = async (command) => {
+    if (command.tool !== 'getfacl') return host.run(command);
+    return acl === 'missing' ? { kind: 'missing' } : { kind: 'ended', status: 0, stdout: acl, stderr: '' };
+  };
+  return { ...host, examine, run, user: user ?? host.user };
 }
 
 const sudo: Host['user'] = { uid: 0, invoker: { uid: 1000, gid: 1000 } };
@@ -97,6 +110,87 @@ describe('a bundle that root applies', () => {
       expect(err).toMatch(reason);
     }
   });
+});
+
+describe('a list of rights behind the mode', () => {
+  const listed = (...entries: readonly string[]) => ['user::rwx', ...entries, 'group::r-x', 'mask::rwx', ''].join('\n');
+  test.each<readonly [name: string, acl: string, reason: RegExp]>([
+    [
+      'that lets another user write',
+      listed('user:1000:rwx'),
+      /an access control list lets user 1000 write to \/x \[bad-bundle\]\n {2}help: see "getfacl \/x", then run "setfacl -b \/x"/,
+    ],
+    ['that lets another group write', listed('group:7:-w-'), /lets group 7 write to \/x/],
+    [
+      'that cannot be seen',
+      'missing',
+      /\/x: its mode 775 may hide an access control list, and getfacl, which shows it, is missing/,
+    ],
+  ])('%s is refused', async (_, acl, reason) => {
+    for (const which of ['bundle', 'state'] as const) {
+      const { status, err } = await callApply(hostWith(which, { mode: 0o775 }, undefined, acl), 'apply', bundle);
+      expect(status).toBe(which === 'bundle' ? 2 : 3);
+      expect(err).toMatch(which === 'bundle' ? reason : /can change the state folder/);
+    }
+  });
+
+  test.each([
+    ['that lets others read', listed('user:1000:r-x', 'group:7:r--'), { mode: 0o775 }],
+    ['of the user who ran sudo', listed('user:1000:rwx', 'group:1000:rwx'), { mode: 0o775 }],
+    ['in a folder like /tmp', listed('user:7:rwx'), { mode: 0o1775, isParent: true }],
+    ['that the mode shows to let nobody write', listed('user:7:rwx'), { mode: 0o755 }],
+  ])('%s is not', async (_, acl, change) => {
+    expect(await callApply(hostWith('bundle', change, sudo, acl), 'plan', bundle)).toMatchObject({
+      status: 1,
+      err: '',
+    });
+  });
+});
+
+test('a file of another user deep in the state folder is found', async () => {
+  const { host, files } = createFakeNode();
+  files.set('/var/lib/kpc/lock/100-1', '{}');
+  const examine: Host['examine'] = async (path) => [level({ path, owner: path.endsWith('/lock/100-1') ? 1000 : 0 })];
+  const { status, err } = await callApply({ ...host, examine }, 'rollback');
+  expect(err).toContain('/var/lib/kpc/lock/100-1 belongs to user 1000');
+  expect(status).toBe(3);
+});
+
+test('watch looks in each round who may change its state folder', async () => {
+  let mode = 0o700;
+  const { host } = createFakeNode();
+  const examine: Host['examine'] = async (path) => [level({ path, mode: path === '/var/lib/kpc' ? mode : 0o755 })];
+  const { status, err } = await callApply(
+    {
+      ...host,
+      examine,
+      sleep: async (milliseconds) => {
+        await host.sleep(milliseconds);
+        if (mode === 0o777) process.emit('SIGTERM');
+        mode = 0o777;
+      },
+    },
+    'watch',
+    bundle,
+    '--sync-period',
+    '200ms',
+    '--min-sync-period',
+    '100ms',
+  );
+  expect(err).toMatch(/users other than root can change the state folder .* any user can write to/);
+  expect(status).toBe(0);
+});
+
+test.runIf(process.getuid?.() === 0)('an access control list of the system is seen', async (context) => {
+  const folder = join(scratch, 'listed');
+  cpSync(bundle, folder, { recursive: true });
+  const { status } = spawnSync('setfacl', ['-m', 'u:1234:rwx', folder]);
+  context.skip(status !== 0, 'no setfacl, or a file system without such lists');
+  const { host } = createFakeNode();
+  const { examine, list, run } = realHost;
+  const look: Host['run'] = (command) => (command.tool === 'getfacl' ? run(command) : host.run(command));
+  const { err } = await callApply({ ...host, examine, list, run: look }, 'apply', folder);
+  expect(err).toContain(`an access control list lets user 1234 write to ${folder}`);
 });
 
 test('a bundle that appears after it was looked for is refused', async () => {

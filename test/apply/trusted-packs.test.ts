@@ -163,9 +163,55 @@ describe('a serial', () => {
     for (const path of [first, second]) {
       expect(await callApply(node.host, 'apply', path, ...trust)).toMatchObject({ status: 0 });
     }
-    expect(await callApply(node.host, 'rollback')).toMatchObject({ status: 0 });
     await expectRefusal(['apply', first, ...trust], /has serial 1, and this node had serial 2 before/, node);
     await expectRefusal(['apply', signed, ...trust], /has serial 0, and this node had serial 2 before/, node);
+  });
+
+  test('is no step back in a pack that the node is on, even after a rollback and a reboot', async () => {
+    const node = createFakeNode();
+    for (const path of [first, second]) await callApply(node.host, 'apply', path, ...trust);
+    expect(await callApply(node.host, 'rollback')).toMatchObject({ status: 0 });
+    const ofOther = await pack('other.tgz', 'fixtures/dns/expected-ipvs', '--sign', mine.secret, '--serial', '1');
+    await expectRefusal(['apply', ofOther, ...trust], /has serial 1, and this node had serial 2 before/, node);
+    expect(await callApply(node.host, 'apply', first, ...trust)).toMatchObject({ status: 0 });
+    node.files.set('/proc/sys/kernel/random/boot_id', 'another\n');
+    const { status, err } = await callApply(node.host, 'apply', first, '--adopt', ...trust);
+    expect(status, err).toBe(0);
+  });
+
+  test.each<readonly [string, (node: FakeNode) => Promise<number>]>([
+    [
+      'confirmed',
+      async ({ host }) => (await callApply(host, 'apply', second, '--confirm-timeout', '2s', ...trust)).status,
+    ],
+    [
+      'carried out',
+      async ({ host }) => {
+        const run: Host['run'] = (command) =>
+          command.tool === 'ipvsadm' && command.args[0] === '-R'
+            ? Promise.resolve({ kind: 'ended', status: 1, stdout: '', stderr: 'no' })
+            : host.run(command);
+        return (await callApply({ ...host, run }, 'apply', second, ...trust)).status;
+      },
+    ],
+    [
+      'allowed to begin',
+      async ({ host, files }) => {
+        files.set('/proc/77/comm', 'kube-proxy\n');
+        files.set('/proc/77/status', 'Uid:\t0\t0\t0\t0\n');
+        const { status } = await callApply(host, 'apply', second, ...trust);
+        files.delete('/proc/77/comm');
+        return status;
+      },
+    ],
+  ])('is not kept of an apply that was not %s: the pack before is good still', async (_, fail) => {
+    const node = createFakeNode();
+    expect(await callApply(node.host, 'apply', first, ...trust)).toMatchObject({ status: 0 });
+    expect(await fail(node)).not.toBe(0);
+    for (const command of ['verify', 'apply']) {
+      const { status, err } = await callApply(node.host, command, first, ...trust);
+      expect(status, err).toBe(0);
+    }
   });
 
   test('is kept only by what may change the node', async () => {

@@ -297,3 +297,9 @@ test('rollback after a boot forgets the apply that was not confirmed', async () 
   expect(err).toMatch(/\[nothing-to-roll-back\]/);
   expect(remains(node)).toEqual(['journal']);
 });
+
+test('a confirmation needs time', async () => {
+  const { status, err } = await callApply(createFakeNode().host, 'cleanup', '--confirm-timeout', '0s');
+  expect(status).toBe(2);
+  expect(err).toContain('long enough');
+});

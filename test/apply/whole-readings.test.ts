@@ -104,10 +104,25 @@ async function startNode(mode: Mode): Promise<FakeNode> {
   const node = createFakeNode();
   node.files.set('/proc/modules', `${node.files.get('/proc/modules') ?? ''}nf_tables 1 0 - Live\n`);
   expect((await callApply(node.host, 'apply', first(mode))).status).toBe(0);
-  // Nothing is known of the node but what its tools print.
-  for (const path of node.files.keys()) if (/\/settled/.test(path)) node.files.delete(path);
   return node;
 }
+
+test('a table that another program makes while rules are read is read on a second look', async () => {
+  const node = createFakeNode();
+  const path = '/proc/net/ip_tables_names';
+  node.files.set(path, 'nat\nfilter\n');
+  const host: Host = {
+    ...node.host,
+    run: async (command) => {
+      const result = await node.host.run(command);
+      if (command.tool !== 'iptables-save' || result.kind !== 'ended') return result;
+      const isThere = node.files.get(path)?.includes('mangle');
+      node.files.set(path, 'nat\nfilter\nmangle\n');
+      return isThere ? result : { ...result, stdout: result.stdout.replace(/^\*mangle\n[\s\S]*?COMMIT\n/m, '') };
+    },
+  };
+  expect(await callApply(host, 'apply', first('iptables'))).toMatchObject({ status: 0 });
+});
 
 describe.each(modes)('in %s mode', (mode) => {
   test.each(readers[mode])(

@@ -28,8 +28,10 @@ export interface FaultMode {
   readonly steps: readonly FaultStep[];
   /** Whether a step happens as a whole or not at all: kpc-apply is then killed before and after it, not in its middle. */
   readonly isAtomic: boolean;
-  /** The tools that read the node, each both before and after the change. */
+  /** The tools that read the node. */
   readonly readers: readonly string[];
+  /** Whether they read it again after the change: in nftables mode, the kernel's generation count proves what it is. */
+  readonly readsBack: boolean;
   /** What the tools say of themselves that are too old. */
   readonly oldVersions: readonly (readonly [tool: string, says: string])[];
   /** The file of the bundle that is spoiled. */
@@ -97,6 +99,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
     ],
     isAtomic: false,
     readers: ['iptables-save', 'ip6tables-save', 'ipset', 'ipvsadm', 'ip'],
+    readsBack: true,
     oldVersions: [
       iptablesOld,
       ['ipset', 'ipset v4.5, protocol version: 4'],
@@ -142,6 +145,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
     ],
     isAtomic: false,
     readers: ['iptables-save', 'ip6tables-save'],
+    readsBack: true,
     oldVersions: [iptablesOld],
     file: 'iptables.restore',
     meddling: { tool: 'iptables', args: ['-t', 'nat', '-A', 'KUBE-SERVICES', '-s', '100.64.9.9', '-j', 'RETURN'] },
@@ -175,6 +179,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
     ],
     isAtomic: true,
     readers: ['nft'],
+    readsBack: false,
     oldVersions: [['nft', 'nftables v0.9.0 (Fearless Fosdick)']],
     file: 'nftables.nft',
     meddling: { tool: 'nft', args: ['add', 'rule', 'ip', 'kube-proxy', 'services', 'drop'] },

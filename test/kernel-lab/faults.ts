@@ -107,7 +107,7 @@ for (const tool of mode.readers) {
     command.tool === tool && !isRestore(command) && !/^(-V|--version)$/.test(command.args[0] ?? '');
   // One tool may read both families, one after the other.
   const times = (await kpcApply(['verify', before])).commands.filter(reads).length;
-  for (let nth = 1; nth <= 2 * times; nth++) {
+  for (let nth = 1; nth <= (mode.readsBack ? 2 : 1) * times; nth++) {
     const time = times === 1 ? '' : `, time ${((nth - 1) % times) + 1} of ${times}`;
     await expectFault(
       `${tool} cannot read the node${nth > times ? ' back' : ''}${time}`,

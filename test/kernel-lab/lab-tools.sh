@@ -1,7 +1,7 @@
 # lab-tools.sh: what in-kernel.sh and in-qemu.sh both need, to be sourced.
 
 # Tools that tests use, by Debian package, and modules of the kernel that they need.
-tools=(perl kmod iptables nftables ipset ipvsadm conntrack iproute2 iputils-ping procps)
+tools=(perl kmod iptables nftables ipset ipvsadm conntrack iproute2 iputils-ping procps nginx-light libnginx-mod-stream)
 modules=(ip_vs ip_vs_rr nf_conntrack ip_set xt_set xt_ipvs iptable_nat iptable_filter ip6table_nat ip6table_filter dummy veth br_netfilter sctp)
 
 # Another apt-get may be at work: waits for it.

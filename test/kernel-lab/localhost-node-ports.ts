@@ -8,7 +8,7 @@ import { assert, assertSame, expectApply, startSuite } from './harness.ts';
 import { run } from './network.ts';
 
 const suite = startSuite('localhost-node-ports');
-const fixture = (name: string) => `fixtures/${name}/expected-nftables`;
+const fixture = (name: string) => `${process.env['KPC_BUNDLES']}/fixtures/${name}/expected-nftables`;
 const localhost = ['127.0.0.1', '::1'] as const;
 
 run('ip', ['link', 'set', 'lo', 'up']);
@@ -59,15 +59,33 @@ function countOf(protocol: string, address: string): number {
   return Number(/packets (\d+)/.exec(listed)?.[1]);
 }
 
+/** What `kpc trace` says of the node's own packet to a node port at this address, by the same bundle. */
+function trace(bundle: string, protocol: 'tcp' | 'udp', address: string, port: number): string {
+  const to = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+  const packet = ['--from', 'node', '--to', to, '--proto', protocol];
+  const printed = run('node', ['dist/kpc.js', 'trace', bundle, ...packet, '--output', 'json', '-q']);
+  return (JSON.parse(printed) as { readonly verdict: string }).verdict;
+}
+
+/** Asks the kernel and kpc, and compares. `local` and `delivered` are both answered by the server of this suite. */
+async function compare(bundle: string, verdicts: { readonly tcp: string; readonly udp: string }): Promise<void> {
+  for (const address of localhost) {
+    assertSame(`trace of TCP to ${address}`, trace(bundle, 'tcp', address, 30_080), verdicts.tcp);
+    assertSame(`trace of UDP to ${address}`, trace(bundle, 'udp', address, 30_053), verdicts.udp);
+    assertSame('TCP', await probeTcp(address, 30_080), verdicts.tcp === 'refused' ? 'ECONNREFUSED' : 'connected');
+    // Without a rule that takes it, the datagram comes to a port on which nothing listens.
+    assertSame('UDP', await probeUdp(address, 30_053), 'ECONNREFUSED');
+  }
+}
+
 for (const address of localhost) {
   for (const port of [30_080, 30_099]) await listen(address, port);
 }
 
 await suite.check('where nodePortAddresses names no loopback, all are rejected and counted', async () => {
   await expectApply(['apply', fixture('localhost-node-ports-rejected')], 0);
+  await compare(fixture('localhost-node-ports-rejected'), { tcp: 'refused', udp: 'refused' });
   for (const address of localhost) {
-    assertSame('TCP', await probeTcp(address, 30_080), 'ECONNREFUSED');
-    assertSame('UDP', await probeUdp(address, 30_053), 'ECONNREFUSED');
     assertSame('another port', await probeTcp(address, 30_099), 'connected');
     assert(countOf('tcp', address) > 0 && countOf('udp', address) > 0, 'nothing was counted');
   }
@@ -76,9 +94,8 @@ await suite.check('where nodePortAddresses names no loopback, all are rejected a
 
 await suite.check('where it names localhost, TCP is left to who listens there, and UDP is rejected', async () => {
   await expectApply(['apply', fixture('localhost-node-ports')], 0);
+  await compare(fixture('localhost-node-ports'), { tcp: 'delivered', udp: 'refused' });
   for (const address of localhost) {
-    assertSame('TCP', await probeTcp(address, 30_080), 'connected');
-    assertSame('UDP', await probeUdp(address, 30_053), 'ECONNREFUSED');
     assert(countOf('udp', address) > 0, 'nothing was counted');
   }
   const listed = run('nft', ['list', 'counters']);
@@ -89,6 +106,11 @@ await suite.check('where it names localhost, TCP is left to who listens there, a
 await suite.check('rollback brings the counters, chains and the map of before back', async () => {
   await expectApply(['rollback'], 0);
   await expectApply(['verify', fixture('localhost-node-ports-rejected')], 0);
+});
+
+await suite.check('with the gate off, both are left to the node itself', async () => {
+  await expectApply(['apply', fixture('localhost-node-ports-off')], 0);
+  await compare(fixture('localhost-node-ports-off'), { tcp: 'local', udp: 'local' });
 });
 
 await suite.check('an upgrade of the rules of 1.36 to those of 1.37 cuts no connection', async () => {

@@ -1,6 +1,7 @@
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import { families, type Family } from '../../src/kernel/family.ts';
 import type { Link } from '../../src/kernel/link/link.ts';
+import { knowAll } from '../../src/packet/knowledge.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
@@ -32,6 +33,7 @@ export interface Services {
       readonly clusterIP: Address;
       readonly port: number;
       readonly nodePort: number;
+      readonly affinitySeconds?: number | undefined;
       readonly externalIPs: readonly Address[];
       readonly loadBalancerIPs: readonly Address[];
     }[];
@@ -117,5 +119,5 @@ export function prepareNode1(state: KernelState): Evaluator {
     ['net.ipv4.conf.all.route_localnet', run('sysctl', ['-n', 'net.ipv4.conf.all.route_localnet']).trim()],
     ...state.sysctls,
   ]);
-  return prepare({ ...state, sysctls }, links);
+  return prepare({ ...state, sysctls }, knowAll(links, { ipv4: read('192.168.0.1'), ipv6: read('fd00:192::1') }));
 }

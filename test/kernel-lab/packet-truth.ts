@@ -2,14 +2,23 @@
 // source, every address and port of the Services of packets/before and packets/more, and some that nothing has, both families, in the
 // modes that are asked for. Prints how many agree.
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { readStoredSide } from '../../src/sides/read-side.ts';
 import { contains, parseNetwork, type Address } from '../../src/kernel/address.ts';
 import type { Evaluator } from '../../src/packet/evaluate.ts';
+import { isUnknownOwn } from '../../src/packet/own-address.ts';
 import type { Fate, PacketProtocol } from '../../src/packet/packet.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run, supportsSctp } from './network.ts';
+import { makeRandom, shuffle } from '../support/random.ts';
+import { listNodeRulesets } from './node-rulesets.ts';
+import { listRulesets, valuesOf, type OtherRuleset } from './other-rulesets.ts';
+import { evaluatorOfDump, load, printNode } from './packet-truth-others.ts';
 import { listQuestions, nameOf, prepareNode1, read, type Question, type Services } from './packet-matrix.ts';
+import { makeCluster } from './random-cluster.ts';
 import { startServers } from './servers.ts';
 import { repeat } from './traffic.ts';
 
@@ -19,7 +28,12 @@ process.env['PROBE_TIMEOUT'] = '4';
 /** "every=5" asks one packet in five, where a kernel is slow. */
 const words = process.argv.slice(2);
 const every = Number(words.find((word) => word.startsWith('every='))?.slice('every='.length) ?? 1);
-const modes = words.filter((word) => !word.startsWith('every='));
+/** "others=3" asks three times under the rules of each other program. */
+const rounds = Number(words.find((word) => word.startsWith('others='))?.slice('others='.length) ?? 0);
+/** Other programs refuse in other words. */
+const refusal =
+  rounds > 0 ? /^(refused|unreachable|reset|error:Permission denied|error:Operation not permitted)$/ : /^refused$/;
+const modes = words.filter((word) => !word.includes('='));
 const suite = startSuite('packet-truth');
 buildNetwork();
 // A kernel sends a limited number of refusals in all, and tells senders of shorter ways, which would pass the node by.
@@ -34,12 +48,13 @@ await traffic.listen('node2', 'tcp', '::', 9999, 'node2');
 
 /** What node 1 gives packets that it masquerades. */
 const ownOfNode1 = { ipv4: ['192.168.0.1', '10.1.1.1'], ipv6: ['fd00:192::1', 'fd00:1:1::1'] } as const;
-/** With session affinity, a client sees one endpoint. */
-const sticky: ReadonlySet<string> = new Set(['10.96.0.21']);
+/** With session affinity, a client sees one endpoint: addresses of such Services, and their node ports. */
+let sticky: ReadonlySet<string> = new Set(['10.96.0.21']);
 let compared = 0;
 let disagreeing = 0;
 
-for (const mode of modes) {
+for (const mode of rounds > 0 ? modes : []) await besideOthers(mode);
+for (const mode of rounds > 0 ? [] : modes) {
   await suite.check(`${mode}: kpc and the kernel agree on every packet`, async () => {
     await expectApply(['apply', `${bundles}/whole-${mode}`, '--drain-timeout', '0s'], 0);
     run('conntrack', ['-F']);
@@ -71,6 +86,68 @@ console.log(`packet-truth: ${compared} packets compared, ${disagreeing} disagree
 traffic.close();
 suite.finish();
 
+/** Asks packets under the rules of other programs, one after the other, in a random cluster for each round. */
+async function besideOthers(mode: string): Promise<void> {
+  const seed = Number(process.env['SEED'] ?? 4711);
+  const random = makeRandom(seed);
+  const values = valuesOf(random);
+  let unknown = 0;
+  for (let round = 1; round <= rounds; round++) {
+    const services = await applyCluster(mode, random);
+    // What a host sends to itself does not come by here.
+    const questions = listQuestions(services, false).filter(({ from, to }) => addresses[from][to.family] !== to.text);
+    const rulesets = shuffle([...listRulesets(values), ...listNodeRulesets(values)], random);
+    // Each waits for what nothing answers: a round takes half of them, and another seed the others.
+    for (const ruleset of rulesets.slice(0, rulesets.length / 2)) {
+      await suite.check(`${mode} beside ${ruleset.name}, round ${round} (seed ${seed})`, async () => {
+        const unload = load(ruleset);
+        try {
+          unknown += await askBeside(ruleset, services, shuffle(questions, random).slice(0, 150), random);
+        } finally {
+          unload();
+        }
+      });
+    }
+  }
+  console.log(`packet-truth: ${mode}: ${unknown} unknown`);
+}
+
+/** Programs Services of random kinds, and returns them. */
+async function applyCluster(mode: string, random: () => number): Promise<Services> {
+  const { manifests, flags } = makeCluster(random);
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-cluster-'));
+  const packets = join(process.env['KPC_LAB'] ?? '', 'packets');
+  const common = [join(packets, 'node.yaml'), '--config', join(packets, 'config.yaml'), '--node', 'node1'];
+  writeFileSync(join(folder, 'cluster.yaml'), manifests);
+  const compile = ['compile', '-q', join(folder, 'cluster.yaml'), ...common, '--proxy-mode', mode, ...flags];
+  run(process.execPath, ['dist/kpc.js', ...compile, '-o', join(folder, 'bundle')]);
+  await expectApply(['apply', join(folder, 'bundle'), '--drain-timeout', '0s'], 0);
+  const { side } = (await readStoredSide(join(folder, 'bundle'))) as { side: { services: Services } };
+  rmSync(folder, { recursive: true });
+  return side.services;
+}
+
+/** Asks packets, and returns of how many kpc does not know what becomes of them. */
+async function askBeside(
+  { text }: OtherRuleset,
+  services: Services,
+  questions: readonly Question[],
+  random: () => number,
+): Promise<number> {
+  sticky = stickyAddresses(services);
+  run('conntrack', ['-F']);
+  const evaluate = evaluatorOfDump(printNode(random() < 0.5, random() < 0.7));
+  const trials = questions.map((question) => tryOut(evaluate, question));
+  const known = trials.filter(({ fate }) => fate.verdict !== 'unknown');
+  const doubtful = (await Promise.all(lots(known, 75).map(compare))).flatMap((each) => each.trials);
+  const wrong: string[] = [];
+  for (const lot of lots(doubtful, 4)) wrong.push(...(await compare(lot)).differences);
+  compared += known.length;
+  disagreeing += wrong.length;
+  assert(wrong.length === 0, `${wrong.length} of ${known.length} differ:\n${wrong.join('\n')}\n${text}`);
+  return trials.length - known.length;
+}
+
 interface Trial {
   readonly question: Question;
   readonly fate: Fate;
@@ -89,6 +166,16 @@ function tryOut(evaluate: Evaluator, question: Question): Trial {
   });
   // A random choice among two misses one in 14 tries once in 8,000 runs.
   return { question, fate, times: fate.ways.length > 1 ? 14 : 2 };
+}
+
+function stickyAddresses({ cluster }: Services): ReadonlySet<string> {
+  const own = cluster.servicePorts.filter(({ affinitySeconds }) => affinitySeconds);
+  return new Set(
+    own.flatMap(({ clusterIP, nodePort, externalIPs, loadBalancerIPs }) => [
+      ...[clusterIP, ...externalIPs, ...loadBalancerIPs].map(({ text }) => text),
+      String(nodePort || 'none'),
+    ]),
+  );
 }
 
 function isSilent({ question, fate }: Trial): boolean {
@@ -116,7 +203,9 @@ async function compare(
     const isWhole =
       fate.endpoints.length === 0 ||
       sticky.has(question.to.text) ||
-      expected.every((each) => seen.some((answer) => each.test(answer)));
+      sticky.has(String(question.port)) ||
+      // What is lost is sent again, and may go to another endpoint.
+      answersToVerdict(question, fate).every((each) => seen.some((answer) => each.test(answer)));
     if (isRight && isWhole) return [];
     const { from, protocol, to, port } = question;
     const difference = `${from} → ${protocol} ${to.text}:${port}: kernel ${seen.join(', ')}; kpc ${describe(fate)}`;
@@ -156,7 +245,8 @@ function ping({ from, to }: Question): Promise<readonly string[]> {
           ? 'answered'
           : isRefused
             ? 'refused'
-            : /exceeded|nreachable/.test(output)
+            : // Words of ping for what is prohibited: "Packet filtered", "Destination Host Prohibited".
+              /exceeded|nreachable|filtered|Prohibited/.test(output)
               ? 'unreachable'
               : 'timeout',
       ]);
@@ -167,11 +257,11 @@ function ping({ from, to }: Question): Promise<readonly string[]> {
 /** What the answers to a packet of that fate are like; where there are endpoints, each pattern must be seen. */
 function answersTo(question: Question, fate: Fate): readonly RegExp[] {
   const isAtTimes = (other: Fate['verdict']) =>
-    fate.verdict === 'delivered' && fate.ways.some(({ verdict }) => verdict === other);
+    fate.verdict !== other && fate.ways.some(({ verdict }) => verdict === other);
   return [
     ...answersToVerdict(question, fate),
     ...(isAtTimes('dropped') ? [/^timeout$/] : []),
-    ...(isAtTimes('refused') ? [/^refused$/] : []),
+    ...(isAtTimes('refused') ? [refusal] : []),
   ];
 }
 
@@ -182,11 +272,12 @@ function answersToVerdict(question: Question, fate: Fate): readonly RegExp[] {
       return fate.endpoints.map(({ address, source }) => {
         const server = nameOf.get(address.text) ?? address.text;
         if (source !== 'masqueraded' && !comesBack(question, address)) return /^(timeout|reset|refused)$/;
-        if (source === 'masqueraded') return new RegExp(`^${server} (${ownOfNode1[to.family].map(escape).join('|')})$`);
+        if (source === 'masqueraded' || isUnknownOwn(source))
+          return new RegExp(`^${server} (${ownOfNode1[to.family].map(escape).join('|')})$`);
         return new RegExp(`^${server} ${escape(source.text)}$`);
       });
     case 'refused':
-      return [/^refused$/];
+      return [refusal];
     case 'dropped':
       return [/^timeout$/];
     case 'local':
@@ -199,8 +290,8 @@ function answersToVerdict(question: Question, fate: Fate): readonly RegExp[] {
         return [new RegExp(`^(${server} .*|timeout|reset)$`)];
       }
       if (server !== undefined && port === 8080) return [new RegExp(`^${server} `)];
-      // Node 2 sends back what it has no better way for, and node 1 takes it for a stranger's.
-      return [from === 'node1' && to.family === 'ipv6' ? /^(timeout|unreachable|refused)$/ : /^(timeout|unreachable)$/];
+      // Node 2 sends back what it has no better way for, and node 1 takes it for a stranger's, which its rules may refuse.
+      return [/^(timeout|unreachable)$/, ...(from === 'node1' && to.family === 'ipv6' ? [refusal] : [])];
     }
     case 'unknown':
       return [];

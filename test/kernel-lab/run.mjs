@@ -1,10 +1,10 @@
-// Runs the kernel tests: builds them, boots a kernel for each suite (two at a time, for two cores), adds up.
+// Runs the kernel tests: builds them, boots a kernel for each suite (one at a time for each core, and one more), adds up.
 //
 //   node test/kernel-lab/run.mjs [SUITE...]      faults: those of all modes
 // @ts-check
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -40,10 +40,12 @@ const suites = {
   'packet-truth-qemu': ['packet-truth.ts', 'every=5', 'ipvs', 'iptables', 'nftables'],
   'packet-truth': ['packet-truth.ts', 'every=2', 'ipvs'],
   'packet-truth-nftables': ['packet-truth.ts', 'nftables', 'iptables'],
+  'packet-truth-others': ['packet-truth.ts', 'others=1', 'nftables', 'iptables'],
   'packet-steps': ['packet-steps.ts'],
   'nftables-traffic': ['nftables-traffic.ts'],
   'nftables-others': ['nftables-others.ts'],
   'localhost-node-ports': ['localhost-node-ports.ts'],
+  'userspace-packets': ['userspace-packets.ts'],
   'wide-host': ['wide-host.ts'],
 };
 
@@ -55,15 +57,30 @@ const inOwnKernel = new Set([
   'faults-nftables',
   'nftables-packets',
   'packet-truth-nftables',
+  'packet-truth-others',
   'packet-steps',
   'nftables-traffic',
   'speed-nftables',
   'nftables-others',
   'localhost-node-ports',
+  'userspace-packets',
 ]);
 
 /** Suites for a kernel that has IPVS and nftables. */
 const inQemu = new Set(['mode-change-qemu', 'packet-truth-qemu']);
+
+/**
+ * Suites that apply the fixtures, and the mode that they take.
+ *
+ * @type {Record<string, string>}
+ */
+const modeOfFixtures = {
+  'equality-ipvs': 'ipvs',
+  'equality-iptables': 'iptables',
+  nft: 'iptables',
+  nftables: 'nftables',
+  'localhost-node-ports': 'nftables',
+};
 
 /** What in-qemu.sh ends with where no such kernel can be had. */
 const cannotBeHad = 77;
@@ -108,17 +125,18 @@ try {
     logLevel: 'warning',
   });
   compileBundles();
+  for (const mode of new Set(chosen.flatMap(([name]) => modeOfFixtures[name] ?? []))) compileFixtures(mode);
   if (chosen.some(([name]) => name === 'nftables')) await compileManyServices();
   if (asked.includes('speed')) await compileBigBundle();
   if (asked.includes('speed-nftables')) await compileLargeBundles();
   // One after the other, so that the packages are installed once.
   await inKernel(['true']);
   const queue = [...chosen];
-  await Promise.all(
-    [0, 1].map(async () => {
-      for (let next = queue.shift(); next; next = queue.shift()) await runSuite(...next);
-    }),
-  );
+  const runQueue = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) await runSuite(...next);
+  };
+  // One more than there are cores: a suite waits for timers for a third of its time.
+  await Promise.all(Array.from({ length: availableParallelism() + 1 }, runQueue));
   const page = process.env['KPC_FAULTS_OUT'];
   if (page !== undefined && failed === 0) writeFileSync(page, joinFaults());
 } finally {
@@ -136,18 +154,42 @@ function joinFaults() {
 
 /** The Services of packets/, in all modes: before-ipvs, after-iptables and so on. */
 function compileBundles() {
-  for (const mode of ['ipvs', 'iptables', 'nftables']) {
+  for (const mode of ['ipvs', 'iptables', 'nftables', 'userspace']) {
+    const release = mode === 'userspace' ? ['--kubernetes-version', '1.25'] : [];
     for (const stage of ['before', 'after']) {
       const sources = [join(lab, 'packets', stage), join(lab, 'packets/node.yaml')];
-      const options = ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'];
+      const options = [
+        '--config',
+        join(lab, 'packets/config.yaml'),
+        '--proxy-mode',
+        mode,
+        '--node',
+        'node1',
+        ...release,
+      ];
       compile(sources, options, `${stage}-${mode}`);
     }
     const whole = ['before', 'more', 'node.yaml'].map((name) => join(lab, 'packets', name));
     compile(
       whole,
-      ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'],
+      ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1', ...release],
       `whole-${mode}`,
     );
+  }
+}
+
+/**
+ * The whole bundles of the fixtures of a mode, as fixtures/NAME/expected-MODE: fixtures/ of the project keeps only some files.
+ *
+ * @param {string} mode
+ */
+function compileFixtures(mode) {
+  const fixtures = join(root, 'fixtures');
+  for (const name of readdirSync(fixtures)) {
+    const [folder, bundle] = [join(fixtures, name), join(name, `expected-${mode}`)];
+    if (!existsSync(join(fixtures, bundle))) continue;
+    const [, ...words] = readFileSync(join(folder, 'command'), 'utf8').trim().split(/\s+/);
+    runKpc([...words, '--proxy-mode', mode, '-o', join(work, 'fixtures', bundle)], folder);
   }
 }
 
@@ -207,8 +249,15 @@ async function compileBigBundle() {
  */
 function compile(sources, options, name) {
   const files = sources.flatMap((source) => ['-f', source]);
-  const args = ['compile', ...files, ...options, '-o', join(work, name)];
-  execFileSync(process.execPath, [join(root, 'dist/kpc.js'), ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+  runKpc(['compile', ...files, ...options, '-o', join(work, name)], root);
+}
+
+/**
+ * @param {readonly string[]} args
+ * @param {string} cwd
+ */
+function runKpc(args, cwd) {
+  execFileSync(process.execPath, [join(root, 'dist/kpc.js'), ...args], { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
 /**

@@ -1,29 +1,25 @@
 import { hashHex } from '#hash';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
-import { isEmptyDelta } from '../../kernel/delta.ts';
-import type { SetChange } from '../../kernel/ipset/ipset.ts';
-import type { NftChange } from '../../kernel/nftables/nft-delta.ts';
 import { isLearned } from '../../kernel/nftables/table.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { describeError } from '../../base/system-errors.ts';
-import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
-import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
+import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { changeNode } from './change-node.ts';
-import type { ChangeOutcome, ChangeRequest, Session } from './observe-node.ts';
+import type { ChangeOutcome, ChangeRequest, Observation, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { describeLeftSysctls } from '../../kube-proxy/left-behind.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { forgetStaleFlows } from '../node/forget-flows.ts';
-import { examineBeforeApply, examineEndpoints, examineForwarding, forwardingSysctls } from '../doctor/doctor.ts';
-import type { Finding, Needs } from '../doctor/finding.ts';
+import { examineBeforeApply, examineEndpoints, examineForwarding } from '../doctor/doctor.ts';
+import type { NodeCheck, Needs } from '../doctor/node-check.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
-import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
+import { isEmptyPlan, type Plan, type SysctlChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
-import type { Observation, Settling } from '../quick/small-change.ts';
-import { listSteps } from '../plan/steps.ts';
+import { listSteps, toolOf } from '../plan/steps.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
 import {
   conntrackMax,
@@ -31,13 +27,13 @@ import {
   readNodeFacts,
   requireSysctl,
   sysctlPath,
-  type Setting,
+  type RequiredSysctl,
 } from '../plan/node-decisions.ts';
 
 /** What the operator may choose besides the bundle. */
 export interface ApplyChoices {
-  /** The command, and the folder that it was given: for people. */
-  readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string };
+  /** The command, the folder that it was given, and the serial of the bundle's signature, if that was checked. */
+  readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string; readonly serial?: number | undefined };
   readonly adopt: boolean;
   /** CIDRs besides those of the bundle's configuration. */
   readonly ipvsExcludeCidrs: readonly string[];
@@ -46,39 +42,24 @@ export interface ApplyChoices {
   readonly confirmTimeout?: number | undefined;
   /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
-  /** What was settled last, if that may save looking at all again. */
-  readonly settling?: Pick<Settling, 'known'> | undefined;
 }
 
 /** The wish to have a node as a bundle says, with what only the node can decide. */
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
-  const { manifest } = bundle;
-  const { settling } = choices;
-  // Each look at the node asks for it, usually with the same files.
-  let last: { readonly files: BundleFiles; readonly state: KernelState } | undefined;
-  const stateOf = (files: BundleFiles): KernelState => {
-    if (last?.files !== files) last = { files, state: openBundle(manifest, files).state };
-    return last.state;
-  };
+  const { manifest, state } = bundle;
   return {
-    origin: { kind: choices.origin.kind, bundle: markBundle(bundle, choices.origin.folder) },
-    target: async (files) => {
-      const state = files ? stateOf(files) : bundle.state;
-      return {
-        state: { ...state, sysctls: new Map(), modules: [], ipvsTimeouts: wholeSeconds(state.ipvsTimeouts) },
-        modules: state.modules,
-        settings: [
-          ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
-          ...(await decideWritable(host, manifest)),
-        ],
-      };
-    },
-    settling: settling &&
-      bundle.files && { ...settling, files: bundle.files, fitTools: new Set(settling.known?.fitTools) },
-    families: manifest.families,
+    origin: { kind: choices.origin.kind, bundle: markBundle(bundle, choices.origin) },
+    target: async () => ({
+      state: { ...state, sysctls: new Map(), modules: [], ipvsTimeouts: wholeSeconds(state.ipvsTimeouts) },
+      modules: state.modules,
+      settings: [
+        ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
+        ...(await decideWritable(host, manifest)),
+      ],
+    }),
     adopt: choices.adopt,
     excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.ipvsExcludeCidrs]),
-    clusterIPs: listClusterIPs(bundle),
+    clusterIPs: new Set(bundle.cluster.servicePorts.map(({ clusterIP }) => clusterIP.text)),
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
     refusesLeftovers: true,
@@ -86,15 +67,11 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
 }
 
 /** Identifies a bundle. */
-export function markBundle({ files, manifest }: StoredBundle, folder: string): BundleMark {
-  return { folder, digest: hashHex(files?.get('manifest.json') ?? JSON.stringify(manifest)) };
-}
-
-/** services.json has each in a place of its own, and nothing else looks like one there. */
-function listClusterIPs(bundle: StoredBundle): ReadonlySet<string> {
-  const text = bundle.files?.get('services.json');
-  if (text === undefined) return new Set(bundle.cluster.servicePorts.map(({ clusterIP }) => clusterIP.text));
-  return new Set([...text.matchAll(/,"clusterIP":"([\da-f.:]+)",/g)].map(([, address = '']) => address));
+export function markBundle(
+  { files, manifest }: StoredBundle,
+  { folder, serial }: Pick<ApplyChoices['origin'], 'folder' | 'serial'>,
+): BundleMark {
+  return { folder, digest: hashHex(files?.get('manifest.json') ?? JSON.stringify(manifest)), serial };
 }
 
 /** ipvsadm takes whole seconds only, whatever wrote the bundle. */
@@ -108,7 +85,7 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
  * What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. A dump
  * asks for nothing beyond its state.
  */
-async function decideWritable(host: Host, manifest: Manifest): Promise<readonly Setting[]> {
+async function decideWritable(host: Host, manifest: Manifest): Promise<readonly RequiredSysctl[]> {
   if (manifest.dumped) return [];
   const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
   const writable = await Promise.all(decided.map(({ path }) => host.isWritable(path)));
@@ -130,18 +107,18 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
  */
 export function requestNothing(
   host: Host,
-  choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force'>,
+  choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force' | 'confirmTimeout'>,
 ): ChangeRequest {
   return {
     origin: { kind: 'cleanup' },
     target: async () => ({ state: emptyState, settings: [], modules: [] }),
-    families: [],
     adopt: choices.adopt,
     excluded: readNetworks(choices.ipvsExcludeCidrs),
     drainTimeout: 0,
-    prepare: async ({ share }, isIdle) => {
+    confirmTimeout: choices.confirmTimeout,
+    prepare: async ({ ownership }, isIdle) => {
       // If nothing would go because it is all the kube-proxy's, that must be said too.
-      if (!choices.force && !(isIdle && share.leftovers.length === 0)) await assertNoKubeProxy(host);
+      if (!choices.force && !(isIdle && ownership.leftovers.length === 0)) await assertNoKubeProxy(host);
     },
   };
 }
@@ -149,9 +126,7 @@ export function requestNothing(
 /** What a bundle needs of a node. */
 export function needsOf(bundle: StoredBundle): Needs {
   const { manifest } = bundle;
-  // It needs none of the other files, which may be large.
-  const files = [...(bundle.files ?? [])].filter(([name]) => name === 'modules.conf' || name === 'sysctl.conf');
-  const { modules, sysctls } = bundle.files ? openBundle(manifest, new Map(files)).state : bundle.state;
+  const { modules, sysctls } = bundle.state;
   return {
     mode: manifest.mode,
     modules,
@@ -169,22 +144,21 @@ export async function applyBundle(
 ): Promise<ChangeOutcome> {
   const { host } = session;
   const request = requestBundle(host, bundle, choices);
-  const fitTools = request.settling?.fitTools ?? new Set();
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
     if (!choices.force) {
-      const asked = [...toolsOf(plan)].filter((tool) => !fitTools.has(tool));
-      assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules));
-      for (const tool of asked) fitTools.add(tool);
+      assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), toolsOf(plan), modules));
     }
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
   const outcome = await changeNode(session, { ...request, prepare });
-  if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetUdpFlows(session, bundle);
+  if (outcome.kind === 'changed') await forgetUdpFlows(session, bundle);
   return outcome;
 }
 
-/** The node has been changed by then, for good: nothing that goes wrong here makes that undone. */
+/**
+ * As kube-proxy does after each sync. The node has been changed by then, for good: nothing that goes wrong here undoes that.
+ */
 async function forgetUdpFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
   try {
     const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
@@ -195,30 +169,9 @@ async function forgetUdpFlows({ host, onEvent }: Session, bundle: StoredBundle):
   }
 }
 
-/**
- * Whether a change could have left flows behind: one of UDP, or one whose greater part an apply made that did not come
- * to its end. The table of connections may be large, and a change of something else should not wait for it.
- */
-function concernsUdp({ delta }: Plan): boolean {
-  if (isEmptyDelta(delta) || delta.nftables.some(({ kind }) => kind === 'table')) return true;
-  const changes: readonly object[] = [
-    ...Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes)),
-    ...delta.nftables.flatMap((table) => (table.kind === 'table' ? [] : table.changes)).map(withoutRest),
-    ...delta.sets.map(withoutRest),
-    ...delta.virtualServers,
-  ];
-  // In nftables, the names of chains and sets have the protocol, too. iptables takes its number as well.
-  return changes.some((change) => /udp|"17"/i.test(JSON.stringify(change)));
-}
-
-/** A change of a set without what stays in it: most sets hold something of UDP. */
-function withoutRest(change: SetChange | NftChange): object {
-  return change.kind === 'entries' || change.kind === 'elements' ? { ...change, set: change.set.name } : change;
-}
-
 /** What an apply of a plan would refuse, and what it would warn of. */
 export interface Foresight {
-  readonly refusals: readonly Finding[];
+  readonly refusals: readonly NodeCheck[];
   readonly warnings: readonly string[];
 }
 
@@ -252,10 +205,8 @@ async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): 
 /** What a change of mode leaves behind, and what is lost. */
 function describeModeChange({ present }: Plan, before: ProxyMode, next: ProxyMode): readonly string[] {
   const [from, to] = [modeFacts[before], modeFacts[next]];
-  // Every mode needs IP forwarding, but only IPVS mode sets its sysctl.
-  const left = from.sysctls.filter((name) => !to.sysctls.includes(name) && name !== forwardingSysctls.ipv4);
   return [
-    ...(left.length === 0 ? [] : [`sysctls that only ${from.title} needs stay as they are: ${left.join(', ')}`]),
+    ...describeLeftSysctls(before, next),
     ...(hasAffinity(present)
       ? [
           `session affinity: clients lose their endpoints, because ${to.title} cannot read what ${from.title} has learned`,
@@ -277,7 +228,7 @@ function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boole
 }
 
 /** Why a limit of the node becomes lower. */
-function describeLowering({ setting, from }: SettingChange): readonly string[] {
+function describeLowering({ setting, from }: SysctlChange): readonly string[] {
   if (setting.path !== sysctlPath(conntrackMax) || !(Number(from) > Number(setting.value))) return [];
   const why = setting.reason === undefined ? '' : ` (${setting.reason})`;
   return [
@@ -287,11 +238,11 @@ function describeLowering({ setting, from }: SettingChange): readonly string[] {
 
 /** The tools that a plan is carried out with. */
 function toolsOf(plan: Plan): ReadonlySet<string> {
-  return new Set(listSteps(plan).flatMap((step) => (step.kind === 'run' ? step.command.tool : [])));
+  return new Set(listSteps(plan).flatMap((step) => toolOf(step) ?? []));
 }
 
 /** Throws a Failure for what an apply refuses. */
-export function assertNoRefusals([first, ...others]: readonly Finding[]): void {
+export function assertNoRefusals([first, ...others]: readonly NodeCheck[]): void {
   if (!first) return;
   const more = others.map((finding) => `; ${finding.text}`).join('');
   throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"', first.tool);

@@ -1,41 +1,64 @@
+import { formatBalancer, type ProxyPort } from '../../kernel/balancer/balancer.ts';
+import { withoutUnwritable } from '../../kernel/iptables/iptables.ts';
+import { rulesPlaces, type FamilyTables, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { restrictState } from '../../kernel/restrict.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { describeEnd, excerptOf, type Command, type CommandResult, type Host } from '../node/host.ts';
+import { describeEnd, excerptOf, type Command, type CommandResult } from '../node/host.ts';
+import { placeIn } from '../node/iptables-variants.ts';
 import { parseReading } from '../node/node-reading.ts';
+import { balancerFile } from '../node/tools.ts';
 import { endOrphans, inHaste } from '../node/tool-time-limits.ts';
 import { type Step, describeStep, listSteps } from '../plan/steps.ts';
+import { settingName } from '../plan/node-decisions.ts';
 import { isEmptyPlan, type Plan } from '../plan/plan.ts';
-import { joinBelongings, ownershipOf } from '../state/belongings.ts';
+import { joinOwned, ownershipOf } from '../state/owned-names.ts';
 import { Failure } from '../state/failure.ts';
 import { writeRecord } from '../state/history.ts';
 import { readRecord, type OwnershipRecord, type Snapshot } from '../state/record.ts';
 import { drainTerms, look, type ChangeRequest, type Session } from './observe-node.ts';
 
-/** Carries out a plan, and gives its steps. Throws a Failure at the first one that goes wrong. */
-export async function runPlan({ host, onEvent, signal }: Session, plan: Plan): Promise<readonly Step[]> {
+/** Carries out the steps of a plan in order, and returns them. Throws a Failure at the first that fails. */
+export async function runPlan(session: Session, plan: Plan): Promise<readonly Step[]> {
+  const { onEvent, signal } = session;
   const steps = listSteps(plan);
   for (const [i, step] of steps.entries()) {
     assertNotInterrupted(signal);
     onEvent({ kind: 'step', step, number: i + 1, of: steps.length });
-    await runStep(host, step);
+    await runStep(session, step);
   }
   return steps;
 }
 
 /** Throws a Failure if the operator has asked to stop. */
 export function assertNotInterrupted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');
+  if (signal?.aborted)
+    throw new Failure('interrupted', 'stopped by a signal', 'run the command again when you are ready');
 }
 
-/** Carries out one step. Throws a Failure if the node says that it went wrong; that it says nothing proves nothing. */
-async function runStep(host: Host, step: Step): Promise<void> {
+/** Throws a Failure if a tool reports one. Success proves little: the caller reads the node back. */
+async function runStep(session: Session, step: Step): Promise<void> {
+  const { host } = session;
   if (step.kind === 'run') return assertDone(step.command, await host.run(step.command));
+  if (step.kind === 'balance') return setBalancer(session, step.proxyPorts);
   try {
     await host.writeFile(step.setting.path, step.setting.value);
   } catch (error) {
     const advice = 'check that its kernel module is loaded and that /proc/sys is writable here';
     throw new Failure('write-failed', `cannot ${describeStep(step)}: ${describeError(error)}`, advice);
   }
+}
+
+/** A balancer goes on with what it has until it is told to read its file: a configuration that nginx refuses is never in its place. */
+async function setBalancer(session: Session, proxyPorts: readonly ProxyPort[]): Promise<void> {
+  const { host, onEvent, balancerReload: [tool, ...args] = [] } = session;
+  const next = `${balancerFile}.new`;
+  await host.replaceFile(next, formatBalancer(proxyPorts).join(''));
+  const check = { tool: 'nginx', args: ['-t', '-q', '-c', next] };
+  assertDone(check, await host.run(check));
+  await host.renameFile(next, balancerFile);
+  if (tool !== undefined) return assertDone({ tool, args }, await host.run({ tool, args }));
+  const text = `the balancer serves what is in ${balancerFile} only once it has read it: reload it, or name the command with --balancer-reload`;
+  onEvent({ kind: 'warning', text });
 }
 
 function assertDone(command: Command, result: CommandResult): void {
@@ -45,6 +68,7 @@ function assertDone(command: Command, result: CommandResult): void {
   }
   const said = result.stderr.trim();
   // ipvsadm -R goes on after a line that failed, and ends with status 0.
+  // Test: what ipvsadm complains of is the reason that is given, although it ends with status 0.
   if (result.status === 0 && (tool !== 'ipvsadm' || said === '')) return;
   const text = [describeEnd(command, result), excerptOf(said), quoteLine(command, said)].filter(Boolean).join('\n');
   throw new Failure(
@@ -63,12 +87,12 @@ function quoteLine({ stdin }: Command, said: string): string {
   return line === undefined ? '' : `line ${number}: ${line}`;
 }
 
-/** How often putting back is tried: what failed once may have been a passing trouble. */
+/** How often putting back is tried: a failure may pass. */
 const attempts = 3;
 
 /**
  * Brings the node back to a snapshot, and ends the journal. Every step is tried even where one before it failed, and no tool is
- * waited for long. `unconfirmed`: the apply of this process, if it has a standby. Gives what is left undone.
+ * waited for long. `unconfirmed`: the apply of this process, if it has a standby. Returns what is left undone.
  */
 export async function putBack(
   session: Session,
@@ -79,7 +103,7 @@ export async function putBack(
   const { host } = inHaste(session.host, session.folder, { reading, unconfirmed, mayBeCut: false });
   await endOrphans(host, toolMark);
   const request = requestSnapshot(snapshot);
-  const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
+  const owned = joinOwned(snapshot.record.owned, snapshot.touched);
   let left: Plan | undefined;
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {
@@ -92,7 +116,7 @@ export async function putBack(
       await endJournal(session, snapshot.record);
       return 'nothing';
     }
-    for (const step of listSteps(left)) await runStep(host, step).catch(() => undefined);
+    for (const step of listSteps(left)) await runStep({ ...session, host }, step).catch(() => undefined);
   }
   return left;
 }
@@ -113,18 +137,33 @@ async function endJournal({ host, folder, onEvent }: Session, record: OwnershipR
   }
 }
 
-/** The wish to have everything as it was in a snapshot. */
+/** Asks for everything to be as it was in a snapshot. */
 export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
-  const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
-  const state = restrictState(parseReading(snapshot.reading), ownershipOf(owned));
-  const settings = Object.entries(snapshot.reading.settings).map(([path, value]) => ({ path, name: path, value }));
+  const owned = joinOwned(snapshot.record.owned, snapshot.touched);
+  const { variants } = snapshot.reading;
+  const state = restrictState(parseReading(snapshot.reading), ownershipOf(owned, variants));
+  const settings = Object.entries(snapshot.reading.settings).map(([path, value]) => ({
+    path,
+    name: settingName(path),
+    value,
+  }));
   return {
     origin: { kind: 'rollback', to: snapshot.state },
-    target: async () => ({ state, settings, modules: [] }),
-    families: [],
+    target: async (used) => ({
+      // Rules go back to the variant of iptables that they were of, but for those that no tool can write again.
+      state: { ...state, iptables: moveTables(state.iptables, (place) => placeIn(place, variants, used)) },
+      settings,
+      modules: [],
+    }),
     adopt: false,
     excluded: [],
     drainTimeout: 0,
-    belongings: snapshot.record.owned,
+    ownedAfter: snapshot.record.owned,
   };
+}
+
+function moveTables(iptables: FamilyTables, to: (place: RulesPlace) => RulesPlace): FamilyTables {
+  return Object.fromEntries(
+    rulesPlaces.flatMap((place) => (iptables[place] ? [[to(place), withoutUnwritable(iptables[place])]] : [])),
+  );
 }

@@ -1,37 +1,39 @@
 import { isEmptyDelta } from '../../kernel/delta.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { assertReadable } from '../node/node-reading.ts';
 import { readTraffic } from '../node/open-traffic.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardOf } from '../plan/access-guard.ts';
-import { belongingsIn } from '../plan/ownership.ts';
-import { describeConflict } from '../plan/share-draft.ts';
+import { ownedNamesIn } from '../plan/ownership.ts';
+import { describeConflict } from '../plan/ownership-draft.ts';
 import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
-import { findSettled, settleFor, writeBesideSettled, type GroundsOf, type Observation } from '../quick/small-change.ts';
 import {
   addressKey,
-  isEmptyBelongings,
-  joinBelongings,
-  noBelongings,
-  withoutBelongings,
-  type Belongings,
-} from '../state/belongings.ts';
+  isNothingOwned,
+  joinOwned,
+  nothingOwned,
+  withoutOwned,
+  type OwnedNames,
+} from '../state/owned-names.ts';
 import { explainError, Failure } from '../state/failure.ts';
-import { commit, isRepair, joinSettingsMade, nextId, stateAfter, writeRecord } from '../state/history.ts';
+import { commit, isRepair, joinSettingsMade, makingSpace, nextId, stateAfter, writeRecord } from '../state/history.ts';
+import { rememberTables } from '../state/known-tables.ts';
 import { writeJson, type OwnershipRecord, type Snapshot, type StateMark } from '../state/record.ts';
 import {
   drainTerms,
   look,
-  readHoldings,
+  readOwned,
+  warnOfOtherVariant,
   type ChangeOutcome,
   type ChangeRequest,
-  type Holdings,
+  type OwnedState,
+  type Observation,
+  type Progress,
   type Session,
 } from './observe-node.ts';
 import { putBack, runPlan } from './carry-out.ts';
-import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
+import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 /**
  * Brings the node to what is wanted, or back to what it was. Before the first change a snapshot of the node is on the
@@ -42,32 +44,28 @@ import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, settleUnconfirmed 
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
-  const { settling } = request;
-  await settleUnconfirmed(session);
-  const holdings = await readHoldings(session);
-  const { record, unfinished, owned } = holdings;
+  await keepOrForgetUnconfirmed(session);
+  const ownedState = await readOwned(session);
+  const { record, unfinished, owned } = ownedState;
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
   await endOrphans(host, unfinished?.toolMark);
-  const mayBeSettled = settling && !unfinished && !request.adopt;
-  const known = mayBeSettled ? await findSettled(host, folder, settling, record) : undefined;
-  const before = await look(host, request, owned, drainTerms(host, request, record), known);
+  const before = await look(host, request, owned, drainTerms(host, request, record), { folder });
+  warnOfOtherVariant(session, before);
   const { plan } = before;
-  const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
+  const isIdle = isEmptyPlan(plan) && !unfinished && plan.ownership.conflicts.length === 0;
   // A kube-proxy that runs comes first: --adopt would not help against it, and takes nothing from it.
-  await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.share.belongings), before.node);
+  // Test: is named before its rules are: --adopt would not help.
+  await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.ownership.ownedAfter), before.node);
   assertNoConflicts(plan);
   if (isIdle) {
-    const kept = await recordUnchanged(session, request, record, plan.share.belongings);
-    // Where nftables was changed by others, this is a new moment at which it was as the bundle says.
-    const isNew = !known || before.nftStamp !== known.settled.nftables;
-    if (settling && isNew) await settleFor(host, folder, settling, before, kept, known);
+    await recordUnchanged(session, request, record, plan.ownership.ownedAfter);
+    if (before.tables) await rememberTables(host, folder, before.tables);
     return { kind: 'unchanged', plan };
   }
-  if (before.isKnown) await assertReadable(host, before.reading, changedParts([plan]));
-  const change = await beginChange(session, request, before, holdings);
+  const change = await beginChange(session, request, before, ownedState);
   const { snapshot, unconfirmed } = change;
   try {
-    return { kind: 'changed', plan: await makeChange(session, request, before, holdings, change, known) };
+    return { kind: 'changed', plan: await makeChange(session, request, before, ownedState, change) };
   } catch (error) {
     const failure = explainError(error);
     session.onEvent({ kind: 'putting-back', because: failure });
@@ -84,11 +82,11 @@ async function beginChange(
   session: Session,
   { confirmTimeout }: ChangeRequest,
   before: Observation,
-  holdings: Holdings,
+  ownedState: OwnedState,
 ) {
-  const { record, unfinished } = holdings;
+  const { record, unfinished } = ownedState;
   const present = await identifyState(session, unfinished ? unfinished.state : record.state);
-  const snapshot = takeSnapshot(session, before, holdings, present);
+  const snapshot = takeSnapshot(session, before, ownedState, present);
   const unconfirmed = confirmTimeout === undefined ? undefined : await beginUnconfirmed(session, confirmTimeout);
   try {
     await writeJournal(session, snapshot);
@@ -106,25 +104,23 @@ async function makeChange(
   session: Session,
   request: ChangeRequest,
   before: Observation,
-  { record, owned }: Holdings,
+  { record, owned }: OwnedState,
   { present, unconfirmed }: Awaited<ReturnType<typeof beginChange>>,
-  known: GroundsOf<'settled'> | undefined,
 ): Promise<Plan> {
   const { host, folder } = session;
-  const { origin, settling, confirmTimeout } = request;
-  const { reading, plan, focus } = before;
+  const { origin, confirmTimeout } = request;
+  const { reading, plan } = before;
   // An operator who may be cut off from the node must not wait for a tool that hangs.
+  // Test: in transaction %d is ended soon, and everything is put back.
   const hasty = unconfirmed && inHaste(host, folder, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
   const working = { ...session, host: hasty?.host ?? host };
   const progress = await carryOut(working, before);
-  const settled = await settle(working, request, joinBelongings(owned, plan.share.touched), before, progress);
-  const { kept, draining, leftIpvs } = settled.plan;
-  const belongings = request.belongings ?? plan.share.belongings;
-  // Objects outside the focus stay ours.
-  const withAside = focus ? joinBelongings(focus.aside(record.owned), belongings) : belongings;
+  const after = await readBack(working, request, joinOwned(owned, plan.ownership.ownedDuring), before, progress);
+  const { kept, draining, leftIpvs } = after.plan;
+  const ownedAfter = request.ownedAfter ?? plan.ownership.ownedAfter;
   const committed: OwnershipRecord = {
     bootId: record.bootId,
-    owned: withDraining(withAside, settled.plan, progress.plan),
+    owned: withDraining(ownedAfter, after.plan, progress.plan),
     draining,
     leftIpvs,
     state: stateAfter(origin, present, await nextId(host, folder, present), host.now()),
@@ -135,8 +131,8 @@ async function makeChange(
     await awaitConfirmation(session, unconfirmed, confirmTimeout, committed);
   }
   const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
-  await writeBesideSettled(host, folder, keep);
-  if (settling) await settleFor(host, folder, settling, settled, committed, known);
+  await makingSpace(host, folder, keep);
+  if (after.tables) await rememberTables(host, folder, after.tables);
   // A standby process that is still there finds no journal, so it puts nothing back.
   if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
   return { ...progress.plan, kept, draining };
@@ -146,16 +142,16 @@ async function makeChange(
 function takeSnapshot(
   { host }: Session,
   { reading, plan }: Observation,
-  { record, unfinished }: Holdings,
+  { record, unfinished }: OwnedState,
   state: StateMark,
 ): Snapshot {
-  const now = { takenAt: host.now(), touched: noBelongings, settingsMade: {} };
+  const now = { takenAt: host.now(), touched: nothingOwned, settingsMade: {} };
   const before = unfinished ?? { ...now, reading, record };
   const settingsMade = Object.fromEntries(plan.settings.map(({ setting: { path, value } }) => [path, [value]]));
   return {
     ...before,
     state,
-    touched: joinBelongings(before.touched, plan.share.touched),
+    touched: joinOwned(before.touched, plan.ownership.ownedDuring),
     settingsMade: joinSettingsMade([before, { settingsMade }]),
     toolMark: host.toolMark,
   };
@@ -166,22 +162,19 @@ async function identifyState({ host, folder }: Session, state: StateMark | undef
   return state ?? { id: await nextId(host, folder, state) };
 }
 
-/**
- * What is taken over may need no change, as a kube-proxy makes the same rules: it still is ours from now on. Nor may
- * another bundle. Gives the record as it is then.
- */
+/** Adopted rules may already match the bundle, and so may another bundle: record them as owned anyway. */
 async function recordUnchanged(
   session: Session,
   request: ChangeRequest,
   record: OwnershipRecord,
-  belongings: Belongings,
-): Promise<OwnershipRecord> {
+  ownedAfter: OwnedNames,
+): Promise<void> {
   const { host, folder } = session;
   const { origin } = request;
-  const adopts = takesOver(request, record, belongings);
-  const owned = adopts ? joinBelongings(record.owned, belongings) : record.owned;
-  const isOther = origin.bundle && origin.bundle.digest !== record.state?.bundle?.digest && !isEmptyBelongings(owned);
-  if (!adopts && !isOther) return record;
+  const adopts = takesOver(request, record, ownedAfter);
+  const owned = adopts ? joinOwned(record.owned, ownedAfter) : record.owned;
+  const isOther = origin.bundle && origin.bundle.digest !== record.state?.bundle?.digest && !isNothingOwned(owned);
+  if (!adopts && !isOther) return;
   const state = isOther
     ? {
         since: host.now(),
@@ -190,19 +183,17 @@ async function recordUnchanged(
         bundle: origin.bundle,
       }
     : record.state;
-  const kept: OwnershipRecord = { ...record, owned, state };
-  await writeRecord(host, folder, kept);
-  return kept;
+  await writeRecord(host, folder, { ...record, owned, state });
 }
 
-/** Whether something becomes ours that is there already, and was not. */
-function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, belongings: Belongings): boolean {
-  return adopt && !isEmptyBelongings(withoutBelongings(belongings, owned));
+/** Whether --adopt makes something owned that the node already has. */
+function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, ownedAfter: OwnedNames): boolean {
+  return adopt && !isNothingOwned(withoutOwned(ownedAfter, owned));
 }
 
 /** Throws a Failure if something is in the way. */
 export function assertNoConflicts(plan: Plan): void {
-  const { conflicts } = plan.share;
+  const { conflicts } = plan.ownership;
   if (conflicts.length === 0) return;
   const names = nameSome(conflicts.map(describeConflict), 5);
   const text = `these exist already, and kpc-apply did not make them: ${names}`;
@@ -214,21 +205,15 @@ export function assertNoConflicts(plan: Plan): void {
 
 async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
   try {
-    await writeBesideSettled(host, folder, () => writeJson(host, folder.journal, snapshot));
+    await makingSpace(host, folder, () => writeJson(host, folder.journal, snapshot));
     await host.remove(folder.lastCommand);
   } catch (error) {
-    await host.remove(`${folder.journal}.new`);
     const advice = 'free some space there, or choose another folder with --state-dir; nothing has been changed';
     throw new Failure('write-failed', `cannot save a snapshot in ${folder.path}: ${describeError(error)}`, advice);
   }
 }
 
-/** What was done after a look at the node; `plan` holds all of it. */
-interface Progress extends Omit<GroundsOf<'earlier'>, 'kind' | 'earlier'> {
-  readonly plan: Plan;
-}
-
-/** Carries out a plan: what is new, and what goes; and last, upon another look at connections, what drains without any. */
+/** Carries out a plan. Then looks at connections again, and removes the draining real servers that have none left. */
 async function carryOut(session: Session, { plan, traffic, terms }: Observation): Promise<Progress> {
   const first = withoutRelease(plan);
   const steps = await runPlan(session, first);
@@ -243,18 +228,22 @@ async function carryOut(session: Session, { plan, traffic, terms }: Observation)
 }
 
 /**
- * What drains stays ours, with the addresses that it is reached at and what guards them, where what is wanted has no such
+ * What drains stays owned, with the addresses that it is reached at and what guards them, where what is wanted has no such
  * virtual server.
  */
-function withDraining(belongings: Belongings, { draining, leftIpvs }: Plan, { share, state }: Plan): Belongings {
-  if (draining.length === 0 && leftIpvs === undefined) return belongings;
+function withDraining(
+  ownedAfter: OwnedNames,
+  { draining, leftIpvs }: Plan,
+  { ownership, state, variants }: Plan,
+): OwnedNames {
+  if (draining.length === 0 && leftIpvs === undefined) return ownedAfter;
   const links = new Set(state.links.map(({ name }) => name));
   const addresses = new Set(state.links.flatMap((link) => link.addresses.map((each) => addressKey(link.name, each))));
-  return joinBelongings(belongings, {
-    ...(leftIpvs === undefined ? noBelongings : belongingsIn(guardOf(state))),
+  return joinOwned(ownedAfter, {
+    ...(leftIpvs === undefined ? nothingOwned : ownedNamesIn(guardOf(state), variants)),
     virtualServers: draining.map((server) => server.virtualServer),
-    links: share.ours.links.filter((name) => links.has(name)),
-    addresses: share.ours.addresses.filter((key) => addresses.has(key)),
+    links: ownership.owned.links.filter((name) => links.has(name)),
+    addresses: ownership.owned.addresses.filter((key) => addresses.has(key)),
   });
 }
 
@@ -267,22 +256,22 @@ function withDraining(belongings: Belongings, { draining, leftIpvs }: Plan, { sh
  * was changed or not. Parts in which nothing was to be changed count as they were read before the first change; "verify"
  * reads them all.
  */
-async function settle(
+async function readBack(
   session: Session,
   request: ChangeRequest,
-  owned: Belongings,
+  owned: OwnedNames,
   before: Observation,
-  { plan, ...done }: Progress,
+  done: Progress,
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
-  const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const lookAgain = (back: Omit<GroundsOf<'earlier'>, 'kind'>) =>
-    look(session.host, request, owned, terms, { kind: 'earlier', ...back });
-  let after = await lookAgain({ earlier: before, ...done });
+  const terms = { ...before.terms, known: done.plan.draining, leftIpvs: done.plan.leftIpvs };
+  const lookAgain = (earlier: Observation, progress: Progress) =>
+    look(session.host, request, owned, terms, { since: { earlier, ...progress } });
+  let after = await lookAgain(before, done);
   const { modules, delta } = after.plan;
   if (!isEmptyPlan(after.plan) && modules.length === 0 && isEmptyDelta(delta)) {
     await runPlan(session, after.plan);
-    after = await lookAgain({ earlier: after, ...done, changed: new Set(), steps: [] });
+    after = await lookAgain(after, { ...done, changed: new Set(), steps: [] });
   }
   if (isEmptyPlan(after.plan)) return after;
   const text = 'the tools reported success, but the node is not as it should be; still to do';
@@ -291,7 +280,7 @@ async function settle(
   throw new Failure('wrong-result', `${text}:\n${describeRest(after.plan)}`, advice);
 }
 
-/** What a plan would do, cut short: the first lines show what kind of thing went wrong. */
+/** The first lines of a plan's steps: enough to see what kind of thing went wrong. */
 function describeRest(plan: Plan): string {
   const lines = listSteps(plan).flatMap((step) => [
     describeStep(step),

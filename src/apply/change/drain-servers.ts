@@ -9,7 +9,7 @@ import { placeKey, type ConnectionCount, type Connections } from '../node/open-t
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { DrainingServer } from '../state/record.ts';
 
-/** How real servers that go are let go. */
+/** Drains real servers before removal. */
 export interface DrainPolicy {
   /** Milliseconds after which a real server goes even with connections; undefined waits for their end. */
   readonly timeout: number | undefined;

@@ -3,18 +3,21 @@ import type { BundleContent } from '../../bundle/make-bundle.ts';
 import { loopbackAddresses } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
+import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain, restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { classifyChain, isKubeProxyJump } from '../../kube-proxy/chains.ts';
+import { classifyChain } from '../../kube-proxy/chains.ts';
+import { weighEvidence } from '../../kube-proxy/evidence.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
-import { defaultSettings } from '../../kube-proxy/settings/table.ts';
+import { defaultSettings } from '../../settings/table.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
+import { readVariants } from '../node/iptables-variants.ts';
 import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
-import { ownershipOf } from '../state/belongings.ts';
-import { takeShare } from '../plan/ownership.ts';
+import { ownershipOf } from '../state/owned-names.ts';
+import { decideOwnership } from '../plan/ownership.ts';
 import { readRecord } from '../state/record.ts';
 
 /**
@@ -26,11 +29,12 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const record = await readRecord(host, folder);
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const leftOut = new Map<string, string>();
+  const variants = await readVariants(host);
   const reading = await readNode(host, {
-    needed: neededOf(emptyState, record.owned),
+    needed: neededOf(emptyState, record.owned, variants),
+    variants,
     onLeftOut: ({ code, message }, tool) =>
       void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
-    families: [],
     timeouts: true,
     settings: names.map(sysctlPath),
   });
@@ -38,20 +42,28 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     onEvent({ kind: 'warning', text: `${reason}, so the dump lacks what it lists` });
   }
   const present = parseReading(reading);
-  const share = takeShare(present, emptyState, { owned: record.owned, adopt: true, excluded: [] });
-  const ours = restrictState(present, {
-    ...ownershipOf(share.ours),
+  const ownership = decideOwnership(present, emptyState, { owned: record.owned, variants, adopt: true, excluded: [] });
+  const evidence = weighEvidence(present);
+  const owned = restrictState(present, {
+    ...ownershipOf(ownership.owned, variants),
     // Nothing is taken away here, so what a kubelet made in kube-proxy's name counts too.
     chain: isDumped,
-    jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isDumped(jumpChain(rule) ?? '', table),
+    jump: (rule, chain, table) =>
+      evidence.jump(table, chain, rule) === 'certain' && isDumped(jumpChain(rule) ?? '', table),
   });
-  const mode = modeOfDump(ours);
+  const mode = modeOfDump(owned);
   const sysctls = modeFacts[mode].sysctls.map((name) => [name, reading.settings[sysctlPath(name)]] as const);
   const hostLinks = present.links.filter((link) => link.name !== serviceLink);
   const hostAddresses = hostLinks.flatMap((link) => link.addresses.map(({ address }) => address));
+  const { ipv4, ipv6, ...others } = owned.iptables;
+  if (Object.values(others).some((tables) => Object.values(tables).some(({ size }) => size > 0))) {
+    const text = 'the other variant of iptables (legacy or nft) holds rules of kube-proxy too, which the dump lacks';
+    onEvent({ kind: 'warning', text });
+  }
   const state: KernelState = {
-    ...ours,
-    nftables: ours.nftables.map(forgetLearned),
+    ...owned,
+    iptables: { ...(ipv4 && { ipv4 }), ...(ipv6 && { ipv6 }) },
+    nftables: owned.nftables.map(forgetLearned),
     sysctls: new Map(sysctls.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
   };
   return {
@@ -60,9 +72,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     node: { name: nodeName, zone: '', podCIDRs: [], nodeIPs: loopbackAddresses, hostAddresses },
     settings: { ...defaultSettings(mode), release: newestRelease },
     families: families.filter(
-      (family) =>
-        Object.values(state.iptables[family] ?? {}).some((chains) => chains.size > 0) ||
-        state.nftables.some((table) => table.family === family),
+      (family) => hasRules(state.iptables[family] ?? {}) || state.nftables.some((table) => table.family === family),
     ),
     assigned: [],
     dumped: true,

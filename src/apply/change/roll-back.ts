@@ -1,19 +1,18 @@
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { RealServer, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { changeNode } from './change-node.ts';
-import { observe, readHoldings, type ChangeOutcome, type ChangeRequest, type Session } from './observe-node.ts';
+import { observe, readOwned, type ChangeOutcome, type ChangeRequest, type Session } from './observe-node.ts';
 import { putBack, requestSnapshot } from './carry-out.ts';
 import { withoutGuard } from '../plan/access-guard.ts';
 import { placeKey } from '../node/open-traffic.ts';
 import { Failure } from '../state/failure.ts';
 import { adviseOnStates, findState, readHistory, type History } from '../state/history.ts';
 import { describeLastCommand, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
-import type { Plan, Target } from '../plan/plan.ts';
+import type { Plan, WantedNode } from '../plan/plan.ts';
 import { readRecord, readSnapshot, type Snapshot, type StateMark } from '../state/record.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
-import { endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
+import { endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
-/** The outcome of a roll back. */
 export type RollBackOutcome =
   /** Of an unfinished apply: what is left to put back, as putBack returns it. */
   | { readonly kind: 'unfinished'; readonly left: Awaited<ReturnType<typeof putBack>> }
@@ -49,7 +48,7 @@ export interface RollBackStates extends History {
  * lock held. Throws a Failure if there is nothing to undo.
  */
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
-  await settleUnconfirmed(session);
+  await keepOrForgetUnconfirmed(session);
   const { to, request, unfinished } = await choose(session, choices);
   const assertAlone = () => (choices.force ? undefined : assertNoKubeProxy(session.host));
   if (to === undefined) {
@@ -77,7 +76,7 @@ export async function planRollBack(session: Session, choices: RollBackChoices): 
 /** The states that a rollback may go to, without any change. Throws a Failure if the record or the journal is damaged. */
 export async function listStates(session: Session): Promise<RollBackStates> {
   const { host, folder } = session;
-  const { record, unfinished } = await readHoldings(session);
+  const { record, unfinished } = await readOwned(session);
   const history = await readHistory(host, folder, record);
   return { ...history, last: await readLastCommand(session), isUnfinished: unfinished !== undefined };
 }
@@ -124,8 +123,8 @@ function requestState(snapshot: Snapshot): ChangeRequest {
     const drains = (real: RealServer) => places.has(placeKey(virtualServerKey(server), realServerKey(real)));
     return { ...server, realServers: server.realServers.filter((real) => !drains(real)) };
   };
-  const target = async (): Promise<Target> => {
-    const wanted = await whole.target();
+  const target: ChangeRequest['target'] = async (variants): Promise<WantedNode> => {
+    const wanted = await whole.target(variants);
     const state = leavesIpvs
       ? { ...wanted.state, iptables: withoutGuard(wanted.state), virtualServers: [], links: [], sets: [] }
       : { ...wanted.state, virtualServers: wanted.state.virtualServers.map(withoutDraining) };
@@ -135,5 +134,5 @@ function requestState(snapshot: Snapshot): ChangeRequest {
     });
     return { ...wanted, state, settings };
   };
-  return { ...whole, target, belongings: leavesIpvs ? undefined : whole.belongings };
+  return { ...whole, target, ownedAfter: leavesIpvs ? undefined : whole.ownedAfter };
 }

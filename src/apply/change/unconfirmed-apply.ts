@@ -12,25 +12,24 @@ import { assertNotInterrupted, putBack } from './carry-out.ts';
 
 const unconfirmedShape = objectOf({
   ...processFields,
-  /** Of this apply and no other, as long as the node is up. */
+  /** Unique to this apply until the node reboots. */
   id: text,
   /** The network namespace that it changes. Undefined where unknown. */
   network: optional(text),
-  /** What it asks once the change is made. It holds all that makes the change stay: the process may be gone by then. */
+  /** Its question, once the change is made. It holds all that is needed to keep the change: the process may be gone by then. */
   question: optional(
     objectOf({
       /** Milliseconds since the node booted. */
       deadline: amount,
-      /** What is kpc-apply's when the change stays. */
+      /** The record to write if the change is kept. */
       record: recordShape,
     }),
   ),
 });
 
 /**
- * An apply that goes back unless the operator confirms it, and the process that makes it. It is in a file of its own from
- * before the first change until the change stays or is put back, so that others can see to the way back where that
- * process cannot. With the question it is in a second file, which the process that answers renames, yes or no.
+ * An apply that is undone unless the operator confirms it, and the process that makes it. Its file exists from before the
+ * first change until the change is kept or undone, so that another process can undo it if that one cannot. With the question it is in a second file, which the process that answers renames, yes or no.
  */
 type Unconfirmed = Shaped<typeof unconfirmedShape>;
 
@@ -51,7 +50,7 @@ function unitName(id: string): string {
   return `kpc-apply-way-back-${id}`;
 }
 
-/** How long after the time is over systemd looks whether all is put back, which is sooner done by the others. */
+/** How long after the deadline systemd's timer fires. Normally another process has put everything back by then. */
 const timerDelaySeconds = 5;
 
 /**
@@ -73,7 +72,8 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
     await writeJson(host, folder.unconfirmed, unconfirmed);
     const [tool, ...start] = host.program ?? [];
     if (tool === undefined) throw new Error('kpc-apply does not know how it was started');
-    const args = [...start, 'rollback', '--unconfirmed', id, '--state-dir', folder.path];
+    const reload = session.balancerReload ? ['--balancer-reload', session.balancerReload.join(' ')] : [];
+    const args = [...start, 'rollback', '--unconfirmed', id, '--state-dir', folder.path, ...reload];
     const [apart, timer] = await Promise.allSettled([
       host.startApart({ tool, args }),
       setTimer(host, id, [tool, ...args], Math.ceil(milliseconds / 1000) + timerDelaySeconds),
@@ -103,6 +103,7 @@ async function setTimer(host: Host, id: string, command: readonly string[], seco
     ...(host.toolPath === undefined ? [] : [`--setenv=PATH=${host.toolPath}`]),
     '--',
     // systemd replaces variables in a command.
+    // Test: a variable in the name of the state folder stays as it is.
     ...command.map((word) => word.replaceAll('$', '$$$$')),
   ];
   const result = await host.run({ tool: 'systemd-run', args }, { limit: shortLimit });
@@ -134,8 +135,9 @@ export async function endUnconfirmed(session: Session): Promise<void> {
  * Keeps what was confirmed if the process that waited for it died before it could, and forgets what was before the
  * node booted. Anything else stays as it is until this command has begun to change the node: the standby processes must not
  * end for one that does not even begin. Call it with the lock held.
+ * Test: goes on standing by where a later apply does not even begin.
  */
-export async function settleUnconfirmed(session: Session): Promise<void> {
+export async function keepOrForgetUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
   // A damaged one says nothing: the journal says what there is to put back.
   const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
@@ -179,7 +181,7 @@ export async function awaitConfirmation(
   }
   if (await isConfirmedAfterAll(session)) return;
   assertNotInterrupted(signal);
-  const advice = 'if the node can still be reached, apply again and run "kpc-apply confirm" in time';
+  const advice = 'if the node can still be reached, run the command again, and "kpc-apply confirm" in time';
   throw new Failure('not-confirmed', `no confirmation within ${milliseconds / 1000} s`, advice);
 }
 
@@ -233,7 +235,7 @@ async function unlessBusy<T>({ host, folder }: Session, command: string, work: (
 async function explainSilence({ host, folder }: Session): Promise<Failure> {
   const nothing = 'no apply is waiting to be confirmed';
   const holder = await findHolder(host, folder.path);
-  if (holder?.command.startsWith('apply ')) {
+  if (holder && /^(?:apply |cleanup$)/.test(holder.command)) {
     const why = `process ${holder.pid} ("${holder.command}") is still changing the node, or putting it back`;
     const advice = 'wait until apply asks for it, then run "kpc-apply confirm"';
     return new Failure('nothing-to-confirm', `${nothing}: ${why}`, advice);
@@ -263,7 +265,7 @@ const pauseMilliseconds = 10_000;
 
 /**
  * Runs the standby of an unconfirmed apply: if its process is gone or hangs, puts everything back when the time is
- * over, or at once if it never asked. Ends as soon as another process settles the apply: its own, or one that confirms,
+ * over, or at once if it never asked. Ends as soon as another process ends the apply: its own, or one that confirms,
  * applies or rolls back.
  */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
@@ -325,6 +327,7 @@ async function end(session: Session, id: string): Promise<StandByOutcome> {
 /**
  * Kills an apply that makes no progress: one stopped (SIGSTOP) with its question open, which would hold the lock
  * forever; or one that hangs before it asks or while it puts everything back, long after its wait should be over.
+ * Test: ends the process where that has been stopped and would hold the lock for ever.
  */
 async function endIdle({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<void> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);

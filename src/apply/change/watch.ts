@@ -11,7 +11,6 @@ export interface WatchSettings {
   readonly sync: () => Promise<boolean>;
 }
 
-/** A watch that createWatch made. */
 export type Watch = ReturnType<typeof createWatch>;
 
 /** How often to look for a new bundle or a wish to stop. */

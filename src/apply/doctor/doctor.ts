@@ -1,37 +1,47 @@
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
-import { families } from '../../kernel/family.ts';
+import { joinWords } from '../../base/join-words.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import { forwardingSysctls } from '../../kernel/sysctl.ts';
+import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
-import { finding, type Examined, type Finding, type Needs } from './finding.ts';
+import { nodeCheck, type Examined, type NodeCheck, type Needs } from './node-check.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import { capNetAdmin, capSysModule, findKubeProxy, hasCapability, rightsAdvice } from '../node/processes.ts';
+import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-versions.ts';
 import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
-import { isEmptyBelongings } from '../state/belongings.ts';
+import { isNothingOwned, type OwnedNames } from '../state/owned-names.ts';
 import { explainError } from '../state/failure.ts';
 import { readRecord, readSnapshot, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
-import { readNode, type ReadingPart } from '../node/node-reading.ts';
+import { parseReading, readNode, type ReadingPart, type ReadingScope } from '../node/node-reading.ts';
+import { readVariants, variantOf } from '../node/iptables-variants.ts';
+import { decideOwnership } from '../plan/ownership.ts';
+import { emptyState } from '../../kernel/state.ts';
+import { count } from '../../base/format-count.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
 
-/** What can be known without a bundle: for each mode, what it needs. A finding that all modes share has no mode. */
-export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {
+const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
+
+/** What can be known without a bundle: for each mode of today, what it needs. A check that all share has no mode. `owned`: what kpc-apply made. */
+export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const groups = await Promise.all(
-    proxyModes.map((mode) => {
+    modesOfToday.map((mode) => {
       const { modules, sysctls, tools: leastVersions } = modeFacts[mode];
       const anyValue = sysctls.map((name) => ({ name, value: undefined }));
-      return examineNode(host, { mode, modules, sysctls: anyValue, leastVersions, manifest: undefined });
+      return examineNode(host, { mode, modules, sysctls: anyValue, leastVersions, manifest: undefined }, owned);
     }),
   );
   const keys = groups.map((group) => new Set(group.map((each) => JSON.stringify(each))));
-  const isCommon = (each: Finding) => keys.every((known) => known.has(JSON.stringify(each)));
+  const isCommon = (each: NodeCheck) => keys.every((known) => known.has(JSON.stringify(each)));
   const ofMode = (mode: ProxyMode, i: number) =>
     (groups[i] ?? []).filter((each) => !isCommon(each)).map((each) => ({ ...each, mode }));
-  return [...(groups[0] ?? []).filter(isCommon), ...proxyModes.flatMap(ofMode)];
+  return [...(groups[0] ?? []).filter(isCommon), ...modesOfToday.flatMap(ofMode)];
 }
 
 /** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
-export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
+export async function examineNode(host: Host, needs: Needs, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const modules = await readModuleIndex(host, [...needs.modules, 'ip_set']);
   const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
@@ -40,12 +50,13 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineReading(examined),
     examineModules(examined),
     examineSysctls(examined),
-    programs(needs.mode, 'iptables') ? examineVariants(host) : [],
+    examineVariants(examined, owned),
     examineKernel(host, needs.mode),
     programs(needs.mode, 'nftables') ? examineFeatures(examined) : [],
     examineForwarding(host, needs),
     examineKubeProxy(host),
     examineOtherSysctls(host, needs),
+    examineRoutes(host, needs),
     examineEndpoints(needs),
   ]);
   return groups.flat();
@@ -60,7 +71,7 @@ export async function examineBeforeApply(
   needs: Needs,
   used: ReadonlySet<string>,
   modules: ModuleIndex,
-): Promise<readonly Finding[]> {
+): Promise<readonly NodeCheck[]> {
   const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
     examineRights(examined),
@@ -72,14 +83,14 @@ export async function examineBeforeApply(
   return groups.flat().filter(({ severity }) => severity === 'error');
 }
 
-function examineRights({ mayChange }: Examined): readonly Finding[] {
-  if (mayChange) return [finding('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
+function examineRights({ mayChange }: Examined): readonly NodeCheck[] {
+  if (mayChange) return [nodeCheck('ok', 'rights', 'allowed to change the network (CAP_NET_ADMIN)')];
   const text = 'not allowed to change the network: /proc/self/status shows no CAP_NET_ADMIN';
-  return [finding('error', 'rights', text, rightsAdvice)];
+  return [nodeCheck('error', 'rights', text, rightsAdvice)];
 }
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
-function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () => true): Promise<readonly Finding[]> {
+function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () => true): Promise<readonly NodeCheck[]> {
   const { tools: ofMode } = modeFacts[examined.needs.mode];
   // Every mode needs ip, and none those with a purpose of their own.
   const isOfMode = ({ name, family, purpose }: Tool) => name === 'ip' || purpose !== undefined || family in ofMode;
@@ -87,11 +98,11 @@ function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () =
   return Promise.all(asked.map((tool) => examineTool(examined, tool)));
 }
 
-async function examineTool({ host, needs, modules }: Examined, tool: Tool): Promise<Finding> {
+async function examineTool({ host, needs, modules }: Examined, tool: Tool): Promise<NodeCheck> {
   const { name, family, versionArgs, purpose } = tool;
   const loss = purpose === undefined ? '' : ` (without it, ${purpose})`;
-  const fault = (text: string, advice: string): Finding => {
-    return { ...finding(purpose === undefined ? 'error' : 'warning', 'tools', text, advice), tool: name };
+  const fault = (text: string, advice: string): NodeCheck => {
+    return { ...nodeCheck(purpose === undefined ? 'error' : 'warning', 'tools', text, advice), tool: name };
   };
   const result = await host.run({ tool: name, args: versionArgs });
   if (result.kind === 'missing') return fault(`${name} is missing${loss}`, `install the package ${family}`);
@@ -111,26 +122,35 @@ async function examineTool({ host, needs, modules }: Examined, tool: Tool): Prom
     const text = `${name} is ${version.join('.')}, but at least ${least} is needed`;
     return fault(text, `upgrade the package ${family}`);
   }
-  return finding('ok', 'tools', `${name}: ${details}`);
+  if (name === 'nft' && writesNewSets(version)) {
+    return nodeCheck(
+      'note',
+      'tools',
+      `${name}: ${details}; ${newSetsWords}`,
+      `if a kube-proxy runs here in nftables mode, run ${readsAllNft} or newer`,
+    );
+  }
+  return nodeCheck('ok', 'tools', `${name}: ${details}`);
 }
 
 /**
  * Reads addresses, and in the modes of iptables rules and sets, as an apply reads them: tools print a version even without
  * kernel support. Compares the addresses with those that the bundle was compiled for.
  */
-async function examineReading({ host, needs, mayChange }: Examined): Promise<readonly Finding[]> {
+async function examineReading({ host, needs, mayChange }: Examined): Promise<readonly NodeCheck[]> {
   const used = needs.manifest?.families ?? ['ipv4'];
   const hasRules = programs(needs.mode, 'iptables');
   const needed = new Set<ReadingPart>(hasRules ? [...used, 'addresses'] : ['addresses']);
   const unread = hasRules ? {} : { ipv4: '', ipv6: '', ipset: '', ipvsadm: '' };
-  const scope = { needed, families: used, timeouts: false, settings: [] };
+  // These have checks of their own.
+  const others = { 'nft ipv4': '', 'nft ipv6': '', 'other ipv4': '', 'other ipv6': '' };
+  const scope = { needed, variants: await readVariants(host), timeouts: false, settings: [] };
   try {
-    // The tables of nftables have their own findings.
-    const { addresses } = await readNode(host, scope, { 'nft ipv4': '', 'nft ipv6': '', ...unread });
+    const { addresses } = await readNode(host, scope, { ...others, ...unread });
     return examineAddresses(needs, addresses);
   } catch (error) {
     const { code, message, advice, tool = '' } = explainError(error);
-    // Missing tools and rights have their own findings.
+    // Missing tools and rights have their own checks.
     if (code === 'tool-missing' || (isRefusal(message) && !mayChange)) return [];
     const [text = ''] = message.split('\n');
     // A kernel may have the one variant of iptables and not the other.
@@ -138,53 +158,63 @@ async function examineReading({ host, needs, mayChange }: Examined): Promise<rea
       tool.endsWith('-save') && /nft|nf_tables/i.test(message) && !message.includes('cannot show the table');
     const variant =
       'boot a kernel that has nf_tables, or switch to the legacy variant (update-alternatives --config iptables)';
-    return [finding('error', 'tools', text, isVariant ? variant : advice)];
+    return [nodeCheck('error', 'tools', text, isVariant ? variant : advice)];
   }
 }
 
 /** A bundle is compiled for one node: node ports listen on its addresses. */
-function examineAddresses({ manifest }: Needs, addresses: string): readonly Finding[] {
+function examineAddresses({ manifest }: Needs, addresses: string): readonly NodeCheck[] {
   const expected = manifest?.node.hostAddresses ?? [];
   if (expected.length === 0) return [];
   const { links } = parseIpAddrJson(addresses);
   const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));
-  if (missing.length === 0) return [finding('ok', 'addresses', 'this node has the addresses of the bundle')];
+  if (missing.length === 0) return [nodeCheck('ok', 'addresses', 'this node has the addresses of the bundle')];
   const text = `this node does not have ${missing.join(', ')}, and the bundle was compiled for it`;
   const advice = 'check that this is the bundle of this node; if it is, compile it again with --host-addresses';
-  return [finding('warning', 'addresses', text, advice)];
+  return [nodeCheck('warning', 'addresses', text, advice)];
 }
 
-async function examineModules({ host, needs, modules, mayChange }: Examined): Promise<readonly Finding[]> {
+async function examineModules({ host, needs, modules, mayChange }: Examined): Promise<readonly NodeCheck[]> {
   // A process that may not change the network either has that finding already.
   const mayLoad = !mayChange || (await hasCapability(host, capSysModule));
-  return needs.modules.map((module) => describeModule(modules, module, mayLoad));
+  // The same is said once of many modules; apart from those that other modes need too, which are said once for all modes.
+  const kinds = new Map<string, string[]>();
+  for (const name of needs.modules) {
+    const modes = modesOfToday.filter((mode) => modeFacts[mode].modules.includes(name));
+    const kind = [findModule(modules, name), ...modes].join();
+    kinds.set(kind, [...(kinds.get(kind) ?? []), name]);
+  }
+  return [...kinds.values()].map((names) => describeModules(modules, names, mayLoad));
 }
 
-function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): Finding {
-  const place = findModule(index, module);
+/** Modules that are to be had in the same way. */
+function describeModules(index: ModuleIndex, names: readonly string[], mayLoad: boolean): NodeCheck {
+  const place = findModule(index, names[0] ?? '');
+  const [which, verb] = [joinWords(names), names.length === 1 ? 'is' : 'are'];
+  const [it, load] = [names.length === 1 ? 'it' : 'they', `modprobe -a ${names.join(' ')}`];
   switch (place) {
     case 'present':
-      return finding('ok', 'modules', `${module} is in the kernel`);
+      return nodeCheck('ok', 'modules', `${which} ${verb} in the kernel`);
     case 'loadable': {
-      if (mayLoad) return finding('ok', 'modules', `${module} can be loaded`);
-      const text = `${module} is not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`;
-      return finding('warning', 'modules', text, `load it on the host: modprobe ${module}`);
+      if (mayLoad) return nodeCheck('ok', 'modules', `${which} can be loaded`);
+      const text = `${which} ${verb} not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`;
+      return nodeCheck('warning', 'modules', text, `run on the host: ${load}`);
     }
     case 'unknown': {
-      const text = `${module} is not visible, and the kernel's list of modules is missing here: it may be built in`;
-      const advice = `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`;
-      return finding('note', 'modules', text, index.loadsModules ? advice : undefined);
+      const text = `${which} ${verb} not visible, and the kernel's list of modules is missing here: ${it} may be built in`;
+      const advice = `if ${it} ${verb} not built in, run on the host: ${load}; after a kernel upgrade, reboot`;
+      return nodeCheck('note', 'modules', text, index.loadsModules ? advice : undefined);
     }
     case 'missing':
-      return describeMissing(index, module);
+      return describeMissing(index, names);
     default:
       return place satisfies never;
   }
 }
 
-/** The sysctls that the mode or the bundle sets. Those of IPVS come with ip_vs, which the module findings cover. */
-async function examineSysctls({ host, needs, modules }: Examined): Promise<readonly Finding[]> {
+/** The sysctls that the mode or the bundle sets. Those of IPVS come with ip_vs, which the module checks cover. */
+async function examineSysctls({ host, needs, modules }: Examined): Promise<readonly NodeCheck[]> {
   const hasIpvs = isInKernel(modules, 'ip_vs');
   const asked = needs.sysctls.filter(({ name }) => hasIpvs || !/\.vs\./.test(name));
   return Promise.all(
@@ -192,71 +222,85 @@ async function examineSysctls({ host, needs, modules }: Examined): Promise<reado
       const present = (await host.readFile(sysctlPath(name)))?.trim();
       if (present === undefined) {
         const advice = 'set it on the host: a container sees only the sysctls of its own network namespace';
-        return finding('warning', 'sysctls', `${name} does not exist here`, advice);
+        return nodeCheck('warning', 'sysctls', `${name} does not exist here`, advice);
       }
-      const is = `${name} is ${present}`;
-      if (value === undefined || value === present) return finding('ok', 'sysctls', is);
-      if (await host.isWritable(sysctlPath(name))) return finding('ok', 'sysctls', `${is}, and can be set to ${value}`);
+      const found = `${name} is ${present}`;
+      if (value === undefined || value === present) return nodeCheck('ok', 'sysctls', found);
+      if (await host.isWritable(sysctlPath(name)))
+        return nodeCheck('ok', 'sysctls', `${found}, and can be set to ${value}`);
       const advice = `set it on the host, as root: sysctl -w ${name}=${value}`;
-      return finding('error', 'sysctls', `${is}, and cannot be set to ${value} from here`, advice);
+      return nodeCheck('error', 'sysctls', `${found}, and cannot be set to ${value} from here`, advice);
     }),
   );
 }
 
-/** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
-async function examineVariants(host: Host): Promise<readonly Finding[]> {
-  const version = await host.run({ tool: 'iptables', args: ['--version'] });
-  if (version.kind === 'missing' || version.status !== 0) return [];
-  const [variant, other] = version.stdout.includes('nf_tables') ? ['nft', 'legacy'] : ['legacy', 'nft'];
-  // Without a table's name: to ask for one by name would make it.
-  const saved = await Promise.all(
-    ['iptables', 'ip6tables'].map((tool) => host.run({ tool: `${tool}-${other}-save`, args: [] })),
-  );
-  const texts = saved.flatMap((result) => (result.kind === 'ended' && result.status === 0 ? [result.stdout] : []));
-  // kubelet has its own chains in either variant.
-  const strays = texts.join('\n').match(/^:KUBE-(?:SERVICES|NODEPORTS|SVC-\w+|SEP-\w+) /gm)?.length ?? 0;
-  const what = `iptables is the ${variant} variant`;
-  if (strays > 0) {
-    const text = `${what}, but the ${other} variant holds ${strays} KUBE- chains too, and they still match`;
-    const advice = `remove them with iptables-${other} and ip6tables-${other}, or make ${other} the default (update-alternatives --config iptables)`;
-    return [finding('warning', 'iptables', text, advice)];
+/** Rules of both variants of iptables match: those of the variant that is not in use are easily overlooked. */
+async function examineVariants({ host, needs, mayChange }: Examined, owned: OwnedNames): Promise<readonly NodeCheck[]> {
+  const variants = await readVariants(host);
+  const what = `iptables is the ${variants.ipv4} variant`;
+  let unread: string | undefined;
+  const scope: ReadingScope = {
+    needed: new Set(),
+    variants,
+    ipvs: null,
+    timeouts: false,
+    settings: [],
+    onLeftOut: ({ message }) => void (unread ??= message.split('\n', 1).join()),
+  };
+  const others = { ipset: '', ipvsadm: '', 'ipvs timeouts': '', addresses: '', 'nft ipv4': '', 'nft ipv6': '' };
+  const state = parseReading(await readNode(host, scope, { ipv4: '', ipv6: '', ...others, addresses: '[]' }));
+  const decision = decideOwnership(state, emptyState, { owned, variants, adopt: false, excluded: [] });
+  const other = variantOf('other ipv4', variants);
+  const held: readonly (readonly [whose: string, chains: number, advice: string])[] = [
+    ['kpc-apply', decision.owned.chains.length, 'apply again: kpc-apply moves its rules to the variant in use'],
+    ['kube-proxy', decision.leftovers.length, 'take them over with apply --adopt, or remove them with cleanup --adopt'],
+  ];
+  const found = held.filter(([, chains]) => chains > 0);
+  if (found.length > 0) {
+    return found.map(([whose, chains, advice]) => {
+      const text = `${what}, but the ${other} variant holds ${count(chains, 'chain')} of ${whose} too, and they still match`;
+      return nodeCheck('warning', 'iptables', text, advice);
+    });
   }
-  if (texts.length > 0) return [finding('ok', 'iptables', `${what}; the ${other} variant holds no KUBE- chains`)];
-  const why = `iptables-${other}-save is missing or fails`;
-  return [finding('note', 'iptables', `${what}; what the ${other} variant holds is unknown: ${why}`)];
+  if (unread !== undefined) {
+    // Missing rights have a finding of their own.
+    if (isRefusal(unread) && !mayChange) return [];
+    const text = `${what}; what the ${other} variant holds is unknown: ${unread}`;
+    return [nodeCheck('note', 'iptables', text, `install the ${other} variant's tools to see it`)];
+  }
+  if (!programs(needs.mode, 'iptables')) return [];
+  return [nodeCheck('ok', 'iptables', `${what}; the ${other} variant holds no chains of kube-proxy`)];
 }
 
 /** What Linux calls the namespace of processes that holds all others. */
 const wholeNode = 'pid:[4026531836]';
 
-async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
+async function examineKubeProxy(host: Host): Promise<readonly NodeCheck[]> {
   const found = await findKubeProxy(host);
   if (found !== undefined) {
     const advice = `${found.advice} first, then take over what it leaves with apply --adopt`;
     const text = `${found.text}: it would undo what kpc-apply does`;
-    return [finding('error', 'kube-proxy', text, advice)];
+    return [nodeCheck('error', 'kube-proxy', text, advice)];
   }
   const processes = await host.readLink('/proc/self/ns/pid');
   if (processes === undefined || processes === wholeNode) {
-    return [finding('ok', 'kube-proxy', 'kube-proxy is not running in this network')];
+    return [nodeCheck('ok', 'kube-proxy', 'kube-proxy is not running in this network')];
   }
   const text = 'kube-proxy is not running in this container; the processes of the node are not visible here';
   const advice = 'make sure that kube-proxy does not run on the node in this network';
-  return [finding('note', 'kube-proxy', text, advice)];
+  return [nodeCheck('note', 'kube-proxy', text, advice)];
 }
 
 /** A bundle to review is easily taken for one to apply. */
-export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonly Finding[] {
+export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonly NodeCheck[] {
   const pods = manifest?.assumedEndpoints?.flatMap((workload) => workload.pods) ?? [];
   if (pods.length === 0) return [];
   const many = pods.length === 1 ? 'an endpoint' : `${pods.length} endpoints`;
   const text = `the bundle sends connections to ${many} that kpc assumed (--assume-endpoints), at addresses that no Pod has`;
-  const advice = 'compile it with what the cluster has: kubectl get services,endpointslices,nodes -A -o yaml';
-  return [finding('warning', 'endpoints', text, advice)];
+  const advice =
+    'compile it with what the cluster has: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml';
+  return [nodeCheck('warning', 'endpoints', text, advice)];
 }
-
-/** Sysctls that let a node forward packets, by family. kube-proxy sets them in IPVS mode alone. */
-export const forwardingSysctls = { ipv4: 'net.ipv4.ip_forward', ipv6: 'net.ipv6.conf.all.forwarding' } as const;
 
 /** Warns of a node that forwards nothing, in nftables mode. */
 export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'mode' | 'manifest'>) {
@@ -272,8 +316,31 @@ export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'm
   );
 }
 
+/** Where the kernel lists its routes, and what a line of a default route is like. */
+const routeLists: { readonly [F in Family]: readonly [path: string, isDefault: RegExp] } = {
+  // Link, destination, gateway, flags, three numbers, mask.
+  ipv4: ['/proc/net/route', /^(?!lo\t)\S+\t0{8}\t\S+\t\S+\t\S+\t\S+\t\S+\t0{8}\t/m],
+  // Destination with its prefix length first, the link last. The kernel itself has one on lo that refuses.
+  ipv6: ['/proc/net/ipv6_route', /^0{32} 00 (?!.* lo$)/m],
+};
+
+/** The kernel looks for a route to a cluster IP before a rule turns it into an endpoint, except where the address is on kube-ipvs0. */
+async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<readonly NodeCheck[]> {
+  if (programs(mode, 'virtualServers')) return [];
+  const used = manifest?.families ?? (['ipv4'] as const);
+  const lists = await Promise.all(used.map((family) => host.readFile(routeLists[family][0])));
+  return used.flatMap((family, i) => {
+    const list = lists[i];
+    if (list === undefined || routeLists[family][1].test(list)) return [];
+    const text = `the node has no default route for ${nameFamily[family]}: its own connections to cluster IPs fail, unless another route covers them`;
+    return [nodeCheck('warning', 'routes', text, 'add a default route, or one to the range of the cluster IPs')];
+  });
+}
+
+const nameFamily: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
+
 /** Sysctls that no bundle of the mode sets. */
-function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<readonly Finding[]> {
+function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<readonly NodeCheck[]> {
   // kube-proxy's strictARP, which MetalLB asks for: Linux answers ARP on every link for every address that the node has.
   const arp = 'net.ipv4.conf.all.arp_ignore';
   const isSet = sysctls.some((sysctl) => sysctl.name === arp && sysctl.value !== undefined);
@@ -293,32 +360,32 @@ function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<read
 }
 
 /** A sysctl, and what it means that it is 0. */
-interface ZeroSysctl extends Pick<Finding, 'severity' | 'text' | 'advice'> {
+interface ZeroSysctl extends Pick<NodeCheck, 'severity' | 'text' | 'advice'> {
   readonly name: string;
 }
 
-async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<readonly Finding[]> {
+async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<readonly NodeCheck[]> {
   const values = await Promise.all(asked.map(({ name }) => host.readFile(sysctlPath(name))));
   return asked
     .filter((_, i) => values[i]?.trim() === '0')
-    .map(({ name, severity, text, advice }) => finding(severity, 'sysctls', `${name} is 0: ${text}`, advice));
+    .map(({ name, severity, text, advice }) => nodeCheck(severity, 'sysctls', `${name} is 0: ${text}`, advice));
 }
 
 /** The folder where kpc-apply keeps its records. */
-export async function examineState(host: Host, path: string): Promise<readonly Finding[]> {
+export async function examineState(host: Host, path: string): Promise<readonly NodeCheck[]> {
   const folder = stateFolder(path);
   try {
     await assertTrustedState(host, path);
     const { owned } = await readRecord(host, folder);
     if (await readSnapshot(host, folder.journal)) {
       const advice = 'if none is running, run "kpc-apply rollback", or apply again';
-      return [finding('warning', 'state', `${path}: an apply is running, or did not finish`, advice)];
+      return [nodeCheck('warning', 'state', `${path}: an apply is running, or did not finish`, advice)];
     }
-    const isEmpty = isEmptyBelongings(owned);
+    const isEmpty = isNothingOwned(owned);
     const made = isEmpty ? 'kpc-apply has made nothing here since the node booted' : 'the record is whole';
-    return [finding('ok', 'state', `${path}: ${made}`)];
+    return [nodeCheck('ok', 'state', `${path}: ${made}`)];
   } catch (error) {
     const { message, advice, code } = explainError(error);
-    return [finding(code === 'system-error' ? 'warning' : 'error', 'state', message, advice)];
+    return [nodeCheck(code === 'system-error' ? 'warning' : 'error', 'state', message, advice)];
   }
 }

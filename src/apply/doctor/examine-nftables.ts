@@ -1,7 +1,8 @@
+import { joinWords } from '../../base/join-words.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { finding, type Examined, type Finding } from './finding.ts';
+import { nodeCheck, type Examined, type NodeCheck } from './node-check.ts';
 import { excerptOf, type Host } from '../node/host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { rightsAdvice } from '../node/processes.ts';
@@ -16,11 +17,11 @@ const features: readonly (readonly [modules: string, what: string, chain: string
   ['nft_chain_nat nft_masq', 'masquerade', 'nat postrouting', 'masquerade fully-random'],
   [
     'nft_numgen',
-    'draw an endpoint at random (numgen)',
+    'choose an endpoint at random (numgen)',
     'filter input',
     'numgen random mod 2 vmap { 0 : accept, 1 : drop }',
   ],
-  ['nft_fib nft_fib_FAMILY', 'tell local addresses (fib)', 'filter prerouting', 'fib daddr type local accept'],
+  ['nft_fib nft_fib_FAMILY', 'recognise local addresses (fib)', 'filter prerouting', 'fib daddr type local accept'],
   ['nft_reject nft_reject_FAMILY', 'refuse packets (reject)', 'filter input', 'reject'],
   ['nft_ct', 'tell new connections from others (ct)', 'filter input', 'ct state new accept'],
 ];
@@ -33,39 +34,41 @@ function modulesFor(used: readonly Family[]): readonly string[] {
 }
 
 /** What must be right before the first change. nft itself refuses the rest, and then changes nothing. */
-export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly Finding[]> {
+export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly NodeCheck[]> {
   if (!programs(mode, 'nftables')) return [];
   const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim() ?? 'unknown';
   if (compareVersions(parseVersion(release) ?? [0], leastKernel) >= 0)
-    return [finding('ok', 'kernel', `kernel ${release}`)];
-  const text = `the kernel is ${release}, but kube-proxy asks for at least ${leastKernel.join('.')} in this mode`;
-  return [finding('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
+    return [nodeCheck('ok', 'kernel', `kernel ${release}`)];
+  const text = `the kernel is ${release}, but kube-proxy requires at least ${leastKernel.join('.')} in this mode`;
+  return [nodeCheck('error', 'kernel', text, 'boot a newer kernel, or compile for iptables mode')];
 }
 
 /** Whether the kernel has each feature that the rules of nftables mode need. */
-export async function examineFeatures(examined: Examined): Promise<readonly Finding[]> {
+export async function examineFeatures(examined: Examined): Promise<readonly NodeCheck[]> {
   const { host, needs } = examined;
   const used = needs.manifest?.families ?? families;
   const index = await readModuleIndex(host, ['nf_tables', ...modulesFor(families)]);
   const place = findModule(index, 'nf_tables');
-  if (place === 'missing') return [describeMissing(index, 'nf_tables')];
+  if (place === 'missing') return [describeMissing(index, ['nf_tables'])];
   if (place !== 'loadable') return tryFeatures(examined, used);
   // Testing a feature would load nf_tables; that is left to the apply.
   const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
-  const ok = finding('ok', 'modules', 'nf_tables can be loaded');
-  return [ok, ...missing.map((module) => describeMissing(index, module))];
+  const ok = nodeCheck('ok', 'modules', 'nf_tables can be loaded');
+  return missing.length === 0 ? [ok] : [ok, describeMissing(index, missing)];
 }
 
 /** A module that the kernel lacks. */
-export function describeMissing({ loadsModules }: ModuleIndex, module: string): Finding {
+export function describeMissing({ loadsModules }: ModuleIndex, names: readonly string[]): NodeCheck {
+  const [verb, it] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
   const advice = loadsModules
-    ? 'install the modules package of this kernel, or boot a kernel that has it'
-    : 'boot a kernel that has it: this one loads no modules';
-  return finding('error', 'modules', `${module} is missing: this kernel neither has it nor can load it`, advice);
+    ? `install the modules package of this kernel, or boot a kernel that has ${it}`
+    : `boot a kernel that has ${it}: this one loads no modules`;
+  const text = `${joinWords(names)} ${verb} missing: this kernel neither has ${it} nor can load ${it}`;
+  return nodeCheck('error', 'modules', text, advice);
 }
 
 /** Asks the kernel, and makes nothing. It refuses a rule whose module is missing and cannot be loaded. */
-async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[]): Promise<readonly Finding[]> {
+async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[]): Promise<readonly NodeCheck[]> {
   const trials = used.flatMap((family) => features.map((feature) => [family, ...feature] as const));
   const tried = await Promise.all(
     trials.map(async ([family, modules, what, chain, rule]) => {
@@ -82,19 +85,19 @@ async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[
   );
   const refusals = tried.flat();
   const [first] = refusals;
-  if (!first) return [finding('ok', 'nftables', 'the kernel takes all that the rules need')];
+  if (!first) return [nodeCheck('ok', 'nftables', 'the kernel supports everything that the rules need')];
   const { reason } = first;
   // Then nft could not even begin with the rules.
   if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
     if (isRefusal(reason)) {
-      return [finding('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rightsAdvice)];
+      return [nodeCheck('error', 'nftables', `nft is not allowed to change anything here: ${reason}`, rightsAdvice)];
     }
     const advice = 'see what "nft list tables" says; boot a kernel that has nf_tables';
-    return [finding('error', 'nftables', `nft cannot work with this kernel: ${reason}`, advice)];
+    return [nodeCheck('error', 'nftables', `nft cannot work with this kernel: ${reason}`, advice)];
   }
   return refusals.map(({ family, what, reason: why, modules }) => {
     const text = `this kernel cannot ${what} for ${nftFamily[family]}: ${why}`;
     const advice = `load it on the host: modprobe -a ${modules}; if that fails, boot a kernel that has these modules`;
-    return finding('error', 'nftables', text, mayChange ? advice : rightsAdvice);
+    return nodeCheck('error', 'nftables', text, mayChange ? advice : rightsAdvice);
   });
 }

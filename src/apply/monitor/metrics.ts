@@ -1,6 +1,6 @@
-import { failureMeanings } from '../../base/failure-codes.ts';
+import { failureFacts } from '../../base/failure-codes.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
-import { changedObjects } from '../../diff/changes/kernel-change.ts';
+import { changedObjects } from '../../changes/kernel-change.ts';
 import { isDone, type ChangeOutcome } from '../change/observe-node.ts';
 import type { ListenAddresses } from './serve-ports.ts';
 import { tools } from '../node/tools.ts';
@@ -35,7 +35,6 @@ type Labels = Readonly<Record<string, string>>;
 /** Upper bounds, in seconds. */
 const buckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
-/** The values of metrics. */
 export class Metrics {
   readonly #values = new Map<MetricName, Map<string, number>>();
 
@@ -92,7 +91,6 @@ const results = ['unchanged', 'changed', 'put-back', 'stuck', 'failed'] as const
   ChangeOutcome['kind'] | 'failed'
 )[];
 
-/** The metrics of a watch. */
 export class WatchMetrics {
   readonly #metrics = new Metrics();
   #applied: string | undefined;
@@ -106,7 +104,7 @@ export class WatchMetrics {
       metrics.count('kpc_apply_drift_repaired_total', { object }, 0);
     }
     for (const { name: tool } of tools) metrics.count('kpc_apply_tool_failures_total', { tool }, 0);
-    for (const code of Object.keys(failureMeanings)) metrics.count('kpc_apply_failures_total', { code }, 0);
+    for (const code of Object.keys(failureFacts)) metrics.count('kpc_apply_failures_total', { code }, 0);
   }
 
   /** Records a finished round. `now`: when it ended, in milliseconds since 1970; `seconds`: how long it took. */

@@ -1,21 +1,14 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:net';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { Family } from '../../kernel/family.ts';
 import { describeError } from '../../base/system-errors.ts';
-
-/** The response to an HTTP request. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+import { HttpConnections, type Answer, type AnswerPath } from './http-connections.ts';
 
 /** A port to open on each of these addresses. */
 export interface ServedPort {
   readonly addresses: readonly string[];
   readonly port: number;
-  /** The answer to a path, such as "/metrics"; undefined if there is no such page. */
-  readonly answer: (path: string) => Answer | undefined;
+  readonly answer: AnswerPath;
 }
 
 /** Ports by human-readable name. */
@@ -23,6 +16,7 @@ export type ServedPorts = ReadonlyMap<string, ServedPort>;
 
 /** Keeps ports open for as long as a watch runs. */
 export function createPorts() {
+  const connections = new HttpConnections();
   const open = new Map<string, readonly Server[]>();
   let wanted: ServedPorts = new Map();
 
@@ -31,11 +25,11 @@ export function createPorts() {
     const servers: Server[] = [];
     try {
       for (const address of addresses) {
-        servers.push(await listen(address, port, (path) => wanted.get(name)?.answer(path)));
+        servers.push(await connections.listen(address, port, (path) => wanted.get(name)?.answer(path)));
       }
       open.set(name, servers);
     } catch (error) {
-      await Promise.all(servers.map(closeServer));
+      await Promise.all(servers.map((server) => connections.close(server)));
       throw error;
     }
   }
@@ -47,7 +41,7 @@ export function createPorts() {
     for (const [name, servers] of open) {
       if (wanted.has(name)) continue;
       open.delete(name);
-      await Promise.all(servers.map(closeServer));
+      await Promise.all(servers.map((server) => connections.close(server)));
     }
     for (const [name, port] of wanted) {
       if (open.has(name)) continue;
@@ -59,38 +53,6 @@ export function createPorts() {
   }
 
   return { update, close: () => update(new Map()) };
-}
-
-/** Connections beyond this many per port are dropped: no load balancer, probe or Prometheus needs more. */
-const mostConnections = 100;
-
-/** Clients send their request at once. Idle connections from anywhere would use up the files that the tools need. */
-const timeLimits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 5_000 };
-
-const notFound: Answer = { status: 404, headers: { 'Content-Type': 'text/plain' }, body: 'not found\n' };
-
-/** Opens a port on an address. */
-function listen(address: string, port: number, answer: ServedPort['answer']): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const server = createServer(timeLimits, (request, response) => {
-      const { status, headers, body } = answer(request.url?.replace(/\?.*/s, '') ?? '') ?? notFound;
-      response.writeHead(status, { 'X-Content-Type-Options': 'nosniff', ...headers });
-      response.end(body);
-    });
-    server.maxConnections = mostConnections;
-    // Keep the handler: it also receives failed accepts (EMFILE) on the open port, which must end nothing.
-    server.on('error', reject);
-    // One family per socket, so that both can use the port.
-    server.listen({ host: address, port, ipv6Only: address.includes(':') }, () => resolve(server));
-  });
-}
-
-/** Closes open connections too. */
-function closeServer(server: Server): Promise<void> {
-  server.closeAllConnections();
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-  });
 }
 
 /** The addresses to listen on, by family, from --nodeport-addresses; "0.0.0.0" and "::" mean all. */

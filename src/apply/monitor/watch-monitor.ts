@@ -1,4 +1,5 @@
-import { createPorts, healthCheckPorts, type Answer, type ServedPort, type ServedPorts } from './serve-ports.ts';
+import type { Answer } from './http-connections.ts';
+import { createPorts, healthCheckPorts, type ServedPort, type ServedPorts } from './serve-ports.ts';
 import { WatchMetrics, type Round } from './metrics.ts';
 import { isDone } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';
@@ -8,7 +9,6 @@ import { version } from '../../base/version.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';
 
-/** Where to listen. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
@@ -72,7 +72,8 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
       if (done) lastSuccess = host.now();
       if (options.metricsFile !== undefined) {
         try {
-          replaceFile(options.metricsFile, metrics.format(done || isHealthy()));
+          const text = metrics.format(done || isHealthy());
+          await replaceFile(options.metricsFile, text, { mode: 0o644, isDurable: false });
         } catch (error) {
           await warn(`cannot write the metrics: ${describeError(error)}`);
         }
@@ -99,13 +100,12 @@ export interface Health {
 
 const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
-/** Go's zero time. */
-const never = '0001-01-01T00:00:00Z';
+const goZeroTime = '0001-01-01T00:00:00Z';
 
 /** Answers like kube-proxy (pkg/proxy/healthcheck/proxy_health.go): 200 or 503, and JSON with the same fields. */
 export function answerHealth({ now, lastSuccess, families }: Health, healthy: boolean, more?: object): Answer {
   const currentTime = new Date(now);
-  const last = lastSuccess === undefined ? never : new Date(lastSuccess);
+  const last = lastSuccess === undefined ? goZeroTime : new Date(lastSuccess);
   const status = Object.fromEntries(families.map((family) => [familyNames[family], { lastUpdated: last, healthy }]));
   // A healthy kube-proxy reports the current time, even if it had nothing to update.
   const body = { lastUpdated: healthy ? currentTime : last, currentTime, ...more, healthy, status };
@@ -120,7 +120,7 @@ export function answerHealth({ now, lastSuccess, families }: Health, healthy: bo
 const longestRound = 30 * 60_000;
 
 /**
- * Says to systemd how a watch is; nothing if no systemd asked. `report`: after each round, that the service is ready, and one line
+ * Reports watch status to systemd, if it asked for it. `report`: after each round, that the service is ready, and one line
  * on how it is. Node cannot send to systemd's socket, so `systemd-notify` does: the unit needs NotifyAccess=all. The watchdog is fed while the
  * process is alive and rounds end.
  */

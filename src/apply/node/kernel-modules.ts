@@ -63,7 +63,6 @@ export function findModule(index: ModuleIndex, module: string): ModulePlace {
   return !index.loadsModules && sign in signs && !index.present.has(sign) ? 'missing' : 'unknown';
 }
 
-/** Whether the kernel has the module by now. */
 export function isInKernel(index: ModuleIndex, module: string): boolean {
   return findModule(index, module) === 'present';
 }

@@ -1,7 +1,9 @@
 import { families, type Family } from '../../kernel/family.ts';
+import { parseBalancer } from '../../kernel/balancer/balancer.ts';
 import { parseIpsetSave } from '../../kernel/ipset/ipset.ts';
 import { parseIptablesSave, findHiddenTables, type RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
-import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
+import type { TableName } from '../../kernel/iptables/iptables.ts';
+import { familyOfPlace, hasRules, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { parseIpvsadm, type IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
@@ -9,14 +11,15 @@ import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nft-names.ts';
-import { isOfFamily, type Belongings } from '../state/belongings.ts';
+import { isOfPlace, rulesKey, type OwnedNames } from '../state/owned-names.ts';
 import { Failure } from '../state/failure.ts';
 import type { Command, Host } from './host.ts';
+import { rulesTool, variantOf, type Variants } from './iptables-variants.ts';
 import { findModule, readModuleIndex } from './kernel-modules.ts';
-import { findNftTables } from './nft-netlink.ts';
 import { readIpvsTable } from './open-traffic.ts';
 import {
   assertWhole,
+  balancerFile,
   faultBetweenServers,
   faultBetweenSets,
   faultOfLinks,
@@ -26,11 +29,10 @@ import {
   faultOfTable,
   mentionsTable,
   readWith,
-  type FindFault,
 } from './tools.ts';
 
 /** What one tool prints about a node: the rules of a family, kube-proxy's table of a family, and so on. */
-export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
+export type ReadingPart = RulesPlace | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
 
 /** What tools print, as they print it, by the parts that a step may change. '' for what the kernel cannot hold. */
 export type ReadingTexts = { readonly [P in ReadingPart]: string };
@@ -39,6 +41,10 @@ export type ReadingTexts = { readonly [P in ReadingPart]: string };
 export interface NodeReading extends ReadingTexts {
   /** Files of /proc/sys and /sys that were asked for, and are there. */
   readonly settings: Readonly<Record<string, string>>;
+  /** The variant of iptables that printed the rules of a family; those of the other variant are the part "other …". */
+  readonly variants: Variants;
+  /** The file of the balancer. Undefined if there is none, or a kpc-apply read the node that knew of none. */
+  readonly balancer?: string | undefined;
 }
 
 /** What of a reading still holds where these parts may have changed since. */
@@ -48,12 +54,10 @@ export function textsBut(reading: ReadingTexts, changed: ReadonlySet<ReadingPart
   return texts;
 }
 
-/** What to read. */
 export interface ReadingScope {
-  /** What must be readable. Of the rest, what no tool is there for is taken to be empty, and nftables if it cannot be read. */
+  /** What must be readable. Of the rest, what no tool is there for is taken to be empty, and rules that cannot be read. */
   readonly needed: ReadonlySet<ReadingPart>;
-  /** Families whose tools may not fail, where they are there at all. */
-  readonly families: readonly Family[];
+  readonly variants: Variants;
   /** Whether the timeouts of IPVS matter. */
   readonly timeouts: boolean;
   /** Files of settings. */
@@ -70,13 +74,15 @@ export interface ReadingScope {
  */
 export function neededOf(
   { iptables, nftables, sets, virtualServers, links }: KernelState,
-  owned: Belongings,
+  owned: OwnedNames,
+  variants: Variants,
 ): ReadonlySet<ReadingPart> {
   const isAny = (...lists: readonly (readonly unknown[])[]) => lists.some((list) => list.length > 0);
-  const isWanted = (family: Family) => Object.values(iptables[family] ?? {}).some(({ size }) => size > 0);
-  const isOurs = (family: Family) => [...owned.chains, ...owned.jumps].some((key) => isOfFamily(key, family));
+  const isWanted = (place: RulesPlace) => hasRules(iptables[place] ?? {});
+  const isOwned = (place: RulesPlace) =>
+    [...owned.chains, ...owned.jumps].some((key) => isOfPlace(key, rulesKey(place, variants)));
   const needed: readonly (readonly [ReadingPart, boolean])[] = [
-    ...families.map((family) => [family, isWanted(family) || isOurs(family)] as const),
+    ...rulesPlaces.map((place) => [place, isWanted(place) || isOwned(place)] as const),
     ...families.map((family) => [`nft ${family}`, isAny(nftables, owned.nftTables)] as const),
     ['ipset', isAny(sets, owned.sets)],
     ['ipvsadm', isAny(virtualServers, owned.virtualServers)],
@@ -95,15 +101,13 @@ interface ReadNode {
   readonly hasNftables: boolean;
 }
 
-/** The tool that prints a family's rules. */
-export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
-
 /** How a part is read. */
 interface PartReader {
-  readonly command: Command;
+  /** Of rules, it depends on the variant of iptables in use. */
+  readonly command: (variants: Variants) => Command;
   /** Whether the kernel can hold anything of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
-  findFault(text: string, node: ReadNode): ReturnType<FindFault>;
+  findFault(text: string): string | undefined;
   /** Returns how it differs from a listing obtained in another way: a listing cut at a line end looks whole. */
   compare?(text: string, node: ReadNode): Promise<string | undefined>;
 }
@@ -111,34 +115,50 @@ interface PartReader {
 const readers: { readonly [P in ReadingPart]: PartReader } = {
   ipv4: rulesReader('ipv4'),
   ipv6: rulesReader('ipv6'),
+  'other ipv4': otherRulesReader('ipv4'),
+  'other ipv6': otherRulesReader('ipv6'),
   'nft ipv4': nftReader('ipv4'),
   'nft ipv6': nftReader('ipv6'),
   ipset: {
-    command: { tool: 'ipset', args: ['save'] },
+    command: () => ({ tool: 'ipset', args: ['save'] }),
     isThere: ({ hasSets }) => hasSets,
     findFault: (text) => faultOfLines(text.split('\n'), /^(?:create|add) \S+ \S/),
     compare: async (saved, { host }) =>
       faultBetweenSets(saved, await readWith(host, { tool: 'ipset', args: ['list', '-t'] })),
   },
   ipvsadm: {
-    command: { tool: 'ipvsadm', args: ['-Sn'] },
+    command: () => ({ tool: 'ipvsadm', args: ['-Sn'] }),
     isThere: ({ ipvs }) => ipvs !== undefined,
     findFault: (text) => faultOfLines(text.split('\n'), /^-[Aa] -\S+ \S+ -\S/),
     compare: async (printed, { host, ipvs = '' }) =>
       faultBetweenServers(printed, ipvs) && faultBetweenServers(printed, (await readIpvsTable(host)) ?? ''),
   },
   'ipvs timeouts': {
-    command: { tool: 'ipvsadm', args: ['-L', '--timeout'] },
+    command: () => ({ tool: 'ipvsadm', args: ['-L', '--timeout'] }),
     isThere: ({ ipvs, scope }) => ipvs !== undefined && scope.timeouts,
     findFault: (text) => (parseTimeouts(text) && text.endsWith('\n') ? undefined : 'it has no timeouts'),
   },
-  addresses: { command: { tool: 'ip', args: ['-j', '-d', 'addr'] }, findFault: faultOfLinks },
+  addresses: { command: () => ({ tool: 'ip', args: ['-j', '-d', 'addr'] }), findFault: faultOfLinks },
 };
 
 function rulesReader(family: Family): PartReader {
   return {
-    command: { tool: saveTools[family], args: [] },
-    findFault: async (text, node) => faultOfRules(text, family) ?? (await findLeftOutTable(node, family, text)),
+    command: (variants) => ({ tool: rulesTool(family, 'save', variants), args: [] }),
+    findFault: (text) => faultOfRules(text, family),
+    compare: (text, node) => findLeftOutTable(node, family, text),
+  };
+}
+
+/** The rules of the variant that is not in use. Most nodes have none: then no tool is asked. */
+function otherRulesReader(family: Family): PartReader {
+  const place = `other ${family}` as const;
+  return {
+    command: (variants) => ({ tool: rulesTool(place, 'save', variants), args: [] }),
+    async isThere({ host, scope, hasNftables }) {
+      if (variantOf(place, scope.variants) === 'nft') return hasNftables;
+      return ((await host.readFile(tableLists[family])) ?? '').trim() !== '';
+    },
+    findFault: (text) => faultOfRules(text, family),
   };
 }
 
@@ -149,7 +169,7 @@ function rulesReader(family: Family): PartReader {
 function nftReader(family: Family): PartReader {
   const table = ['table', nftFamily[family], nftTableName];
   return {
-    command: { tool: 'nft', args: ['-s', 'list', ...table] },
+    command: () => ({ tool: 'nft', args: ['-s', 'list', ...table] }),
     async isThere({ host, scope, hasNftables }) {
       if (!hasNftables || scope.needed.has(`nft ${family}`)) return hasNftables;
       // If the part is optional, ask for its sets: nft does not list the chains of all tables first, which may be many.
@@ -167,18 +187,19 @@ const comparisons = 3;
 
 /** Returns '' for a part that is left out: it is not needed, and its tool is missing or may fail. */
 async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
-  const { command, isThere, findFault, compare } = readers[part];
+  const { isThere, findFault, compare } = readers[part];
   const { host, scope } = node;
+  const command = readers[part].command(scope.variants);
   if (isThere && !(await isThere(node))) return '';
   const nothing = command.tool === 'nft' ? noSuchTable : undefined;
   try {
     for (let turn = 1; ; turn++) {
-      const text = await readWith(host, command, (printed) => findFault(printed, node), nothing);
+      const text = await readWith(host, command, findFault, nothing);
       const fault = await compare?.(text, node);
       if (fault === undefined || turn === comparisons) return assertWhole(command, text, fault);
     }
   } catch (error) {
-    const mayFail = part.startsWith('nft ') || ((part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part));
+    const mayFail = /^(?:nft|other) /.test(part) || part === 'ipv4' || part === 'ipv6';
     const isLeftOut = error instanceof Failure && !scope.needed.has(part) && (mayFail || error.code === 'tool-missing');
     if (!isLeftOut) throw error;
     scope.onLeftOut?.(error, command.tool);
@@ -194,7 +215,7 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
   const [ipvs, hasSets, hasNftables, settings] = await Promise.all([
     scope.ipvs === undefined ? readIpvsTable(host) : (scope.ipvs ?? undefined),
     host.list('/sys/module/ip_set').then((names) => names.length > 0),
-    scope.needed.has('nft ipv4') || known !== undefined || mayHaveNftables(host),
+    scope.needed.has('nft ipv4') || mayHaveNftables(host),
     readSettings(host, scope.settings),
   ]);
   const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables };
@@ -202,45 +223,23 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
   const read = parts.map(async (part) => [part, known?.[part] ?? (await readPart(node, part))] as const);
   // Each part has its reader.
   const texts = Object.fromEntries(await Promise.all(read)) as ReadingTexts;
-  for (const family of families) {
-    const failure = findHiddenTable(texts[family], family);
-    if (failure && scope.needed.has(family)) throw failure;
-    if (failure) scope.onLeftOut?.(failure, saveTools[family]);
+  for (const place of rulesPlaces) {
+    const tool = rulesTool(place, 'save', scope.variants);
+    const failure = findHiddenTable(texts[place], familyOfPlace(place), tool);
+    if (failure && scope.needed.has(place)) throw failure;
+    if (failure) scope.onLeftOut?.(failure, tool);
   }
   if (hasSets && known?.ipset === undefined) {
-    const { ipv4, ipv6, ipset } = texts;
-    assertWhole(readers.ipset.command, ipset, faultOfNamedSets(ipv4 + ipv6, ipset));
+    const rules = rulesPlaces.map((place) => texts[place]).join('');
+    assertWhole(readers.ipset.command(scope.variants), texts.ipset, faultOfNamedSets(rules, texts.ipset));
   }
-  return { ...texts, settings };
-}
-
-/**
- * Throws a Failure if a tool is not to be believed that will read these parts after a change, and that need not read them
- * before: asked for little, it must print that little whole.
- */
-export async function assertReadable(host: Host, reading: NodeReading, parts: ReadonlySet<ReadingPart>): Promise<void> {
-  for (const family of families) {
-    // The shortest table that is there: to ask for one that is not would make it.
-    const texts = parts.has(family) ? reading[family].split(/^(?=\*)/m) : [];
-    const [shortest = ''] = texts.filter((text) => text.startsWith('*')).toSorted((a, b) => a.length - b.length);
-    const table = tableNames.find((name) => shortest.startsWith(`*${name}\n`));
-    if (table !== undefined) {
-      await readWith(host, { tool: saveTools[family], args: ['-t', table] }, (text) => {
-        const lacks = mentionsTable(text, table) ? undefined : `it lacks the table ${table}`;
-        return faultOfRules(text, family) ?? lacks;
-      });
-    }
-    if (!parts.has(`nft ${family}`) || reading[`nft ${family}`] === '') continue;
-    const line = `table ${nftFamily[family]} ${nftTableName}`;
-    await readWith(host, { tool: 'nft', args: ['list', 'tables', nftFamily[family]] }, (text) =>
-      text.endsWith('\n') && text.split('\n').includes(line) ? undefined : `it lacks the ${line}`,
-    );
-  }
+  const balancer = await host.readFile(balancerFile);
+  return { ...texts, settings, variants: scope.variants, balancer };
 }
 
 /** What `ip -j -d addr` prints. Throws a Failure if that is not whole. */
 export function readAddresses(host: Host): Promise<string> {
-  return readWith(host, readers.addresses.command, faultOfLinks);
+  return readWith(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }, faultOfLinks);
 }
 
 /** Files in which the legacy variant of iptables finds the tables that the kernel has. */
@@ -260,32 +259,37 @@ async function findLeftOutTable(
 ): Promise<string | undefined> {
   const missing = usedTables.filter((table) => !mentionsTable(text, table));
   if (missing.length === 0 || !scope.needed.has(family)) return undefined;
-  const asked = text === '' ? await host.run({ tool: saveTools[family], args: ['--version'] }) : undefined;
-  const variant = /\((nf_tables|legacy)\)/.exec(asked?.kind === 'ended' ? asked.stdout : text)?.[1];
   const there =
-    variant === 'nf_tables'
-      ? hasNftables && (await findNftTables(host, family, missing))
+    scope.variants[family] === 'nft'
+      ? hasNftables && (await findNftTables(host, family))
       : (await host.readFile(tableLists[family]))?.split('\n');
   const lost = missing.find((table) => there && there.includes(table));
   return lost && `it lacks the table ${lost}, which the kernel has`;
+}
+
+/** Which tables of iptables nftables holds, if nft is there to say it. */
+async function findNftTables(host: Host, family: Family): Promise<readonly string[] | undefined> {
+  const listed = await host.run({ tool: 'nft', args: ['list', 'tables', nftFamily[family]] });
+  if (listed.kind === 'missing' || listed.status !== 0) return undefined;
+  return listed.stdout.split('\n').flatMap((line) => line.split(' ')[2] ?? []);
 }
 
 /** The tables in which kube-proxy has rules. */
 const usedTables: readonly TableName[] = ['filter', 'nat', 'mangle'];
 
 /** Why rules may not be added to a table that iptables-save hides: they could neither be checked nor put back. */
-function findHiddenTable(output: string, family: Family): Failure | undefined {
+function findHiddenTable(output: string, family: Family, tool: string): Failure | undefined {
   const table = [...findHiddenTables(output).keys()].find((name) => usedTables.includes(name));
   if (table === undefined) return undefined;
   return new Failure(
     'unreadable-node',
-    `${saveTools[family]} cannot show the table ${table}: it holds what only nft reads`,
+    `${tool} cannot show the table ${table}: it holds what only nft reads`,
     `see "nft list table ${nftFamily[family]} ${table}": move what another program put there with nft to a table of its own; mode nftables does not need that table`,
   );
 }
 
 /** Whether there can be tables of nftables: to ask a kernel for some that has none yet would load a module. */
-export async function mayHaveNftables(host: Host): Promise<boolean> {
+async function mayHaveNftables(host: Host): Promise<boolean> {
   const place = findModule(await readModuleIndex(host, ['nf_tables']), 'nf_tables');
   return place !== 'loadable' && place !== 'missing';
 }
@@ -310,12 +314,18 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
  */
 export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
   const { ipset, ipvsadm, addresses } = reading;
-  const tablesOf = (family: Family) => parseIptablesSave(reading[family], rules?.[family]).tables;
+  const others = rulesPlaces.flatMap((place) =>
+    place.startsWith('other ') && reading[place] !== ''
+      ? [[place, parseIptablesSave(reading[place]).tables] as const]
+      : [],
+  );
+  const tablesOf = (family: Family) => parseIptablesSave(reading[family], { known: rules?.[family] }).tables;
   return {
-    iptables: { ipv4: tablesOf('ipv4'), ipv6: tablesOf('ipv6') },
+    iptables: { ipv4: tablesOf('ipv4'), ipv6: tablesOf('ipv6'), ...Object.fromEntries(others) },
     nftables: families.flatMap((family) => parseNodeTables(reading[`nft ${family}`])),
     sets: parseIpsetSave(ipset).sets,
     virtualServers: parseIpvsadm(ipvsadm).virtualServers,
+    proxyPorts: parseBalancer(reading.balancer ?? '').proxyPorts,
     links: parseIpAddrJson(addresses).links,
     ipvsTimeouts: parseTimeouts(reading['ipvs timeouts']),
     sysctls: new Map(),

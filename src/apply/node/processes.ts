@@ -45,6 +45,7 @@ export async function findKubeProxy(host: Host) {
     if ((name !== 'kube-proxy' && !isWithin) || !(await isRoots(host, pid))) continue;
     const network = await host.readLink(`/proc/${pid}/ns/net`);
     // One in the network of a container (a node of a test cluster, say) is no matter of this one.
+    // Test: k3s in the network of a container stops nothing.
     if (network !== undefined && network !== own) continue;
     if (isWithin && !(await servesServices(host, pid))) continue;
     const text = `kube-proxy is running (${isWithin ? `in ${name}, ` : ''}process ${pid})`;

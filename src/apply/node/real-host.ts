@@ -3,9 +3,12 @@ import * as fs from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { removeTree, withFolder } from '../../base/open-folder.ts';
 import { readKernelFile, readRegularFile } from '../../base/read-file.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import { Failure } from '../state/failure.ts';
-import { hasCode, isSystemError } from '../../base/system-errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
+import { absoluteFolders } from '../../base/system-paths.ts';
 import { formatCommand, type Command, type CommandResult, type Host, type PathLevel, type Patience } from './host.ts';
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */
@@ -25,16 +28,26 @@ const waitingAgainMilliseconds = 60_000;
 const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 10_000 };
 
 /** Where distributions keep the tools; not every PATH has them. */
-const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
-const toolPath = () => `${process.env['PATH'] ?? ''}:${toolFolders}`;
+const toolFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
 
-/** Variables that make perl or a shell load or run something else. No program that kpc-apply runs may get them. */
-const loading = /^(?:PERL.*|ENV|BASH_ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS)$/;
+/** The folders of PATH that are absolute, and those of distributions after them. */
+function toolPath(): string {
+  return [...new Set([...absoluteFolders(process.env['PATH']), ...toolFolders])].join(':');
+}
+
+/**
+ * What programs get of the environment. Many variables make a program load other code (LD_PRELOAD, XTABLES_LIBDIR,
+ * PERL5OPT, …), so nothing else is passed on. docs/security.md has the same.
+ */
+function programEnvironment(): NodeJS.ProcessEnv {
+  // Where systemd-notify reports how watch is.
+  const { NOTIFY_SOCKET } = process.env;
+  return { LC_ALL: 'C', PATH: toolPath(), ...(NOTIFY_SOCKET !== undefined && { NOTIFY_SOCKET }) };
+}
 
 function toolEnvironment(): NodeJS.ProcessEnv {
-  const others = Object.entries(process.env).filter(([name]) => !loading.test(name));
   const [name = '', value] = toolMark.split('=');
-  return { ...Object.fromEntries(others), LC_ALL: 'C', PATH: toolPath(), [name]: value };
+  return { ...programEnvironment(), [name]: value };
 }
 
 /** In the environment of all tools of this process. */
@@ -54,14 +67,17 @@ export const realHost: Host = {
     unless(missing, () =>
       /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8'),
     ),
-  writeFile: (path, text) => fs.writeFile(path, text),
+  writeFile: (path, text) => fs.writeFile(path, text, { flag: 'r+' }),
   isWritable: async (path) => (await whyNotWritable(path)) === undefined,
-  replaceFile,
+  replaceFile: async (path, text) => {
+    await makeFolder(dirname(path));
+    await replaceFile(path, text, { mode: 0o600, isDurable: true });
+  },
   renameFile: async (from, to) => {
     await fs.rename(from, to);
-    await syncFolder(dirname(to));
+    await withFolder(dirname(to), { isLink: 'followed' }, (folder) => folder.sync());
   },
-  remove: (path) => fs.rm(path, { recursive: true, force: true }),
+  remove: async (path) => removeTree(path),
   list: async (path) => (await unless(leadsNowhere, () => fs.readdir(path))) ?? [],
   readLink: (path) => fs.readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
@@ -72,6 +88,7 @@ export const realHost: Host = {
 /**
  * Runs a tool until its output is closed. Throws a Failure for one that never gets there: what it
  * printed until then may be a part only, and what it started may hold its output open for ever.
+ * Test: does not wait for ever for output that stays open, nor take what there is of it for all.
  */
 export function runTool(
   command: Command,
@@ -84,6 +101,7 @@ export function runTool(
       env: toolEnvironment(),
       stdio: ['pipe', 'pipe', 'pipe'],
       // A process group of its own: it is ended with all that it has started, and not by what a terminal sends to ours.
+      // Test: ends a tool that has had its time with all that it has started.
       detached: true,
     });
     let problem: string | undefined;
@@ -102,11 +120,9 @@ export function runTool(
       else reject(error);
     });
     // It has not started, perhaps for want of open files, and has no pipes then: the error above says so.
+    // Test: says so where no more files may be open.
     if (child.pid === undefined) return;
-    const stdout: Buffer[] = [];
-    const stderr: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
-    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+    const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)];
     child.on('exit', expectClose);
     child.on('close', (status, signal) => {
       clearTimeout(closing);
@@ -115,8 +131,8 @@ export function runTool(
         kind: 'ended',
         status: status ?? undefined,
         signal: signal ?? undefined,
-        stdout: Buffer.concat(stdout).toString(),
-        stderr: Buffer.concat(stderr).toString(),
+        stdout: stdout(),
+        stderr: stderr(),
       });
     });
     // A tool that ends before it has read everything says why on stderr; the broken pipe adds nothing to it.
@@ -133,6 +149,13 @@ export function runTool(
       }, limits.closing);
     }
   });
+}
+
+/** Returns a function for the text that the stream has given so far. */
+function gather(stream: NodeJS.ReadableStream): () => string {
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks).toString();
 }
 
 /** Says when a tool takes long, and gives it up when it takes too long. Gives what ends that. */
@@ -231,7 +254,13 @@ function startApart({ tool, args }: Command): Promise<void> {
     // This very Node also where its file has been moved or replaced since it was started.
     const file = tool === process.execPath ? '/proc/self/exe' : tool;
     // In the root folder: a process that lives on keeps its folder's file system from being unmounted.
-    const child = spawn(file, args, { argv0: tool, cwd: '/', detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(file, args, {
+      argv0: tool,
+      cwd: '/',
+      env: programEnvironment(),
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let said = '';
     const impatience = setTimeout(() => {
       child.kill('SIGKILL');
@@ -275,24 +304,6 @@ function whyNotWritable(path: string): Promise<unknown> {
   return fs.access(path, fs.constants.W_OK).catch((error: unknown) => error);
 }
 
-async function replaceFile(path: string, text: string): Promise<void> {
-  await makeFolder(dirname(path));
-  const temporary = `${path}.new`;
-  const file = await fs.open(temporary, 'w', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } catch (error) {
-    // Of an open file Node says what could not be done, but not to which.
-    if (isSystemError(error)) error.path ??= path;
-    throw error;
-  } finally {
-    await file.close();
-  }
-  await fs.rename(temporary, path);
-  await syncFolder(dirname(path));
-}
-
 /** With all folders above it. Of a file system that is read-only, Node says there that the folder is missing. */
 async function makeFolder(path: string): Promise<void> {
   try {
@@ -300,14 +311,5 @@ async function makeFolder(path: string): Promise<void> {
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
     await fs.mkdir(path, { mode: 0o700 });
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await fs.open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }

@@ -3,10 +3,10 @@ import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
-/** How long a tool may take that has next to nothing to do, while the node has to come back soon. */
+/** Base time limit of a tool while an operator may be cut off from the node, in milliseconds. */
 export const shortLimit = 20_000;
 
-/** How much longer it may take for a thousand lines of the node, and of its input; and how long at most. */
+/** What a thousand lines of the node, and of the tool's input, add to it; and the longest limit. */
 const perThousandPresent = 200;
 const perThousandFed = 1000;
 const longestLimit = 180_000;
@@ -21,12 +21,11 @@ const doingShape = objectOf({
 /** How long an unconfirmed apply may be busy, in a file of its own for the standby processes. */
 type Doing = Shaped<typeof doingShape>;
 
-/** Undefined if nothing can be said about it. */
 export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {
   return readJson<Doing>(host, folder.doing, doingShape, 'remove it').catch(() => undefined);
 }
 
-/** What is to end soon. */
+/** Work that must end soon. */
 interface Haste {
   /** The node as it was read: its size decides how long tools may take. */
   readonly reading: NodeReading;
@@ -41,8 +40,8 @@ interface Haste {
  * standby processes for how many milliseconds at most the work waits.
  */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste) {
-  const { settings: _, ...texts } = reading;
-  const present = Object.values(texts).reduce((sum, part) => sum + countLines(part), 0);
+  const { settings: _, variants: __, ...texts } = reading;
+  const present = Object.values(texts).reduce((sum, part) => sum + countLines(part ?? ''), 0);
   // Several tools may read the node at once: the last to begin is the last to end.
   let writing = Promise.resolve();
   const announce = (milliseconds: number): Promise<void> => {
@@ -73,6 +72,7 @@ const mostPolls = 25;
 /**
  * Ends the tools that another process of kpc-apply started and that have outlived it: they would go on changing the node. `mark`:
  * of that process, see Host.
+ * Test: %s ends the tools of an apply that was killed.
  */
 export async function endOrphans(host: Host, mark: string | undefined): Promise<void> {
   if (mark === undefined || mark === host.toolMark) return;

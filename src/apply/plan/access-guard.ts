@@ -23,15 +23,15 @@ const guardSets: ReadonlySet<string> = new Set(
   families.flatMap((family) => guardSetIds.map((id) => setName(id, family))),
 );
 
-const never = () => false;
+const nothing = () => false;
 
 const guardOwnership: Ownership = {
   chain: (name, of) => of === table && guardChains.has(name),
   set: (name) => guardSets.has(name),
-  virtualServer: never,
-  link: never,
-  address: never,
-  sysctl: never,
+  virtualServer: nothing,
+  link: nothing,
+  address: nothing,
+  sysctl: nothing,
 };
 
 /** The chains, jumps and sets of the guard that a state has. */
@@ -39,7 +39,7 @@ export function guardOf(state: KernelState): KernelState {
   return restrictState(state, guardOwnership);
 }
 
-/** The rules of a state without what guarded addresses of the IPVS mode before. */
+/** The rules of a state without the guard of an earlier IPVS mode. */
 export function withoutGuard({ iptables }: KernelState): KernelState['iptables'] {
   const chain: Ownership['chain'] = (name, of) => of !== table || !guardChains.has(name);
   return restrictState({ ...emptyState, iptables }, { ...guardOwnership, chain, jump: (rule) => !isGuardJump(rule) })
@@ -47,8 +47,8 @@ export function withoutGuard({ iptables }: KernelState): KernelState['iptables']
 }
 
 /**
- * What closes these addresses to all new connections, as long as they are on the node after it has left IPVS mode. The rules of
- * the other mode take those to Services before.
+ * Closes these addresses to new connections for as long as they stay on the node after it has left IPVS mode. The rules
+ * of the new mode see connections to Services first, so those still pass.
  */
 export function closeAddresses(present: KernelState, addresses: readonly string[]): AccessGuard {
   const iptables: { [F in Family]?: Tables } = {};
@@ -115,9 +115,10 @@ export function addGuard(state: KernelState, guard: AccessGuard, where: 'before'
     const chains = new Map(iptables[family]?.[table]);
     for (const chain of guard.iptables[family]?.[table]?.values() ?? []) {
       const isBuiltIn = isBuiltInChain(table, chain.name);
-      const rules = isBuiltIn ? (chains.get(chain.name)?.rules.filter((rule) => !isGuardJump(rule)) ?? []) : [];
+      const there = isBuiltIn ? chains.get(chain.name) : undefined;
+      const rules = there?.rules.filter((rule) => !isGuardJump(rule)) ?? [];
       const joined = where === 'after' ? [...rules, ...chain.rules] : [...chain.rules, ...rules];
-      chains.set(chain.name, { ...chain, rules: joined });
+      chains.set(chain.name, { ...chain, whole: there?.whole, rules: joined });
     }
     if (chains.size > 0) iptables[family] = { ...iptables[family], [table]: chains };
   }

@@ -1,29 +1,29 @@
-import type { ChangedObject, ChangeKind, KernelChange } from '../../diff/changes/kernel-change.ts';
+import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json-shape.ts';
+import { changedObjects, type ChangeKind, type KernelChange } from '../../changes/kernel-change.ts';
 import {
   countChanges,
   listKernelChanges,
   moduleChange,
   sysctlChange,
   type ChangeCount,
-} from '../../diff/changes/list-changes.ts';
-import { findOwners } from '../../diff/changes/owners.ts';
+} from '../../changes/list-changes.ts';
+import { findOwners } from '../../changes/owners.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { accessFilter } from '../../kube-proxy/ipvs-sets.ts';
 import { listLeftAddresses, type Plan } from './plan.ts';
 import { objectKinds } from '../../kernel/kinds.ts';
 import type { DrainingServer } from '../state/record.ts';
 
+export const plannedChangeShape = objectOf({
+  /** "namespace/name:port" of the bundle, or as rules' comments have it; the address of what the bundle does not know. */
+  service: optional(about('absent for what belongs to no Service', anyText)),
+  action: oneOf('add', 'change', 'remove'),
+  object: oneOf(...changedObjects),
+  text: anyText,
+});
+
 /** One change of a plan, for people and for programs. */
-export interface PlannedChange {
-  /**
-   * "namespace/name:port" of the bundle, or as rules' comments have it; the address of what the bundle does not know.
-   * Undefined for what belongs to no Service.
-   */
-  readonly service: string | undefined;
-  readonly action: 'add' | 'change' | 'remove';
-  readonly object: ChangedObject;
-  readonly text: string;
-}
+export type PlannedChange = Shaped<typeof plannedChangeShape>;
 
 const actions = { added: 'add', changed: 'change', removed: 'remove' } as const satisfies Record<
   ChangeKind,

@@ -1,10 +1,8 @@
-import type { settingsOf } from '../../bundle/manifest.ts';
+import type { ProxySettings } from '../../cluster/objects.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import type { Host } from '../node/host.ts';
 import { compareVersions, parseVersion, type Version } from '../node/tools.ts';
-
-type ProxySettings = ReturnType<typeof settingsOf>;
 
 /** What kube-proxy looks at on the node before it decides what no bundle can know. */
 export interface NodeFacts {
@@ -17,7 +15,7 @@ export interface NodeFacts {
 }
 
 /** A value that a file in /proc/sys or /sys must have. */
-export interface Setting {
+export interface RequiredSysctl {
   /** The file that holds it. */
   readonly path: string;
   readonly name: string;
@@ -32,7 +30,7 @@ export interface Setting {
 
 /** Whether a value is as a setting asks for: the same, or a higher number if that may stay. */
 export function isMet(
-  { value, onlyRaises }: Pick<Setting, 'value' | 'onlyRaises'>,
+  { value, onlyRaises }: Pick<RequiredSysctl, 'value' | 'onlyRaises'>,
   found: string | undefined,
 ): boolean {
   return found === value || (onlyRaises === true && found !== undefined && Number(found) >= Number(value));
@@ -42,6 +40,7 @@ export function isMet(
 export const conntrackMax = 'net.netfilter.nf_conntrack_max';
 
 const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
+const conntrackBucketsName = 'nf_conntrack hashsize';
 
 /** kube-proxy's bound on nf_conntrack_max, which keeps a machine of many cores from giving all its memory away. */
 const conntrackMaxLimit = 1_048_576;
@@ -67,12 +66,12 @@ export async function readNodeFacts(host: Host): Promise<NodeFacts> {
  * What kube-proxy decides when it starts on a node: net.ipv4.vs.conn_reuse_mode by the kernel's version (NewProxier in
  * ipvs/proxier.go), and the connection tracking settings (setSysctls in conntrack/sysctls.go).
  */
-export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
+export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly RequiredSysctl[] {
   const behaviours = behavioursOf(settings.release);
   return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts, behaviours)];
 }
 
-function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
+function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonly RequiredSysctl[] {
   const name = 'net.ipv4.vs.conn_reuse_mode';
   if (!modeFacts[settings.mode].conditionalSysctls.includes(name)) return [];
   if (compareVersions(facts.kernel, connReuseModeSince) < 0) return [];
@@ -84,8 +83,8 @@ function decideConntrack(
   conntrack: ProxySettings['conntrack'],
   facts: NodeFacts,
   behaviours: Behaviours,
-): readonly Setting[] {
-  const decisions: Setting[] = [];
+): readonly RequiredSysctl[] {
+  const decisions: RequiredSysctl[] = [];
   const max = decideConntrackMax(conntrack, facts.cores, behaviours);
   if (max) {
     const decision = requireSysctl(conntrackMax, max.value, max.reason);
@@ -93,7 +92,7 @@ function decideConntrack(
     const buckets = Math.floor(max.value / 4);
     if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {
       const reason = 'a quarter of nf_conntrack_max';
-      decisions.push({ path: conntrackBucketsPath, name: 'nf_conntrack hashsize', value: `${buckets}`, reason });
+      decisions.push({ path: conntrackBucketsPath, name: conntrackBucketsName, value: `${buckets}`, reason });
     }
   }
   for (const [name, seconds] of [
@@ -125,13 +124,19 @@ function decideConntrackMax(
 }
 
 /** A sysctl from the bundle, or one that the node decides; `reason` explains the value. */
-export function requireSysctl(name: string, value: number | string, reason?: string): Setting {
+export function requireSysctl(name: string, value: number | string, reason?: string): RequiredSysctl {
   return { path: sysctlPath(name), name, value: `${value}`, reason };
 }
 
 /** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */
 export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll('.', '/')}`;
+}
+
+/** The name of the setting in a file: a sysctl as sysctl(8) takes it, anything else by its path. */
+export function settingName(path: string): string {
+  if (path === conntrackBucketsPath) return conntrackBucketsName;
+  return path.startsWith('/proc/sys/') ? path.slice('/proc/sys/'.length).replaceAll('/', '.') : path;
 }
 
 /** Whether a file holds a setting that kpc-apply may have changed. */

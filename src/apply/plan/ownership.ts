@@ -1,9 +1,8 @@
 import { contains, joinHostPort } from '../../kernel/address.ts';
 import { equalStates } from '../../kernel/delta.ts';
-import { families, type Family } from '../../kernel/family.ts';
-import { temporarySetName } from '../../kernel/ipset/ipset.ts';
+import { temporarySetName, type IpSet } from '../../kernel/ipset/ipset.ts';
 import { formatEntry } from '../../kernel/ipset/set-entry.ts';
-import { equalRules } from '../../kernel/iptables/iptables-delta.ts';
+import { equalRules, familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import {
   isBuiltInChain,
   tableNames,
@@ -14,61 +13,69 @@ import {
 } from '../../kernel/iptables/iptables.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
-import type { Link, LinkAddress } from '../../kernel/link/link.ts';
+import type { Link } from '../../kernel/link/link.ts';
 import { diffNftTables } from '../../kernel/nftables/nft-delta.ts';
 import { isOwnedByProgram, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import {
-  classifyChain,
-  isKubeProxyChain,
-  isKubeProxyJump,
-  isLocalnetRule,
-  mayKubeletMake,
-  sharedChain,
-  traceKubelet,
-  type KubeletTrace,
-} from '../../kube-proxy/chains.ts';
-import { isKubeProxySet, mayKubeProxyMake } from '../../kube-proxy/ipvs-sets.ts';
-import { isKubeProxyTable, isMadeByKubeProxy } from '../../kube-proxy/nft-names.ts';
+import { isLocalnetRule, mayKubeletMake, traceKubelet, type KubeletTrace } from '../../kube-proxy/kubelet.ts';
+import { classifyChain, sharedChain } from '../../kube-proxy/chains.ts';
+import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { recognizeVirtualServers } from '../../kube-proxy/virtual-servers.ts';
-import { addressKey, chainKey, jumpKey, nftTableKey, noBelongings, type Belongings } from '../state/belongings.ts';
-import { ShareDraft, type Claims, type Share } from './share-draft.ts';
+import { variantOf, type Variants } from '../node/iptables-variants.ts';
+import {
+  addressKey,
+  chainKey,
+  jumpKey,
+  nftTableKey,
+  nothingOwned,
+  rulesKey,
+  type OwnedNames,
+} from '../state/owned-names.ts';
+import { describeConflict, OwnershipDraft, type Claims, type OwnershipDecision } from './ownership-draft.ts';
 
-/** Divides what is on a node, in view of what is wanted there, into ours and theirs. */
-export function takeShare(present: KernelState, wanted: KernelState, claims: Claims): Share {
-  const draft = new ShareDraft(present, wanted, claims);
+/** Divides what is on a node, in view of what is wanted there, into owned and foreign. */
+export function decideOwnership(present: KernelState, wanted: KernelState, claims: Claims): OwnershipDecision {
+  const decision = divideAll(present, wanted, claims);
+  const { leftovers } = decision;
+  if (leftovers.length === 0 || claims.adopt) return decision;
+  const { used } = divideAll(present, wanted, { ...claims, adopt: true });
+  const names = new Set(used.map(describeConflict));
+  return { ...decision, leftovers: leftovers.map((each) => ({ ...each, isUsed: names.has(describeConflict(each)) })) };
+}
+
+function divideAll(present: KernelState, wanted: KernelState, claims: Claims): OwnershipDecision {
+  const draft = new OwnershipDraft(present, wanted, claims);
   // Conflicts are reported in this order. The kernel keeps a set that a rule uses. No program owns sysctls, timeouts
   // and modules: the last one to set them is right.
-  for (const share of [shareVirtualServers, shareRules, shareNftTables, shareSets, shareLinks]) share(draft);
+  for (const divide of [divideVirtualServers, divideRules, divideNftTables, divideSets, divideLinks]) divide(draft);
   return draft.finish();
 }
 
 /** The names of all that a state has. */
-export function belongingsIn(state: KernelState): Belongings {
-  return takeShare(emptyState, state, { owned: noBelongings, adopt: false, excluded: [] }).belongings;
+export function ownedNamesIn(state: KernelState, variants: Variants): OwnedNames {
+  return decideOwnership(emptyState, state, { owned: nothingOwned, variants, adopt: false, excluded: [] }).ownedAfter;
 }
 
 function keyed<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, T> {
   return new Map(items.map((item) => [keyOf(item), item]));
 }
 
-/** Whether parts of a state mean the same. */
 function areSame<Part extends Partial<KernelState>>(a: Part, b: Part): boolean {
   return equalStates({ ...emptyState, ...a }, { ...emptyState, ...b });
 }
 
-function shareVirtualServers(draft: ShareDraft): void {
+function divideVirtualServers(draft: OwnershipDraft): void {
   const { claims, present, foreign } = draft;
   const wanted = keyed(draft.wanted.virtualServers, virtualServerKey);
   const isExcluded = ({ address }: VirtualServer) => claims.excluded.some((network) => contains(network, address));
-  const isKubeProxys = recognizeVirtualServers(present, draft.wanted.virtualServers);
-  const isAdoptable = (server: VirtualServer) => !isExcluded(server) && isKubeProxys(server);
+  const isAdoptable = (server: VirtualServer) =>
+    !isExcluded(server) && draft.evidence.virtualServer(server) === 'certain';
   draft.divide('virtualServers', {
     present: keyed(present.virtualServers, virtualServerKey),
     wanted,
-    isMine: (server, key) =>
+    isOwned: (server, key) =>
       (draft.owns('virtualServers', key) && (wanted.has(key) || !isExcluded(server))) ||
       (claims.adopt && isAdoptable(server)),
     collide: (there, asked) =>
@@ -85,52 +92,52 @@ function describeServer({ protocol, address, port }: VirtualServer): string {
 }
 
 /** A table is one owner's with all that is in it: of those that kpc-apply did not make, a kube-proxy's or another program's. */
-function shareNftTables(draft: ShareDraft): void {
-  const { claims, present, wanted, leftovers } = draft;
+function divideNftTables(draft: OwnershipDraft): void {
+  const { claims, present, wanted, leftovers, evidence } = draft;
   const keyOf = ({ family, name }: NftTable) => nftTableKey(family, name);
+  const isLeft = (table: NftTable) => evidence.nftTable(table) === 'certain';
   draft.divide('nftTables', {
     present: keyed(present.nftables, keyOf),
     wanted: keyed(wanted.nftables, keyOf),
     // A table that a program has to itself is that program's, even where the record has one of that name.
-    isMine: (table, key) =>
+    isOwned: (table, key) =>
       isKubeProxyTable(table.name) &&
       !isOwnedByProgram(table) &&
-      ((claims.adopt && isMadeByKubeProxy(table)) || draft.owns('nftTables', key)),
+      ((claims.adopt && isLeft(table)) || draft.owns('nftTables', key)),
     collide(there, asked, name) {
       if (diffNftTables([there], [asked]).length === 0) return undefined;
-      return { kind: 'table', name, adoptable: isMadeByKubeProxy(there) && !isOwnedByProgram(there) };
+      return { kind: 'table', name, adoptable: isLeft(there) && !isOwnedByProgram(there) };
     },
     leave(table, name) {
-      if (!isMadeByKubeProxy(table)) return;
+      if (!isLeft(table)) return;
       leftovers.push({ kind: 'table', name, isInEffect: true, adoptable: !isOwnedByProgram(table) });
     },
   });
 }
 
-function shareSets(draft: ShareDraft): void {
-  const { claims, present, wanted, leftovers } = draft;
+function divideSets(draft: OwnershipDraft): void {
+  const { claims, present, wanted, leftovers, evidence } = draft;
   const needed = listNeededSets(draft);
+  const isLeft = (set: IpSet) => evidence.set(set) === 'certain';
   draft.divide('sets', {
     present: keyed(present.sets, ({ name }) => name),
     wanted: keyed(wanted.sets, ({ name }) => name),
-    isMine: (set, name) =>
-      (draft.owns('sets', name) && isKubeProxySet(name)) ||
-      (claims.adopt && mayKubeProxyMake(set)) ||
+    isOwned: (set, name) =>
+      (draft.owns('sets', name) && parseSetName(name) !== undefined) ||
+      (claims.adopt && isLeft(set)) ||
       name === temporarySetName,
     collide: (there, asked, name) =>
-      areSame({ sets: [there] }, { sets: [asked] })
-        ? undefined
-        : { kind: 'set', name, adoptable: mayKubeProxyMake(there) },
+      areSame({ sets: [there] }, { sets: [asked] }) ? undefined : { kind: 'set', name, adoptable: isLeft(there) },
     leave(set, name) {
-      if (mayKubeProxyMake(set)) leftovers.push({ kind: 'set', name, isInEffect: false, adoptable: true });
+      if (isLeft(set)) leftovers.push({ kind: 'set', name, isInEffect: false, adoptable: true });
     },
     // The kernel keeps a set that a rule or another set uses.
-    keeps: (_, name) => needed.has(name),
+    nameUsed: (_, name) => (needed.has(name) ? { kind: 'set', name } : undefined),
   });
 }
 
 /** The sets that the rules that stay name, and the sets of sets. */
-function listNeededSets({ present, staying }: ShareDraft): ReadonlySet<string> {
+function listNeededSets({ present, staying }: OwnershipDraft): ReadonlySet<string> {
   const needed = new Set<string>();
   for (const { args } of staying) {
     for (const arg of args) {
@@ -151,18 +158,19 @@ function listNeededSets({ present, staying }: ShareDraft): ReadonlySet<string> {
  * A link that kpc-apply made is its own with all addresses on it. On one that was there before, only the addresses are
  * that it put there.
  */
-function shareLinks(draft: ShareDraft): void {
-  const { claims, present, wanted, conflicts, leftovers } = draft;
+function divideLinks(draft: OwnershipDraft): void {
+  const { claims, present, wanted, conflicts, leftovers, evidence } = draft;
+  const isLeft = (link: Link) => evidence.link(link) === 'certain';
   const there = keyed(present.links, ({ name }) => name);
   const asked = keyed(wanted.links, ({ name }) => name);
   const beside: Link[] = [];
-  const isMine = (link: Link): boolean =>
-    link.name === serviceLink && (draft.owns('links', link.name) || (claims.adopt && mayBeServiceLink(link)));
+  const isOwned = (link: Link): boolean =>
+    link.name === serviceLink && (draft.owns('links', link.name) || (claims.adopt && isLeft(link)));
   const keysOf = ({ name, addresses }: Link) => addresses.map((address) => addressKey(name, address));
 
   for (const link of asked.values()) {
     const twin = there.get(link.name);
-    if (!twin || isMine(twin)) {
+    if (!twin || isOwned(twin)) {
       draft.have('links', link.name);
       beside.push(link);
       continue;
@@ -170,23 +178,23 @@ function shareLinks(draft: ShareDraft): void {
     if (twin.kind !== undefined && link.kind !== undefined && twin.kind !== link.kind) {
       conflicts.push({ kind: 'link', name: link.name, adoptable: false });
     }
-    // An address that is there, and not ours, is left out: it is as it is wanted, and stays.
+    // An address that is there, and not owned, is left out: it is as it is wanted, and stays.
     const bound = new Set(keysOf(twin));
     for (const key of keysOf(link)) if (!bound.has(key) || draft.owns('addresses', key)) draft.have('addresses', key);
     beside.push({ ...link, kind: twin.kind });
   }
   for (const link of there.values()) {
     const isWanted = asked.has(link.name);
-    if (isMine(link)) {
+    if (isOwned(link)) {
       if (!isWanted) draft.letGo('links', link.name);
       continue;
     }
-    const going = keysOf(link).filter((key) => draft.owns('addresses', key) && !draft.ours.addresses.has(key));
+    const going = keysOf(link).filter((key) => draft.owns('addresses', key) && !draft.owned.addresses.has(key));
     for (const key of going) draft.letGo('addresses', key);
     if (isWanted) continue;
     // The link itself stays.
     if (going.length > 0) beside.push({ ...link, addresses: [] });
-    if (link.name === serviceLink && mayBeServiceLink(link)) {
+    if (isLeft(link)) {
       leftovers.push({ kind: 'link', name: link.name, isInEffect: false, adoptable: true });
     }
   }
@@ -200,56 +208,54 @@ function shareLinks(draft: ShareDraft): void {
   }
 }
 
-/** Whether a link of kube-proxy's name may be its own: a dummy, with single addresses if any. Others of its name are another program's. */
-function mayBeServiceLink({ kind, addresses }: Link): boolean {
-  const isSingle = ({ family, prefixLength }: LinkAddress) => prefixLength === (family === 'ipv4' ? 32 : 128);
-  const given = addresses.filter(({ scope }) => scope !== 'link');
-  return (kind === undefined || kind === 'dummy') && (given.length === 0 || given.some(isSingle));
-}
-
 /** Divides chains, and the jumps to them from the kernel's own chains. */
-function shareRules(draft: ShareDraft): void {
+function divideRules(draft: OwnershipDraft): void {
   for (const key of draft.claims.owned.besideKubelet) draft.have('besideKubelet', key);
-  for (const family of families) {
-    const there = draft.present.iptables[family] ?? {};
-    const node: KubeletNode = { draft, family, trace: traceKubelet(there) };
-    const asked = addToShared(node, there.filter?.get(sharedChain), draft.wanted.iptables[family] ?? {});
-    draft.wanted = { ...draft.wanted, iptables: { ...draft.wanted.iptables, [family]: asked } };
-    shareFamily(node, there, asked);
+  for (const place of rulesPlaces) {
+    const there = draft.present.iptables[place] ?? {};
+    const node: KubeletNode = {
+      draft,
+      place,
+      key: rulesKey(place, draft.claims.variants),
+      trace: traceKubelet(there),
+    };
+    const asked = addToShared(node, there.filter?.get(sharedChain), draft.wanted.iptables[place] ?? {});
+    draft.wanted = { ...draft.wanted, iptables: { ...draft.wanted.iptables, [place]: asked } };
+    divideTables(node, there, asked);
   }
 }
 
-/** The rules of one family are shared here, with a kubelet where one has left a trace. */
+/** The rules of one place are shared here, with a kubelet where one has left a trace. */
 interface KubeletNode {
-  readonly draft: ShareDraft;
-  readonly family: Family;
+  readonly draft: OwnershipDraft;
+  readonly place: RulesPlace;
+  /** See rulesKey. */
+  readonly key: string;
   readonly trace: KubeletTrace;
 }
 
-/** A chain of a table. */
 interface PlacedChain {
   readonly table: TableName;
   readonly chain: Chain;
 }
 
-/** A rule of a chain. */
 interface PlacedRule extends PlacedChain {
   readonly rule: Rule;
 }
 
-function shareFamily(node: KubeletNode, there: Tables, asked: Tables): void {
-  const { draft, family } = node;
-  const keyOf = ({ table, chain }: PlacedChain) => chainKey(family, table, chain.name);
-  const targetOf = ({ table, rule }: PlacedRule) => chainKey(family, table, jumpChain(rule) ?? '');
+function divideTables(node: KubeletNode, there: Tables, asked: Tables): void {
+  const { draft, place, key: own } = node;
+  const keyOf = ({ table, chain }: PlacedChain) => chainKey(own, table, chain.name);
+  const targetOf = ({ table, rule }: PlacedRule) => chainKey(own, table, jumpChain(rule) ?? '');
   const [chains, wantedChains] = [keyed(listChains(there, false), keyOf), keyed(listChains(asked, false), keyOf)];
   const rulesOf = (tables: Tables) =>
     keyed(listChains(tables, true).flatMap(listRules), ({ table, chain, rule }) =>
-      jumpKey(family, table, chain.name, rule),
+      jumpKey(own, table, chain.name, rule),
     );
   const rules = rulesOf(there);
 
   const isMyJump = (jump: PlacedRule, key: string) => isOwnJump(node, jump, key, chains.get(targetOf(jump)));
-  // A jump that is there as it is wanted, and is not ours, stays where it is.
+  // A jump that is there as it is wanted, and is not owned, stays where it is.
   const wantedJumps = [...rulesOf(asked)].filter(([key, jump]) => {
     const twin = rules.get(key);
     return wantedChains.has(targetOf(jump)) && (!twin || isMyJump(twin, key));
@@ -258,15 +264,15 @@ function shareFamily(node: KubeletNode, there: Tables, asked: Tables): void {
   draft.divide('jumps', {
     present: rules,
     wanted: new Map(wantedJumps),
-    isMine: isMyJump,
+    isOwned: isMyJump,
     leave: (jump) => staying.push(jump),
     make: ({ table, rule }, key) => noteKubelet(node, key, table, jumpChain(rule) ?? ''),
   });
 
-  const isMine = (placed: PlacedChain, key: string) => isOwnChain(node, placed, key, wantedChains.has(key));
+  const isOwned = (placed: PlacedChain, key: string) => isOwnChain(node, placed, key, wantedChains.has(key));
   const candidates = new Map([...chains].filter(([key]) => !wantedChains.has(key)));
   for (const [key, placed] of candidates) {
-    if (!isMine(placed, key)) for (const rule of listRules(placed)) staying.push(rule);
+    if (!isOwned(placed, key)) for (const rule of listRules(placed)) staying.push(rule);
   }
   // The list grows during the loop: a chain that stays keeps the chains that it jumps to.
   for (const rule of staying) {
@@ -279,14 +285,17 @@ function shareFamily(node: KubeletNode, there: Tables, asked: Tables): void {
   draft.divide('chains', {
     present: chains,
     wanted: wantedChains,
-    isMine,
-    collide: (twin, { chain }, name) => collideChains(node, twin, chain, name),
-    leave({ table, chain }, name) {
-      if (!isKubeProxyChain(table, chain) || isKubelets(node, table, chain)) return;
-      const isInEffect = chain.rules.length > 0 && entries.has(name);
-      draft.leftovers.push({ kind: 'chain', name, isInEffect, adoptable: true });
+    isOwned,
+    collide: (twin, { chain }, key) => collideChains(node, twin, chain, key),
+    leave({ table, chain }, key) {
+      if (node.draft.evidence.chain(table, chain) !== 'certain' || isKubelets(node, table, chain)) return;
+      const isInEffect = chain.rules.length > 0 && entries.has(key);
+      const isOfOtherVariant = place !== familyOfPlace(place);
+      const name = nameChain(node, table, chain);
+      draft.leftovers.push({ kind: 'chain', name, isInEffect, isOfOtherVariant, adoptable: true });
     },
-    keeps: (_, key) => !candidates.has(key),
+    nameUsed: ({ table, chain }, key) =>
+      candidates.has(key) ? undefined : { kind: 'chain', name: nameChain(node, table, chain) },
     make: ({ table, chain }, key) => noteKubelet(node, key, table, chain.name),
   });
 }
@@ -306,26 +315,26 @@ function listRules({ table, chain }: PlacedChain): readonly PlacedRule[] {
 
 /**
  * kubelet and kube-proxy share KUBE-FIREWALL, and each adds its rule if it is missing (EnsureRule). In a chain that
- * is not ours, only a rule that was missing is ours; all others stay. Up to 1.26, kubelet has a second rule in it.
+ * is not owned, only a rule that was missing is owned; all others stay. Up to 1.26, kubelet has a second rule in it.
  * Returns what is wanted with the rules that stay.
  */
 function addToShared(node: KubeletNode, there: Chain | undefined, wanted: Tables): Tables {
   const table = 'filter';
-  const { draft, family, trace } = node;
-  const isMine = draft.claims.adopt || draft.owns('chains', chainKey(family, table, sharedChain));
-  if (!there || (isMine && !isKubelets(node, table, there))) return wanted;
+  const { draft, key: own, trace } = node;
+  const ownsChain = draft.claims.adopt || draft.owns('chains', chainKey(own, table, sharedChain));
+  if (!there || (ownsChain && !isKubelets(node, table, there))) return wanted;
   const asked = wanted[table]?.get(sharedChain);
-  const keyOf = (rule: Rule) => jumpKey(family, table, sharedChain, rule);
+  const keyOf = (rule: Rule) => jumpKey(own, table, sharedChain, rule);
   const known = new Set(there.rules.map(keyOf));
   const askedKeys = new Set(asked?.rules.map(keyOf));
-  const isOurs = (key: string) => ownsRule(node, key, mayKubeletMake(trace, table, sharedChain));
-  const staying = there.rules.filter((rule) => askedKeys.has(keyOf(rule)) || !isOurs(keyOf(rule)));
+  const isOwned = (key: string) => ownsRule(node, key, mayKubeletMake(trace, table, sharedChain));
+  const staying = there.rules.filter((rule) => askedKeys.has(keyOf(rule)) || !isOwned(keyOf(rule)));
   const missing = (asked?.rules ?? []).filter((rule) => !known.has(keyOf(rule)));
   for (const key of askedKeys) {
     if (!known.has(key)) noteKubelet(node, key, table, sharedChain);
-    if (known.has(key) && !isOurs(key)) continue;
-    draft.touched.jumps.add(key);
-    draft.belongings.jumps.add(key);
+    if (known.has(key) && !isOwned(key)) continue;
+    draft.ownedDuring.jumps.add(key);
+    draft.ownedAfter.jumps.add(key);
   }
   if (!asked && staying.length === there.rules.length) return wanted;
   const merged = { ...there, rules: [...staying, ...missing] };
@@ -334,7 +343,8 @@ function addToShared(node: KubeletNode, there: Chain | undefined, wanted: Tables
 
 function isOwnChain(node: KubeletNode, { table, chain }: PlacedChain, key: string, isWanted: boolean): boolean {
   const { draft } = node;
-  if (!draft.owns('chains', key) && !(draft.claims.adopt && isKubeProxyChain(table, chain))) return false;
+  if (!draft.owns('chains', key) && !(draft.claims.adopt && draft.evidence.chain(table, chain) === 'certain'))
+    return false;
   return isWanted || (classifyChain(table, chain.name) !== undefined && !isKubelets(node, table, chain));
 }
 
@@ -349,17 +359,26 @@ function isOwnJump(
   if (draft.owns('jumps', key)) {
     return ownsRule(node, key, target.chain.rules.length > 0 && mayKubeletMake(trace, table, target.chain.name));
   }
-  if (!draft.claims.adopt || !isKubeProxyJump(rule, table, chain.name)) return false;
-  return isKubeProxyChain(table, target.chain) && !isKubelets(node, table, target.chain);
+  if (!draft.claims.adopt || draft.evidence.jump(table, chain.name, rule) !== 'certain') return false;
+  return draft.evidence.chain(table, target.chain) === 'certain' && !isKubelets(node, table, target.chain);
 }
 
-function collideChains({ draft }: KubeletNode, { table, chain: twin }: PlacedChain, chain: Chain, name: string) {
+function collideChains(node: KubeletNode, { table, chain: twin }: PlacedChain, chain: Chain, key: string) {
+  const { draft } = node;
   if (equalRules(twin.rules, chain.rules)) return undefined;
   if (classifyChain(table, chain.name) !== 'shared') {
-    return { kind: 'chain', name, adoptable: isKubeProxyChain(table, twin) } as const;
+    const name = nameChain(node, table, chain);
+    return { kind: 'chain', name, adoptable: draft.evidence.chain(table, twin) === 'certain' } as const;
   }
-  draft.touched.chains.add(name);
+  draft.ownedDuring.chains.add(key);
   return undefined;
+}
+
+/** "ipv4 nat KUBE-SERVICES", "ipv4 nat KUBE-SERVICES of legacy iptables". */
+function nameChain({ draft, place }: KubeletNode, table: TableName, { name }: Chain): string {
+  const family = familyOfPlace(place);
+  const of = place === family ? '' : ` of ${variantOf(place, draft.claims.variants)} iptables`;
+  return `${family} ${table} ${name}${of}`;
 }
 
 function ownsRule({ draft }: KubeletNode, key: string, isShared: boolean): boolean {
@@ -375,8 +394,8 @@ function noteKubelet({ draft, trace }: KubeletNode, key: string, table: TableNam
  * Whether a chain whose name kubelet and kube-proxy share is now kubelet's, or holds another program's rules: then
  * neither the chain nor the jumps to it are removed. An empty chain is not kubelet's.
  */
-function isKubelets({ draft, family, trace }: KubeletNode, table: TableName, { name, rules }: Chain): boolean {
+function isKubelets({ draft, key: own, trace }: KubeletNode, table: TableName, { name, rules }: Chain): boolean {
   if (rules.length === 0) return false;
   if (classifyChain(table, name) === 'shared' && !rules.every(isLocalnetRule)) return true;
-  return mayKubeletMake(trace, table, name) && !draft.owns('besideKubelet', chainKey(family, table, name));
+  return mayKubeletMake(trace, table, name) && !draft.owns('besideKubelet', chainKey(own, table, name));
 }

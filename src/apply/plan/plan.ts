@@ -1,4 +1,5 @@
 import { diffStates, isEmptyDelta, type KernelDelta } from '../../kernel/delta.ts';
+import { hasRules, settleTables } from '../../kernel/iptables/iptables-delta.ts';
 import { diffVirtualServers } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import { restrictState } from '../../kernel/restrict.ts';
@@ -6,44 +7,46 @@ import { emptyState, type KernelState } from '../../kernel/state.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
 import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
 import { addGuard, closeAddresses, guardOf, type AccessGuard } from './access-guard.ts';
+import type { Variants } from '../node/iptables-variants.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
-import { isMet, type Setting } from './node-decisions.ts';
-import { ownershipOf } from '../state/belongings.ts';
-import { takeShare } from './ownership.ts';
-import type { Claims, Share } from './share-draft.ts';
+import { isMet, type RequiredSysctl } from './node-decisions.ts';
+import { ownershipOf } from '../state/owned-names.ts';
+import { decideOwnership } from './ownership.ts';
+import type { Claims, OwnershipDecision } from './ownership-draft.ts';
 import { boundAddresses, serviceLink } from '../../kube-proxy/service-link.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 /** What a node should be like. */
-export interface Target {
+export interface WantedNode {
   /** The tools' part: sysctls and modules are in the two lists below. */
   readonly state: KernelState;
-  readonly settings: readonly Setting[];
+  readonly settings: readonly RequiredSysctl[];
   readonly modules: readonly string[];
 }
 
-/** What a node is like. */
 export interface NodeState {
   readonly state: KernelState;
   /** File → value. */
   readonly settings: Readonly<Record<string, string>>;
   readonly modules: ModuleIndex;
+  /** In use when its rules were read. */
+  readonly variants: Variants;
   /** Only asked of what goes. */
   readonly traffic: OpenTraffic;
 }
 
 /** A setting that has another value, or none yet. */
-export interface SettingChange {
-  readonly setting: Setting;
+export interface SysctlChange {
+  readonly setting: RequiredSysctl;
   readonly from: string | undefined;
 }
 
 /** Everything that is to change on a node, as data. */
 export interface Plan {
   readonly modules: readonly string[];
-  readonly settings: readonly SettingChange[];
-  /** Those that stay as they are, because others have changed them since kpc-apply did. */
-  readonly leftSettings: readonly SettingChange[];
+  readonly settings: readonly SysctlChange[];
+  /** Settings that another program has changed since kpc-apply did: they stay as they are. */
+  readonly leftSettings: readonly SysctlChange[];
   readonly delta: KernelDelta;
   /** Real servers that keep their connections until these end. */
   readonly draining: readonly DrainingServer[];
@@ -60,12 +63,13 @@ export interface Plan {
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
   /** When the node left IPVS, as DrainTerms has it, where addresses are still left of that. */
   readonly leftIpvs: number | undefined;
-  readonly share: Share;
-  /** What is ours, as it is. */
+  readonly ownership: OwnershipDecision;
+  readonly variants: Variants;
+  /** What is owned, as it is. */
   readonly present: KernelState;
   /** The state that is wanted in the end. */
   readonly wanted: KernelState;
-  /** The state that the delta leads to, of what is ours: what is wanted, and what drains. */
+  /** The state that the delta leads to, of what is owned: what is wanted, and what drains. */
   readonly state: KernelState;
 }
 
@@ -77,23 +81,26 @@ export interface DrainTerms extends Omit<DrainPolicy, 'leavesIpvs'> {
 }
 
 /** Compares a node with what it should be like. */
-export function makePlan(node: NodeState, target: Target, claims: Claims, terms: DrainTerms): Plan {
-  const bare = takeShare(node.state, target.state, claims);
-  const { share, guard } = shareGuard(node, target, claims, bare);
-  const owns = ownershipOf(share.ours);
+export function makePlan(node: NodeState, target: WantedNode, claims: Claims, terms: DrainTerms): Plan {
+  const bare = decideOwnership(node.state, target.state, claims);
+  const { ownership, guard } = planGuard(node, target, claims, bare);
+  const { variants } = node;
+  const owns = ownershipOf(ownership.owned, variants);
   const present = restrictState(node.state, owns);
   const wanted: KernelState = {
-    ...restrictState(share.wanted, owns),
+    ...restrictState(ownership.wanted, owns),
     ipvsTimeouts: target.state.ipvsTimeouts ?? present.ipvsTimeouts,
   };
-  const takeover = guard && {
-    ...addGuard(wanted, guard, 'after'),
+  const guarded = guard && addGuard(wanted, guard, 'after');
+  const takeover = guarded && {
+    ...guarded,
+    iptables: settleTables(present.iptables, guarded.iptables),
     virtualServers: present.virtualServers,
     links: present.links,
   };
   const { state, ...ipvs } = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs: guard !== undefined });
   const changes = target.settings
-    .map((setting): SettingChange => ({ setting, from: node.settings[setting.path] }))
+    .map((setting): SysctlChange => ({ setting, from: node.settings[setting.path] }))
     .filter(({ setting, from }) => from !== setting.value);
   return {
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
@@ -103,7 +110,8 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
     ...ipvs,
     takeover,
     stage: 'whole',
-    share,
+    ownership,
+    variants,
     present,
     wanted,
     state,
@@ -111,31 +119,32 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
 }
 
 /**
- * What guards the addresses that are ours, where the node leaves IPVS for rules; undefined if there is nothing to
- * leave. It is wanted for a while, so it may be changed, but is not what will be ours in the end.
+ * What guards the addresses that are owned, where the node leaves IPVS for rules; undefined if there is nothing to
+ * leave. It is wanted for a while, so it may be changed, but is not what will be owned in the end.
  */
-function shareGuard(
-  { state }: NodeState,
-  target: Target,
+function planGuard(
+  { state, variants }: NodeState,
+  target: WantedNode,
   claims: Claims,
-  bare: Share,
-): { readonly share: Share; readonly guard: AccessGuard | undefined } {
-  if (!servesByRulesAlone(target.state)) return { share: bare, guard: undefined };
-  const owns = ownershipOf(bare.ours);
+  bare: OwnershipDecision,
+): { readonly ownership: OwnershipDecision; readonly guard: AccessGuard | undefined } {
+  if (!servesByRulesAlone(target.state)) return { ownership: bare, guard: undefined };
+  const owns = ownershipOf(bare.owned, variants);
   const { links, virtualServers } = restrictState({ ...state, iptables: {} }, owns);
   const addresses = boundAddresses({ links });
-  if (addresses.length === 0 && virtualServers.length === 0) return { share: bare, guard: undefined };
+  if (addresses.length === 0 && virtualServers.length === 0) return { ownership: bare, guard: undefined };
   const present = restrictState(state, owns);
   const guard = guardOf(present);
   const guarded = addGuard(addGuard(target.state, guard, 'after'), closeAddresses(present, addresses), 'after');
-  const { ours, touched, conflicts } = takeShare(state, guarded, claims);
-  return { share: { ...bare, ours, touched, conflicts }, guard };
+  const { owned, ownedDuring, conflicts } = decideOwnership(state, guarded, claims);
+  return { ownership: { ...bare, owned, ownedDuring, conflicts }, guard };
 }
 
 /** Whether a state serves by rules of iptables or nftables and has no part in IPVS: it lacks kube-ipvs0, which IPVS mode always has. */
 export function servesByRulesAlone({ iptables, nftables, virtualServers, links }: KernelState): boolean {
-  const hasChains = Object.values(iptables).some((tables) => Object.values(tables).some((table) => table.size > 0));
-  return (hasChains || nftables.length > 0) && virtualServers.length === 0 && links.length === 0;
+  return (
+    (Object.values(iptables).some(hasRules) || nftables.length > 0) && virtualServers.length === 0 && links.length === 0
+  );
 }
 
 /** The part of a plan that depends on connections. */
@@ -203,7 +212,7 @@ export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms)
   return { ...plan, modules: [], settings: [], ...ends, stage: 'after takeover', delta, present, state };
 }
 
-/** Both as one, for people: what was done first, and what upon the second look at connections. */
+/** Combined plan, for display. */
 export function joinRelease(plan: Plan, release: Plan): Plan {
   const { draining, kept, leftIpvs, cut, state } = release;
   const ends = { draining, kept, leftIpvs, state };
@@ -219,7 +228,7 @@ export function listStages(plan: Plan): readonly Plan[] {
   return [withoutRelease(plan), { ...plan, ...rest, stage: 'after takeover' }];
 }
 
-function isLeft({ setting: { onlyFrom }, from }: SettingChange): boolean {
+function isLeft({ setting: { onlyFrom }, from }: SysctlChange): boolean {
   return onlyFrom !== undefined && (from === undefined || !onlyFrom.includes(from));
 }
 

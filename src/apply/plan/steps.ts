@@ -1,16 +1,25 @@
 import { count } from '../../base/format-count.ts';
 import { splitDelta, type KernelDelta } from '../../kernel/delta.ts';
 import { families } from '../../kernel/family.ts';
+import { withAdditions, type ProxyPort } from '../../kernel/balancer/balancer.ts';
 import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';
-import { diffFamilyTables, formatTablesDelta } from '../../kernel/iptables/iptables-delta.ts';
+import {
+  diffFamilyTables,
+  formatTablesDelta,
+  hasRules,
+  rulesPlaces,
+  settleTables,
+  type RulesPlace,
+} from '../../kernel/iptables/iptables-delta.ts';
 import { formatVirtualServersDelta } from '../../kernel/ipvs/ipvs-delta.ts';
 import { formatLinksDelta } from '../../kernel/link/link.ts';
 import { familyOf, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
+import { rulesTool } from '../node/iptables-variants.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
-import type { Setting } from './node-decisions.ts';
+import type { RequiredSysctl } from './node-decisions.ts';
 import { listStages, type Plan } from './plan.ts';
 import type { Command } from '../node/host.ts';
 
@@ -19,14 +28,13 @@ export type Step =
   /** Runs a tool. `what` is what it does, or how the changes go on its standard input differ from others of the tool. */
   | { readonly kind: 'run'; readonly command: Command; readonly what: string }
   /** Writes a file of the kernel. */
-  | { readonly kind: 'write'; readonly setting: Setting };
+  | { readonly kind: 'write'; readonly setting: RequiredSysctl }
+  /** Has nginx check a configuration with these ports, puts it into its place, and has the balancer read it. */
+  | { readonly kind: 'balance'; readonly proxyPorts: readonly ProxyPort[] };
 
 /** Tools that make many changes from one text on their standard input. */
 const restoreCommands = {
   ipset: { tool: 'ipset', args: ['restore'] },
-  // --wait: another program may hold the lock of the tables for a moment.
-  ipv4: { tool: 'iptables-restore', args: ['--noflush', '--wait', '10'] },
-  ipv6: { tool: 'ip6tables-restore', args: ['--noflush', '--wait', '10'] },
   nft: { tool: 'nft', args: ['-f', '-'] },
   ipvsadm: { tool: 'ipvsadm', args: ['-R'] },
   ip: { tool: 'ip', args: ['-batch', '-'] },
@@ -34,24 +42,28 @@ const restoreCommands = {
 
 /** Makes what is new, or takes away what goes. */
 function restore(tool: keyof typeof restoreCommands, phase: 'add' | 'remove', stdin: string): readonly Step[] {
-  const command = { ...restoreCommands[tool], stdin };
-  return stdin === '' ? [] : [{ kind: 'run', command, what: phase === 'remove' ? ', removals' : '' }];
+  return feed(restoreCommands[tool], phase, stdin);
+}
+
+function feed(command: Command, phase: 'add' | 'remove', stdin: string): readonly Step[] {
+  return stdin === ''
+    ? []
+    : [{ kind: 'run', command: { ...command, stdin }, what: phase === 'remove' ? ', removals' : '' }];
 }
 
 /** When the rules of a plan change: before the virtual servers change, once new ones are there, or once old ones are gone. */
-type RulesPlace = 'before IPVS' | 'between' | 'after IPVS';
+type RulesMoment = 'before IPVS' | 'between' | 'after IPVS';
 
 /**
  * If no rules at all are wanted, they go after the virtual servers, as does what guarded addresses that no rule
  * needs any more. Where iptables mode gives way to IPVS, its rules serve until the virtual servers are there: they see a
  * packet before IPVS does, so nothing is served twice.
  */
-function placeRules({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 'stage'>): RulesPlace {
+function chooseMoment({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 'stage'>): RulesMoment {
   if (stage === 'after takeover') return 'after IPVS';
-  const chains = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
-  if (chains.every((table) => table.size === 0)) return 'after IPVS';
-  const leavesIptables = Object.values(delta.iptables).some((tables) =>
-    tables.some(({ changes }) =>
+  if (!Object.values(state.iptables).some(hasRules)) return 'after IPVS';
+  const leavesIptables = families.some((family) =>
+    delta.iptables[family]?.some(({ changes }) =>
       changes.some(
         (change) => change.kind === 'chain' && !change.to && parseServiceChain(change.from.name)?.kind === 'cluster',
       ),
@@ -60,19 +72,26 @@ function placeRules({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 'sta
   return leavesIptables && state.virtualServers.length > 0 ? 'between' : 'before IPVS';
 }
 
-/** The changes of rules at this place. */
-function changeRules(at: RulesPlace, { present, state, delta, stage }: Plan): readonly Step[] {
-  const place = placeRules({ state, delta, stage });
-  if (place !== 'between') return place === at ? restoreRules(delta.iptables) : [];
+function changeRules(at: RulesMoment, { present, state, delta, stage, variants }: Plan): readonly Step[] {
+  const restoreRules = (deltas: KernelDelta['iptables'], places: readonly RulesPlace[] = families): readonly Step[] =>
+    places.flatMap((place) =>
+      // --wait: another program may hold the lock of the tables for a moment.
+      feed(
+        { tool: rulesTool(place, 'restore', variants), args: ['--noflush', '--wait', '10'] },
+        'add',
+        formatTablesDelta(deltas[place] ?? []),
+      ),
+    );
+  // Rules of the other variant serve until everything else is there.
+  const others = at === 'after IPVS' ? restoreRules(delta.iptables, ['other ipv4', 'other ipv6']) : [];
+  const moment = chooseMoment({ state, delta, stage });
+  if (moment !== 'between') return moment === at ? [...restoreRules(delta.iptables), ...others] : others;
+  if (at === 'after IPVS') return others;
   // An address must not be there before what closes it to all but Services.
-  const guarded = addGuard(present, guardOf(state), 'before');
-  if (at === 'after IPVS') return [];
-  const [from, to] = at === 'before IPVS' ? [present, guarded] : [guarded, state];
-  return restoreRules(diffFamilyTables(from.iptables, to.iptables));
-}
-
-function restoreRules(deltas: KernelDelta['iptables']): readonly Step[] {
-  return families.flatMap((family) => restore(family, 'add', formatTablesDelta(deltas[family] ?? [])));
+  // Test: no address is open at any moment, with %i connections, there and back.
+  const guarded = settleTables(present.iptables, addGuard(present, guardOf(state), 'before').iptables);
+  const [from, to] = at === 'before IPVS' ? [present.iptables, guarded] : [guarded, state.iptables];
+  return restoreRules(diffFamilyTables(from, to));
 }
 
 /** One transaction for each family changes what packets meet. What packets cannot meet yet comes first, for both families. */
@@ -83,6 +102,13 @@ function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): 
   );
 }
 
+/** A port is served before a rule leads to it, and until none does any more. */
+function balance(phase: 'add' | 'remove', { delta: { proxyPorts }, present, state }: Plan): readonly Step[] {
+  if (!proxyPorts.some(({ to }) => (to === undefined) === (phase === 'remove'))) return [];
+  const ports = phase === 'add' ? withAdditions(present.proxyPorts, state.proxyPorts) : state.proxyPorts;
+  return [{ kind: 'balance', proxyPorts: ports }];
+}
+
 /** The steps of a plan, in execution order. */
 export function listSteps(plan: Plan): readonly Step[] {
   return listStages(plan).flatMap(listStageSteps);
@@ -91,7 +117,7 @@ export function listSteps(plan: Plan): readonly Step[] {
 /**
  * Adds things before what uses them: modules, settings, sets, rules (masquerade rules before anything can be routed),
  * virtual servers, addresses. Removes things in reverse order, once everything new is there. Rules change in one piece,
- * old and new at once: see placeRules.
+ * old and new at once: see chooseMoment.
  */
 function listStageSteps(plan: Plan): readonly Step[] {
   const { modules, settings, delta } = plan;
@@ -109,6 +135,7 @@ function listStageSteps(plan: Plan): readonly Step[] {
     ...(timeouts ? [run('set the timeouts of IPVS', 'ipvsadm', '--set', ...timeouts.map(String))] : []),
     ...restoreNft('add', nftables.additions),
     ...restore('ipset', 'add', formatSetsDelta(sets.additions)),
+    ...balance('add', plan),
     ...changeRules('before IPVS', plan),
     ...restore('ipvsadm', 'add', formatVirtualServersDelta(virtualServers.additions)),
     ...restore('ip', 'add', formatLinksDelta(links.additions)),
@@ -116,36 +143,51 @@ function listStageSteps(plan: Plan): readonly Step[] {
     ...restore('ip', 'remove', formatLinksDelta(links.removals)),
     ...restore('ipvsadm', 'remove', formatVirtualServersDelta(virtualServers.removals)),
     ...changeRules('after IPVS', plan),
+    ...balance('remove', plan),
     ...restore('ipset', 'remove', formatSetsDelta(sets.removals)),
     ...restoreNft('remove', nftables.removals),
   ];
 }
 
-/** What nft is given, one input a transaction. */
-export function listNftInputs(steps: readonly Step[]): readonly string[] {
-  return steps.flatMap((step) =>
-    step.kind === 'run' && step.command.tool === 'nft' ? (step.command.stdin ?? []) : [],
-  );
+/**
+ * How many transactions of nftables the kernel has counted if these steps of a plan, and nothing else, have changed the rules
+ * to what the plan leads to. Undefined if the count proves no such thing.
+ */
+export function countNftTransactions(
+  { delta, present, state, variants }: Plan,
+  steps: readonly Step[],
+): number | undefined {
+  const isOf = (tool: string) => steps.filter((step) => step.kind === 'run' && step.command.tool === tool).length;
+  // Where iptables is the nft variant, it makes transactions, too.
+  if (rulesPlaces.some((place) => isOf(rulesTool(place, 'restore', variants)) > 0)) return undefined;
+  const transactions = isOf(restoreCommands.nft.tool);
+  if (transactions === 0) return 0;
+  const isWhole = [...present.nftables, ...state.nftables].every((table) => !table.strange);
+  const { additions, removals } = splitDelta(delta).nftables;
+  const deltas = [...additions, ...removals];
+  const isOneEach = transactions === deltas.length || additions.every(({ kind }) => kind === 'table');
+  return isWhole && isOneEach && deltas.every(isSurelyCounted) ? transactions : undefined;
 }
 
-/** How many transactions of nftables these steps are; `hasRules`: iptables keeps its rules there, too. */
-export function countNftTransactions(steps: readonly Step[], hasRules: boolean): number {
-  const counts = steps.map((step) => {
-    if (step.kind !== 'run') return 0;
-    const { tool, stdin = '' } = step.command;
-    if (tool === 'nft') return 1;
-    return hasRules && tool.endsWith('tables-restore')
-      ? stdin.split('\n').filter((line) => line === 'COMMIT').length
-      : 0;
+/**
+ * The kernel does not count a transaction that changes nothing, such as adding elements that another program has just added.
+ * That program's own must not pass for it. To add a rule is a change in any case, and to remove what is gone fails.
+ * Test: a transaction that may have changed nothing counts for nothing: another may have come in its place.
+ */
+function isSurelyCounted(delta: NftTableDelta): boolean {
+  if (delta.kind === 'table') return true;
+  return delta.changes.some((change) => {
+    if (change.kind === 'elements') return change.removed.length > 0;
+    return change.kind === 'chain' ? (change.to?.rules.length ?? 1) > 0 : change.from !== undefined;
   });
-  return counts.reduce((sum, each) => sum + each, 0);
 }
 
 /** The parts of a node, as they are read, in which these plans change anything. */
 export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   const parts = plans.flatMap(({ delta }): readonly ReadingPart[] => [
-    ...families.filter((family) => (delta.iptables[family] ?? []).length > 0),
-    ...delta.nftables.map((each) => `nft ${familyOf(each)}` as const),
+    ...rulesPlaces.filter((place) => (delta.iptables[place] ?? []).length > 0),
+    // Both, so that they are read at one moment.
+    ...(delta.nftables.length > 0 ? families.map((family) => `nft ${family}` as const) : []),
     ...(delta.ipvsTimeouts ? (['ipvs timeouts'] as const) : []),
     ...delta.sets.map(() => 'ipset' as const),
     ...delta.virtualServers.map(() => 'ipvsadm' as const),
@@ -154,9 +196,16 @@ export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   return new Set(parts);
 }
 
+/** The tool that a step needs; undefined if it needs none. */
+export function toolOf(step: Step): string | undefined {
+  if (step.kind === 'run') return step.command.tool;
+  return step.kind === 'balance' ? 'nginx' : undefined;
+}
+
 /** A step in a few words: "ipset: 12 lines". */
 export function describeStep(step: Step): string {
   if (step.kind === 'write') return `set ${step.setting.name} to ${step.setting.value}`;
+  if (step.kind === 'balance') return `give the balancer ${count(step.proxyPorts.length, 'proxy port')}`;
   const { tool, stdin } = step.command;
   return stdin === undefined ? step.what : `${tool}: ${count(stdin.split('\n').length - 1, 'line')}${step.what}`;
 }

@@ -1,6 +1,7 @@
+import { hasCode } from '../../base/system-errors.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
-import { joinBelongings } from './belongings.ts';
+import { joinOwned } from './owned-names.ts';
 import {
   readSnapshot,
   writeJson,
@@ -27,7 +28,7 @@ export interface History {
   readonly present: StateMark | undefined;
   /** The state before the last change, if it was kept. */
   readonly before: number | undefined;
-  /** Those to go back to. The last one comes first. */
+  /** States to go back to, the last one first. */
   readonly states: readonly Snapshot[];
   /** States whose file cannot be read, and why. */
   readonly damaged: ReadonlyMap<number, Failure>;
@@ -46,9 +47,16 @@ async function listIds(host: Host, folder: StateFolder): Promise<readonly number
   });
 }
 
+/**
+ * No node makes so many. A file with a higher number is none of kpc-apply's, and must not lead to ids that no file can have.
+ * Test: a file that only looks like a state does not lead to ids that are never pruned.
+ */
+const highestId = 1_000_000_000;
+
 /** An id that no state has. */
 export async function nextId(host: Host, folder: StateFolder, present: StateMark | undefined): Promise<number> {
-  return Math.max(0, present?.id ?? 0, ...(await listIds(host, folder))) + 1;
+  const ids = (await listIds(host, folder)).filter((id) => id < highestId);
+  return Math.max(0, present?.id ?? 0, ...ids) + 1;
 }
 
 /** All states of this boot. */
@@ -85,15 +93,14 @@ export function findState({ states, damaged, before }: History, id: number): Sna
   if (problem) throw problem;
   const found = states.find(({ state }) => state.id === id);
   if (!found) throw new Failure('bad-usage', `there is no state ${id} to go back to`, adviseOnStates(states));
-  const later = states.filter(({ state }) => state.id > id);
-  const touched = later.flatMap(({ record, touched: more }) => [record.owned, more]);
-  // A setting that no change of this state concerned is as the states that were made next found it.
-  const settings = Object.assign({}, ...[...later, found].map(({ reading }) => reading.settings));
+  const since = states.filter(({ state }) => state.id >= id);
+  // The oldest comes last: a setting that no change of it concerned is as the states that were made next found it.
+  const settings = Object.assign({}, ...since.map(({ reading }) => reading.settings));
   return {
     ...found,
-    touched: touched.reduce(joinBelongings, found.touched),
+    touched: since.flatMap(({ record, touched }) => [record.owned, touched]).reduce(joinOwned),
     reading: { ...found.reading, settings },
-    settingsMade: joinSettingsMade([found, ...later]),
+    settingsMade: joinSettingsMade(since),
   };
 }
 
@@ -147,7 +154,7 @@ export function stateAfter(origin: ChangeOrigin, present: StateMark, id: number,
 }
 
 /** Removes the states that are too many, the oldest ones. */
-export async function pruneStates(host: Host, folder: StateFolder, most = mostStates): Promise<void> {
+async function pruneStates(host: Host, folder: StateFolder, most = mostStates): Promise<void> {
   const ids = await listIds(host, folder);
   for (const id of ids.toSorted((a, b) => b - a).slice(most)) await host.remove(statePath(folder, id));
 }
@@ -167,6 +174,24 @@ export async function commit(
   if (keepsState || state?.replaced === undefined) return host.remove(folder.journal);
   await host.renameFile(folder.journal, statePath(folder, state.replaced));
   await pruneStates(host, folder).catch(() => undefined);
+}
+
+/**
+ * Writes to the state folder what a change needs. If there is no space, what only saves time gives way, and then earlier
+ * states do.
+ * Test: gives way to a journal for which there is no space.
+ */
+export async function makingSpace(host: Host, folder: StateFolder, write: () => Promise<void>): Promise<void> {
+  for (const free of [() => host.remove(folder.tables), () => pruneStates(host, folder, 1)]) {
+    try {
+      await write();
+      return;
+    } catch (error) {
+      if (!hasCode(error, 'ENOSPC') && !hasCode(error, 'EDQUOT')) throw error;
+      await free();
+    }
+  }
+  await write();
 }
 
 /** Writes the record of what kpc-apply owns on the node. */

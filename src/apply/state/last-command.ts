@@ -21,7 +21,6 @@ const lastCommandShape = objectOf({
  */
 export type LastCommand = Shaped<typeof lastCommandShape>;
 
-/** The work of a command. */
 type Work = () => Promise<ChangeOutcome>;
 
 /** Keeps a note of a command until the next change of the node. Nothing else depends on it. */

@@ -79,6 +79,7 @@ async function lockFolder(host: Host): Promise<string> {
  * Node has no flock(2), so each contender lays down a claim of its own name before it looks for others: of two that
  * come at the same moment at least one sees the other, and both giving way is the worst that can happen. A claim whose
  * process is gone has no owner, and since its name never comes again, taking it away cannot hit the wrong one.
+ * Test: of two that come at once, never both get in.
  */
 export async function withLock<T>(host: Host, folder: string, command: string, work: () => Promise<T>): Promise<T> {
   const claim: Claim = { ...(await identifyOwnProcess(host)), command, since: host.uptime() };
@@ -107,6 +108,7 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
     return await work();
   } finally {
     // A claim that stays has no owner once this process has ended, and what was done is not undone by it.
+    // Test: what was done is done, also where the claim cannot be taken away.
     for (const path of laid) await host.remove(path).catch(() => undefined);
   }
 }

@@ -3,6 +3,7 @@ import {
   amount,
   listOf,
   mapOf,
+  narrowed,
   objectOf,
   oneOf,
   optional,
@@ -16,8 +17,9 @@ import {
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { isSettingPath } from '../plan/node-decisions.ts';
+import type { Variants } from '../node/iptables-variants.ts';
 import type { NodeReading } from '../node/node-reading.ts';
-import { belongingsShape, noBelongings } from './belongings.ts';
+import { ownedNamesShape, nothingOwned } from './owned-names.ts';
 
 /** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';
@@ -27,6 +29,8 @@ const bundleShape = objectOf({
   folder: text,
   /** SHA-256 of its manifest, which has the checksums of all its files. */
   digest: text,
+  /** The serial of its signature, where that was checked. */
+  serial: optional(wholeNumber(0)),
 });
 
 /** A bundle that was applied. */
@@ -53,17 +57,17 @@ const drainingShape = objectOf({
   realServer: text,
   /** Milliseconds since 1970, for people. */
   since: amount,
-  /** The same in milliseconds since the node booted, by which its time is measured. */
+  /** In milliseconds since the node booted, the clock that draining is measured by. */
   sinceBoot: amount,
 });
 
 /** A TCP real server that has left the bundle but not the kernel. */
 export type DrainingServer = Shaped<typeof drainingShape>;
 
-/** A record as a file has it. */
+/** On-disk form of a record. */
 export const recordShape = objectOf({
   bootId: text,
-  owned: belongingsShape,
+  owned: ownedNamesShape,
   /** Real servers at weight 0 that wait for their connections to end. */
   draining: listOf(drainingShape),
   /** When the node left IPVS for rules, in milliseconds since it booted, while addresses of that are still there. */
@@ -75,7 +79,7 @@ export const recordShape = objectOf({
 /** What kpc-apply made on this node, and so may change and take away. It holds for one boot of the kernel. */
 export type OwnershipRecord = Shaped<typeof recordShape>;
 
-/** By path. */
+/** The values that kpc-apply wrote, by the path of the setting. */
 export type SettingsMade = Readonly<Record<string, readonly string[]>>;
 
 /**
@@ -89,28 +93,39 @@ export function stateFolder(path: string) {
     journal: `${path}/journal.json`,
     /** See last-command.ts. */
     lastCommand: `${path}/last-command.json`,
+    /** The highest serial of a signed bundle that the node was on. */
+    newestSerial: `${path}/newest-serial.json`,
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
     unconfirmed: `${path}/unconfirmed.json`,
     /** See tool-time-limits.ts. */
     doing: `${path}/doing.json`,
-    /** A folder: see apply/quick/small-change.ts. */
-    settled: `${path}/settled`,
+    /** See known-tables.ts. */
+    tables: `${path}/tables.json`,
   } as const;
 }
 
 /** The paths of these files. */
 export type StateFolder = ReturnType<typeof stateFolder>;
 
-/** A way back writes these files: whatever a snapshot says, they are kernel settings of the network. */
-const byPath =
-  <T>(shape: Shape<T>): Shape<Readonly<Record<string, T>>> =>
-  (value, path) =>
-    mapOf(shape)(value, path) ??
-    (Object.keys(value as object).every(isSettingPath) ? undefined : `${path} must name sysctls of the network`);
+/**
+ * A way back writes these files: whatever a snapshot says, they are kernel settings of the network.
+ * Test: where state-1.json %s, rollback says what to do instead.
+ */
+function byPath<T>(shape: Shape<T>): Shape<Readonly<Record<string, T>>> {
+  return narrowed<Readonly<Record<string, T>>>(mapOf(shape), 'an object with paths of network sysctls', (value) =>
+    Object.keys(value).every(isSettingPath),
+  );
+}
 
-/** All processes that have it are ended one day: it must be no variable that others have. */
+/**
+ * Marks our own child processes, which a later kpc-apply may kill: it must not collide with another program's variable.
+ * Test: ends nothing for a mark that is not one of kpc-apply.
+ */
 const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=[\da-f-]{36}$/.test(mark));
+
+const variantShape = oneOf('nft', 'legacy');
+const variantsShape = objectOf<Variants>({ ipv4: variantShape, ipv6: variantShape });
 
 const snapshotShape = objectOf({
   /** Milliseconds since 1970. */
@@ -120,6 +135,8 @@ const snapshotShape = objectOf({
   reading: objectOf<NodeReading>({
     ipv4: text,
     ipv6: text,
+    'other ipv4': text,
+    'other ipv6': text,
     'nft ipv4': text,
     'nft ipv6': text,
     ipset: text,
@@ -127,10 +144,12 @@ const snapshotShape = objectOf({
     'ipvs timeouts': text,
     addresses: text,
     settings: byPath(text),
+    variants: variantsShape,
+    balancer: optional(text),
   }),
   record: recordShape,
   /** What has been changed or made since, at most: it is put back or taken away. */
-  touched: belongingsShape,
+  touched: ownedNamesShape,
   /** The settings that have been changed since, and all values that they got. */
   settingsMade: byPath(listOf(text)),
   /** Identifies the tools of the process that made the change: see Host. */
@@ -155,7 +174,13 @@ export async function readBootId(host: Host): Promise<string> {
 export async function readRecord(host: Host, folder: StateFolder): Promise<OwnershipRecord> {
   const bootId = await readBootId(host);
   const record = await readJson(host, folder.record, recordShape, adoptAdvice);
-  return record?.bootId === bootId ? record : { bootId, owned: noBelongings, draining: [] };
+  return record?.bootId === bootId ? record : { bootId, owned: nothingOwned, draining: [] };
+}
+
+/** The bundle that the node is recorded to be on, or was on before it booted. Undefined where the record is damaged, too. */
+export async function readLastBundle(host: Host, folder: StateFolder): Promise<BundleMark | undefined> {
+  const record = await readJson(host, folder.record, recordShape, adoptAdvice).catch(() => undefined);
+  return record?.state?.bundle;
 }
 
 /** A snapshot, in the journal or kept as a state to go back to; undefined if there is none, or it is of an earlier boot. */

@@ -9,17 +9,20 @@ interface Trusted {
 
 const root: Trusted = { owners: new Set([0]), groups: new Set([0]) };
 
-/** Throws a Failure if others than root could change what is in the state folder. */
+/** The deepest that kpc-apply itself puts files: lock/ID in the state folder. A bundle has no folders. */
+const depths = { state: 2, bundle: 1 };
+
+/** Throws a Failure if anyone but root could change what is in the state folder. */
 export async function assertTrustedState(host: Host, folder: string): Promise<void> {
-  const { exposure } = await examineTrust(host, folder, root);
+  const { exposure } = await examineTrust(host, folder, root, depths.state);
   if (exposure === undefined) return;
   const text = `users other than root can change the state folder ${folder}: ${exposure.text}`;
   throw new Failure('bad-state-folder', text, `${exposure.advice}, or choose another folder with --state-dir`);
 }
 
 /**
- * Reads a bundle, or the keys that sign one. Throws a Failure if others than root, and than who became root by sudo, could
- * change it, or could have put it there.
+ * Reads a bundle, or the keys that sign one. Throws a Failure if anyone but root or the sudo user could change it, or could have
+ * put it there.
  */
 export async function readTrusted<T>(
   { host, path, what }: { readonly host: Host; readonly path: string; readonly what: string },
@@ -28,7 +31,7 @@ export async function readTrusted<T>(
   const { uid, gid } = host.user.invoker ?? { uid: 0, gid: 0 };
   // A group of the same number is the user's own, as useradd makes it; one like "users" has others in it.
   const trusted = { owners: new Set([0, uid]), groups: new Set([0, gid === uid ? gid : 0]) };
-  const { exposure, isThere } = await examineTrust(host, path, trusted);
+  const { exposure, isThere } = await examineTrust(host, path, trusted, depths.bundle);
   if (exposure) {
     throw new Failure('bad-bundle', `other users can change ${what} ${path}: ${exposure.text}`, exposure.advice);
   }
@@ -44,43 +47,85 @@ interface Exposure {
 }
 
 /**
- * How others could change a file, or a folder and what is in it, and whether it is there. Who is not root does no harm to others
- * by what they read.
+ * How others could change a file, or a folder and what is in it, and whether it is there. An unprivileged run cannot harm
+ * others, so nothing is checked.
  */
 async function examineTrust(
   host: Host,
-  folder: string,
+  path: string,
   trusted: Trusted,
+  depth: number,
 ): Promise<{ readonly exposure?: Exposure | undefined; readonly isThere: boolean }> {
   if (host.user.uid !== 0) return { isThere: true };
-  const levels = [...(await host.examine(folder))];
+  const levels = await host.examine(path);
   const isThere = levels.some(({ isParent }) => !isParent);
-  for (const name of await host.list(folder)) levels.push(...(await host.examine(`${folder}/${name}`)));
-  const [exposure] = levels.flatMap((level) => describeExposure(level, trusted) ?? []);
-  return { exposure, isThere };
+  for (const level of [...levels, ...(await examineBelow(host, path, depth))]) {
+    const exposure = describeExposure(level, trusted) ?? (await findGrant(host, level, trusted));
+    if (exposure) return { exposure, isThere };
+  }
+  return { isThere };
+}
+
+/** What is in a folder, and in the folders in it. */
+async function examineBelow(host: Host, folder: string, depth: number): Promise<readonly PathLevel[]> {
+  const levels: PathLevel[] = [];
+  for (const name of depth === 0 ? [] : await host.list(folder)) {
+    const path = `${folder}/${name}`;
+    levels.push(...(await host.examine(path)), ...(await examineBelow(host, path, depth - 1)));
+  }
+  return levels;
 }
 
 const sticky = 0o1000;
 const groupMayWrite = 0o020;
 const allMayWrite = 0o002;
 
-function describeExposure(
-  { path, owner, group, mode, isParent, isReadOnly }: PathLevel,
-  trusted: Trusted,
-): Exposure | undefined {
+/** In a folder like /tmp no user may move what is another's. The volume of a ConfigMap is mounted read-only, with mode 777. */
+function isSafeToWrite({ mode, isParent, isReadOnly }: PathLevel): boolean {
+  return isReadOnly || (isParent && (mode & sticky) !== 0);
+}
+
+function describeExposure(level: PathLevel, trusted: Trusted): Exposure | undefined {
+  const { path, owner, group, mode } = level;
   if (!trusted.owners.has(owner)) {
     // Of a link too: not of what it leads to.
     const advice = `check what it holds, then run "chown -h root ${path}"`;
     return { text: `${path} belongs to user ${owner}`, advice };
   }
-  // In a folder like /tmp no user may move what is another's. The volume of a ConfigMap is mounted read-only, with mode 777.
-  if (isReadOnly || (isParent && (mode & sticky) !== 0)) return undefined;
-  const shown = (mode & 0o7777).toString(8);
+  if (isSafeToWrite(level)) return undefined;
+  const shown = showMode(mode);
   if ((mode & allMayWrite) !== 0) {
     return { text: `any user can write to ${path} (mode ${shown})`, advice: `run "chmod go-w ${path}"` };
   }
   if ((mode & groupMayWrite) !== 0 && !trusted.groups.has(group)) {
     return { text: `group ${group} can write to ${path} (mode ${shown})`, advice: `run "chmod g-w ${path}"` };
+  }
+  return undefined;
+}
+
+function showMode(mode: number): string {
+  return (mode & 0o7777).toString(8);
+}
+
+/**
+ * Whom an access control list lets write. If a path has one, the mode shows the list's mask in place of the group's rights
+ * (acl(5)), so only a path that its group seems to write to can have such an entry. Node cannot read the list.
+ * Test: a list of rights behind the mode.
+ */
+async function findGrant(host: Host, level: PathLevel, trusted: Trusted): Promise<Exposure | undefined> {
+  const { path, mode } = level;
+  if (isSafeToWrite(level) || (mode & groupMayWrite) === 0) return undefined;
+  const list = await host.run({ tool: 'getfacl', args: ['-cnpE', '--', path] });
+  if (list.kind === 'missing' || list.status !== 0) {
+    const text = `its mode ${showMode(mode)} may hide an access control list, and getfacl, which shows it, `;
+    const why = list.kind === 'missing' ? 'is missing' : 'failed';
+    return { text: `${path}: ${text}${why}`, advice: `run "chmod g-w ${path}", or install the package acl` };
+  }
+  for (const [, kind, id] of list.stdout.matchAll(/^(user|group):(\d+):.w.$/gm)) {
+    const known = kind === 'user' ? trusted.owners : trusted.groups;
+    if (known.has(Number(id))) continue;
+    const text = `an access control list lets ${kind} ${id} write to ${path}`;
+    return { text, advice: `see "getfacl ${path}", then run "setfacl -b ${path}"` };
   }
   return undefined;
 }

@@ -12,7 +12,6 @@ import { noting } from '../../apply/state/last-command.ts';
 import { describeLeftAddresses } from '../../apply/plan/describe-plan.ts';
 import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
-import { stateFolder } from '../../apply/state/record.ts';
 import {
   listStates,
   planRollBack,
@@ -20,19 +19,20 @@ import {
   type RollBackOutcome,
   type RollBackPlan,
 } from '../../apply/change/roll-back.ts';
-import { recallSettled } from '../../apply/quick/small-change.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
+import { balancerFile } from '../../apply/node/tools.ts';
+import { formatBalancer } from '../../kernel/balancer/balancer.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, type Step } from '../../apply/plan/steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
 import { applyFlags, defineCommand, type Options } from './options.ts';
-import { openSource } from './bundle-source.ts';
+import { BundleSource } from './bundle-source.ts';
 import { describeLeftSettings, formatPlanText, formatStates, summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
-import { describeConflict } from '../../apply/plan/share-draft.ts';
+import { describeConflict } from '../../apply/plan/ownership-draft.ts';
 import { count } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 
@@ -43,12 +43,11 @@ export const apply = defineCommand({
   flags: ['dryRun', 'confirmTimeout', ...applyFlags, 'logFormat'],
   async run(options, environment, folder) {
     const { terminal, host } = environment;
-    const source = openSource(folder, options, environment);
+    const source = new BundleSource(folder, options, environment);
     const load = async () => {
-      const known = await recallSettled(host, stateFolder(options.stateDir));
-      const bundle = await loadBundleToApply(folder, source.read, known?.bundle);
-      const origin = { kind: 'apply', folder: resolve(folder) } as const;
-      return { bundle, choices: { ...options, origin, settling: { known } } };
+      const bundle = await loadBundleToApply(folder, () => source.read());
+      const origin = { kind: 'apply', folder: resolve(folder), serial: source.serial() } as const;
+      return { bundle, choices: { ...options, origin } };
     };
     if (options.dryRun) {
       const { bundle, choices } = await load();
@@ -66,9 +65,9 @@ export const apply = defineCommand({
       const command = `apply ${folder}`;
       const outcome = await noting(session, command, async () => {
         const { bundle, choices } = await load();
-        await source.remember();
         return withLock(host, options.stateDir, command, () => applyBundle(session, bundle, choices));
       });
+      if (isDone(outcome)) await source.remember();
       return reportOutcome(outcome, terminal);
     });
   },
@@ -93,6 +92,7 @@ function formatDryRun(plan: Plan): string {
 }
 
 function formatStep(step: Step): string {
+  if (step.kind === 'balance') return `# ${balancerFile}\n${formatBalancer(step.proxyPorts).join('')}`;
   if (step.kind === 'write') return `# ${describeStep(step)}\n`;
   return `# ${formatCommand(step.command)}\n${step.command.stdin ?? ''}`;
 }
@@ -139,9 +139,10 @@ function describeConnections(plan: Plan): string {
 export const cleanup = defineCommand({
   name: 'cleanup',
   description: 'Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.',
-  flags: ['adopt', 'ipvsExcludeCidrs', 'force', 'stateDir'],
+  flags: ['dryRun', 'confirmTimeout', 'balancerReload', 'adopt', 'ipvsExcludeCidrs', 'force', 'stateDir'],
   async run(options, environment) {
     const { host, terminal } = environment;
+    if (options.dryRun) return showCleanup(openSession(environment, options), options, terminal);
     return interruptible(async (signal) => {
       const session = openSession(environment, options, signal);
       const outcome = await noting(session, 'cleanup', () =>
@@ -154,20 +155,42 @@ export const cleanup = defineCommand({
   },
 });
 
-/** Reports what has kube-proxy's names but stays. */
-async function reportLeftovers({ share: { leftovers } }: Plan, terminal: Terminal): Promise<void> {
-  if (leftovers.length === 0) return;
-  const names = leftovers.map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
-  const advice = leftovers.every(({ adoptable }) => adoptable) ? '; if kube-proxy left it, --adopt removes it too' : '';
-  await terminal.err(`kept, because kpc-apply did not make it: ${nameSome(names)}${advice}\n`);
+/** Says what a cleanup would take, and what would stay. Throws a Failure for what it would refuse. */
+async function showCleanup(
+  session: Session,
+  options: Options<'adopt' | 'ipvsExcludeCidrs' | 'force'>,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const request = requestNothing(session.host, options);
+  const { plan, node } = await observe(session, request);
+  await request.prepare?.(plan, isEmptyPlan(plan), node);
+  await terminal.out(formatPlanText(plan, { as: 'plan', bundle: undefined, namesAll: true }));
+  await reportLeftovers(plan, terminal);
+  return exitStatus.ok;
 }
 
-type RollbackFlag = 'to' | 'list' | 'dryRun' | 'drainTimeout' | 'unconfirmed' | 'force' | 'stateDir';
+/** Reports what has kube-proxy's names but stays. */
+async function reportLeftovers({ ownership: { leftovers, used } }: Plan, terminal: Terminal): Promise<void> {
+  const others = leftovers.filter(({ isUsed }) => !isUsed);
+  const advice = others.every(({ adoptable }) => adoptable) ? '; if kube-proxy left it, --adopt removes it too' : '';
+  await reportKept('kpc-apply did not make it', others, advice);
+  await reportKept('rules or sets of other programs use it', [...used, ...leftovers.filter(({ isUsed }) => isUsed)]);
+
+  async function reportKept(why: string, kept: Parameters<typeof nameKept>[0], more = ''): Promise<void> {
+    if (kept.length > 0) await terminal.err(`kept, because ${why}: ${nameKept(kept)}${more}\n`);
+  }
+}
+
+function nameKept(kept: readonly Parameters<typeof describeConflict>[0][]): string {
+  return nameSome(kept.map((each) => (each.kind === 'chain' ? each.name : describeConflict(each))));
+}
+
+type RollbackFlag = 'to' | 'list' | 'dryRun' | 'drainTimeout' | 'balancerReload' | 'unconfirmed' | 'force' | 'stateDir';
 
 export const rollback = defineCommand({
   name: 'rollback',
   description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
-  flags: ['to', 'list', 'dryRun', 'drainTimeout', 'unconfirmed', 'force', 'stateDir'],
+  flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'force', 'stateDir'],
   run: (options, environment) =>
     interruptible((signal) => runRollback(openSession(environment, options, signal), options, environment.terminal)),
 });

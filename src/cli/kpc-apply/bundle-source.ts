@@ -1,9 +1,10 @@
 import { Failure } from '../../apply/state/failure.ts';
-import { readJson, stateFolder, writeJson } from '../../apply/state/record.ts';
+import { readJson, readLastBundle, stateFolder, writeJson } from '../../apply/state/record.ts';
 import { readTrusted } from '../../apply/state/trusted-files.ts';
 import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
+import { describeError } from '../../base/system-errors.ts';
 import { isFile, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import {
@@ -15,81 +16,132 @@ import {
   type Signature,
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
-import type { ApplyEnvironment } from './environment.ts';
+import { reportWarning, type ApplyEnvironment } from './environment.ts';
 import type { Options } from './options.ts';
 
 const largestKeyFile = 2 ** 20;
 const serialShape = objectOf({ serial: wholeNumber(0) });
 
-/** Where a command has its bundle from: a folder, or a pack, which may be signed. */
-export type BundleSource = ReturnType<typeof openSource>;
+type SourceOptions = Options<'trust' | 'stateDir'>;
+type SourceEnvironment = Pick<ApplyEnvironment, 'host' | 'terminal'>;
 
-/** Opens a source for one command. Says on stderr which bundle it read, once for each digest. */
-export function openSource(
-  path: string,
-  { trust, stateDir }: Options<'trust' | 'stateDir'>,
-  { host, terminal }: Pick<ApplyEnvironment, 'host' | 'terminal'>,
-) {
-  const serialFile = `${stateFolder(stateDir).path}/newest-serial.json`;
-  let serial = 0;
-  let said = '';
+/**
+ * Where one command has its bundle from: a folder, or a pack, which may be signed. Says on stderr which bundle it read, once for
+ * each digest.
+ */
+export class BundleSource {
+  readonly #path: string;
+  readonly #trust: SourceOptions['trust'];
+  readonly #folder: ReturnType<typeof stateFolder>;
+  readonly #host: SourceEnvironment['host'];
+  readonly #terminal: SourceEnvironment['terminal'];
+  #serial: number | undefined;
+  #said = '';
 
-  async function say(files: BundleFiles, signer: string): Promise<void> {
-    const text = `digest ${groupDigest(digestOf(files))}, ${signer}`;
-    if (text !== said) await terminal.err(`${printable(path)}: ${text}\n`);
-    said = text;
+  constructor(path: string, { trust, stateDir }: SourceOptions, { host, terminal }: SourceEnvironment) {
+    this.#path = path;
+    this.#trust = trust;
+    this.#folder = stateFolder(stateDir);
+    this.#host = host;
+    this.#terminal = terminal;
   }
 
-  const readNewest = async (): Promise<number> =>
-    (await readJson(host, serialFile, serialShape, 'remove it: an older bundle is accepted then'))?.serial ?? 0;
+  /** Gives files that were read before, as read does. */
+  async check(files: BundleFiles): Promise<BundleFiles> {
+    return this.#trust.length === 0 ? files : this.#accept(files, await this.#assertTrusted(files));
+  }
 
-  async function check(files: BundleFiles): Promise<BundleFiles> {
-    if (trust.length === 0) return files;
-    const readFrom = (file: string) => readTrusted({ host, path: file, what: 'the keys in' }, () => readKeys(file));
-    const keys = (await Promise.all(trust.map(readFrom))).flat();
-    const { keyId, serial: found } = assertSigned(path, files, keys);
-    const newest = await readNewest();
-    if (found < newest) {
-      const advice = 'use the newest pack; to go back to an older state, sign it again with a higher --serial';
-      throw refuse(`${path} has serial ${found}, and this node had serial ${newest} before`, advice);
-    }
-    serial = found;
-    await say(files, `signed by key ${keyId}`);
+  /** The files, with the signature if there is one. Throws a Failure for what --trust refuses: nothing of it has been parsed then. */
+  async read(): Promise<BundleFiles> {
+    const path = this.#path;
+    // Other users can change a signed pack, but not without breaking its signature.
+    if (this.#trust.length > 0) return this.#readSigned();
+    const request = { host: this.#host, path, what: 'the bundle' };
+    const { files, isPack } = await readTrusted(request, () => readFiles(path));
+    if (!isPack) return files;
+    const signature = readSignature(files);
+    const signer = typeof signature === 'object' && signature.keyId;
+    await this.#say(files, signer ? `signed by key ${signer}, which was not checked (no --trust)` : 'not signed');
     return files;
   }
 
-  return {
-    /** Gives files that were read before, as read does. */
-    check,
-    /** The files, with the signature if there is one. Throws a Failure for what --trust refuses: nothing of it has been parsed then. */
-    async read(): Promise<BundleFiles> {
-      // Other users can change a signed pack, but not without breaking its signature.
-      if (trust.length > 0) return check((await readFiles(path)).files);
-      const { files, isPack } = await readTrusted({ host, path, what: 'the bundle' }, () => readFiles(path));
-      if (!isPack) return files;
-      const signature = readSignature(files);
-      const signer = typeof signature === 'object' && signature.keyId;
-      await say(files, signer ? `signed by key ${signer}, which was not checked (no --trust)` : 'not signed');
-      return files;
-    },
-    /** Keeps the serial of what was read last: --trust refuses lower ones from then on. */
-    async remember(): Promise<void> {
-      if (trust.length > 0 && serial > (await readNewest())) await writeJson(host, serialFile, { serial });
-    },
-  };
+  /** The serial of what was read last, if its signature was checked. */
+  serial(): number | undefined {
+    return this.#serial;
+  }
+
+  /** Keeps that serial: --trust refuses lower ones from then on. For once the node is on that bundle, to stay. */
+  async remember(): Promise<void> {
+    const serial = this.#serial;
+    if (serial === undefined || serial <= (await this.#readNewest())) return;
+    await writeJson(this.#host, this.#folder.newestSerial, { serial }).catch((error: unknown) =>
+      reportWarning(`the serial of ${this.#path} cannot be kept: ${describeError(error)}`, this.#terminal),
+    );
+  }
+
+  async #say(files: BundleFiles, signer: string): Promise<void> {
+    const text = `digest ${groupDigest(digestOf(files))}, ${signer}`;
+    if (text !== this.#said) await this.#terminal.err(`${printable(this.#path)}: ${text}\n`);
+    this.#said = text;
+  }
+
+  async #readNewest(): Promise<number> {
+    const help = 'remove it: an older bundle is accepted then';
+    const newest = await readJson(this.#host, this.#folder.newestSerial, serialShape, help);
+    return newest?.serial ?? 0;
+  }
+
+  /** The bundle that the node is on is no step back, also after a rollback to it. */
+  async #assertNoStepBack(files: BundleFiles, found: number): Promise<void> {
+    const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, this.#folder)];
+    const least = Math.max(newest, last?.serial ?? 0);
+    if (found >= least || digestOf(files) === last?.digest) return;
+    const advice = 'use the newest pack; to go back to an older state, sign it again with a higher --serial';
+    throw refuse(`${this.#path} has serial ${found}, and this node had serial ${least} before`, advice);
+  }
+
+  /** `files` are all files of a bundle, or only its signature and manifest. */
+  async #assertTrusted(files: BundleFiles): Promise<Signature> {
+    const readFrom = (file: string) =>
+      readTrusted({ host: this.#host, path: file, what: 'the keys in' }, () => readKeys(file));
+    const keys = (await Promise.all(this.#trust.map(readFrom))).flat();
+    const signature = assertSigned(this.#path, files, keys);
+    await this.#assertNoStepBack(files, signature.serial);
+    return signature;
+  }
+
+  async #accept(files: BundleFiles, { keyId, serial }: Signature): Promise<BundleFiles> {
+    this.#serial = serial;
+    await this.#say(files, `signed by key ${keyId}`);
+    return files;
+  }
+
+  async #readSigned(): Promise<BundleFiles> {
+    let signature: Signature | undefined;
+    const files = await readPackAt(this.#path, async (head) => void (signature = await this.#assertTrusted(head)));
+    if (!files || !signature) throw notSigned(this.#path);
+    return this.#accept(files, signature);
+  }
+}
+
+async function readPackAt(
+  path: string,
+  check?: (head: BundleFiles) => Promise<void>,
+): Promise<BundleFiles | undefined> {
+  // A folder does without Node's zlib.
+  if (!(await isFile(path))) return undefined;
+  const { readPack } = await import('../../bundle/pack/pack.ts');
+  return readPack(path, check);
 }
 
 async function readFiles(path: string): Promise<{ readonly files: BundleFiles; readonly isPack: boolean }> {
-  // A folder does without Node's zlib.
-  const packed = (await isFile(path)) && (await (await import('../../bundle/pack/pack.ts')).readPack(path));
+  const packed = await readPackAt(path);
   return packed ? { files: packed, isPack: true } : { files: await readFolder(path), isPack: false };
 }
 
 function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKey[]): Signature {
   const signature = readSignature(files);
-  if (signature === undefined) {
-    throw refuse(`${path} is not signed`, 'give a pack that "kpc bundle pack --sign" wrote: a folder has no signature');
-  }
+  if (signature === undefined) throw notSigned(path);
   if (signature === 'damaged') throw refuse(`the signature of ${path} is damaged`, 'copy the pack again');
   const key = keys.find(({ id }) => id === signature.keyId);
   if (!key) {
@@ -99,6 +151,10 @@ function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKe
   }
   if (isSignedBy(key, files, signature)) return signature;
   throw refuse(`the signature of ${path} is wrong: the bundle has changed since it was signed`, 'do not use this pack');
+}
+
+function notSigned(path: string): Failure {
+  return refuse(`${path} is not signed`, 'give a pack that "kpc bundle pack --sign" wrote: a folder has no signature');
 }
 
 function refuse(text: string, advice: string): Failure {

@@ -21,12 +21,16 @@ export interface ApplyEnvironment {
 /** The session of one command: the host, which reports long waits, and the state folder. */
 export function openSession(
   environment: ApplyEnvironment,
-  { stateDir }: { readonly stateDir: string },
+  { stateDir, balancerReload }: Pick<Session, 'balancerReload'> & { readonly stateDir: string },
   signal?: AbortSignal,
 ): Session {
   const { host, terminal } = environment;
+  const said = new Set<string>();
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
+    // A watch would repeat a warning in each round.
+    // Test: a watch warns of the rules of the other variant once, not in each round.
+    if (event.kind === 'warning' && said.size === said.add(event.text).size) return;
     showProgress(event, terminal);
   };
   const run: Host['run'] = (command, patience) => {
@@ -34,7 +38,7 @@ export function openSession(
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
     return host.run(command, { onWaiting, signal, ...patience });
   };
-  return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal };
+  return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal, balancerReload };
 }
 
 /** What a log must show. */

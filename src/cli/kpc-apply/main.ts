@@ -15,8 +15,15 @@ export async function main(
     await environment.terminal.out(`${version}\n`);
     return exitStatus.ok;
   }
-  const { runApplyProgram } = await import('./program.ts');
-  return runApplyProgram(argv, environment);
+  // SIGHUP asks a watch for a sync. One that is still starting syncs anyway, and must not end.
+  const ignore = () => undefined;
+  if (argv[0] === 'watch') process.on('SIGHUP', ignore);
+  try {
+    const { runApplyProgram } = await import('./program.ts');
+    return await runApplyProgram(argv, environment);
+  } finally {
+    process.off('SIGHUP', ignore);
+  }
 }
 
 /** Replaced by scripts/build-binary.mjs: whether Node and the program are one file. */

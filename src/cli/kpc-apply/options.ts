@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
-import { parseDuration as readSeconds } from '../../kube-proxy/settings/kinds.ts';
+import { parseDuration as readSeconds } from '../../settings/kinds.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import type { ListenAddress } from '../../apply/monitor/watch-monitor.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
@@ -25,18 +25,28 @@ function switchFlag(flags: string, description: string): Flag<boolean> {
 }
 
 /** `usual`: the default, as a user would type it. */
-function duration<T extends number | undefined>(flags: string, description: string, usual?: string): Flag<T> {
-  return flag(flags, description, (option) =>
-    option.argParser(parseDuration).default(usual && parseDuration(usual), usual),
-  );
+function duration<T extends number | undefined>(
+  flags: string,
+  description: string,
+  usual?: string,
+  parse = parseDuration,
+): Flag<T> {
+  return flag(flags, description, (option) => option.argParser(parse).default(usual && parseDuration(usual), usual));
 }
 
 const flags = {
   adopt: switchFlag('--adopt', 'take over what kube-proxy left on this node'),
   all: flag<boolean | undefined>('--all', 'name each chain and set entry, however many there are'),
+  balancerReload: flag<readonly string[] | undefined>(
+    '--balancer-reload <command>',
+    'run this once the file of the balancer has changed: a program and its words, without a shell',
+    (option) => option.argParser(parseCommand),
+  ),
   confirmTimeout: duration<number | undefined>(
     '--confirm-timeout <duration>',
     'put everything back unless "kpc-apply confirm" is run within this time',
+    undefined,
+    parseConfirmTimeout,
   ),
   drainTimeout: duration<number | undefined>(
     '--drain-timeout <duration>',
@@ -107,7 +117,15 @@ const flags = {
 type FlagName = keyof typeof flags;
 
 /** What apply and watch share. */
-export const applyFlags = ['drainTimeout', 'force', 'adopt', 'ipvsExcludeCidrs', 'trust', 'stateDir'] as const;
+export const applyFlags = [
+  'drainTimeout',
+  'balancerReload',
+  'force',
+  'adopt',
+  'ipvsExcludeCidrs',
+  'trust',
+  'stateDir',
+] as const;
 
 /** The values of some flags. */
 export type Options<K extends FlagName> = {
@@ -124,7 +142,6 @@ interface CommandDefinition<K extends FlagName> {
   readonly run: (options: Options<K>, environment: ApplyEnvironment, bundle: string) => Promise<ExitStatus>;
 }
 
-/** Adds a command to the program. */
 export type AddCommand = (program: Command, environment: ApplyEnvironment, done: Done) => void;
 
 /** A command of kpc-apply. */
@@ -146,10 +163,26 @@ function parseFolder(folder: string): string {
   return resolve(folder);
 }
 
+/** Words between blanks. What only a shell would understand is refused, so that nobody relies on it. */
+function parseCommand(text: string): readonly string[] {
+  const words = text.split(' ').filter(Boolean);
+  if (words.length > 0 && /^[\w ./:=@%+,-]+$/.test(text)) return words;
+  throw new InvalidArgumentError(
+    'Write a program and its words, without quotes, like "systemctl reload kpc-balancer": no shell reads them.',
+  );
+}
+
 function addNetworks(text: string, before: readonly string[]): readonly string[] {
   const cidrs = text.split(',').filter(Boolean);
   if (!cidrs.every((cidr) => parseNetwork(cidr))) throw new InvalidArgumentError('Write CIDRs like 10.1.0.0/16.');
   return [...before, ...cidrs];
+}
+
+/** Nobody can confirm within no time at all. */
+function parseConfirmTimeout(text: string): number {
+  const milliseconds = parseDuration(text);
+  if (milliseconds > 0) return milliseconds;
+  throw new InvalidArgumentError('Write a time that is long enough to run "kpc-apply confirm" in, like 1m.');
 }
 
 /** "90s", "1m30s", "500ms" → milliseconds, as Go writes durations. */

@@ -47,7 +47,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, log: LogChoice = 
       command.hook('preAction', async (_, called) => {
         const { logFormat, stateDir } = called.opts<Partial<Options<'logFormat' | 'stateDir'>>>();
         log.logFormat = logFormat;
-        // Doctor names what is wrong with it among the rest.
+        // Doctor reports problems with it among its other checks.
         if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(environment.host, stateDir);
       });
       for (const add of commands) add(command, environment, done);
@@ -58,8 +58,8 @@ export function kpcApplyProgram(environment: ApplyEnvironment, log: LogChoice = 
 }
 
 /**
- * The terminal as long work needs it: what is said takes the place of the line that shows how far the work is, and a
- * terminal that has hung up gets nothing more, but does not stop it.
+ * A terminal for long work: a message replaces the line that shows the progress, and a terminal that has hung up gets no
+ * more output but does not stop the work.
  */
 function makePatient(terminal: Terminal, formatMessage: (text: string) => string): Terminal {
   let isShowing = false;

@@ -4,16 +4,19 @@ import { dumpNode } from '../../apply/change/dump-node.ts';
 import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor/doctor.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import { Failure } from '../../apply/state/failure.ts';
+import { nothingOwned } from '../../apply/state/owned-names.ts';
+import { readRecord, stateFolder } from '../../apply/state/record.ts';
 import { count } from '../../base/format-count.ts';
 import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
-import { describeFolderProblem, formatFindings } from '../../report/render-diagnostics.ts';
+import { describeFolderProblem, formatNodeChecks } from '../../report/render-diagnostics.ts';
 import { formatJson } from '../../report/format-json.ts';
+import { doctor as doctorShape } from '../../report/outputs/node.ts';
 import { formatPlanJson, formatPlanText } from '../../report/plan-text.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
-import { openSource } from './bundle-source.ts';
+import { BundleSource } from './bundle-source.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
 import { defineCommand, type Options } from './options.ts';
 
@@ -43,7 +46,8 @@ async function compareNode(
   environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
   const { host, terminal } = environment;
-  const bundle = await loadBundle(folder, openSource(folder, options, environment).read);
+  const source = new BundleSource(folder, options, environment);
+  const bundle = await loadBundle(folder, () => source.read());
   const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
   const observation = await observe(openSession(environment, options), request);
   const { plan: found } = observation;
@@ -53,7 +57,7 @@ async function compareNode(
       ? formatPlanJson(found, bundle, foresight)
       : formatPlanText(found, { as, bundle, foresight, namesAll: options.all }),
   );
-  return isEmptyPlan(found) && found.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
+  return isEmptyPlan(found) && found.ownership.conflicts.length === 0 ? exitStatus.ok : exitStatus.negative;
 }
 
 export const doctor = defineCommand({
@@ -64,15 +68,20 @@ export const doctor = defineCommand({
   flags: ['output', 'trust', 'stateDir'],
   async run(options, environment, folder: string | undefined) {
     const { terminal, host } = environment;
-    const findings = [
+    const { owned } = await readRecord(host, stateFolder(options.stateDir)).catch(() => ({ owned: nothingOwned }));
+    const checks = [
       ...(folder === undefined
-        ? await examineForAnyMode(host)
-        : await examineNode(host, needsOf(await loadBundle(folder, openSource(folder, options, environment).read)))),
+        ? await examineForAnyMode(host, owned)
+        : await examineNode(
+            host,
+            needsOf(await loadBundle(folder, () => new BundleSource(folder, options, environment).read())),
+            owned,
+          )),
       ...(await examineState(host, options.stateDir)),
     ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
     const isJson = options.output === 'json';
-    await terminal.out(isJson ? formatJson(findings) : formatFindings(findings, terminal.colour.out));
-    return findings.some(({ severity }) => severity === 'error') ? exitStatus.differs : exitStatus.ok;
+    await terminal.out(isJson ? formatJson(doctorShape, checks) : formatNodeChecks(checks, terminal.colour.out));
+    return checks.some(({ severity }) => severity === 'error') ? exitStatus.negative : exitStatus.ok;
   },
 });
 

@@ -2,19 +2,19 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { applyBundle, markBundle } from '../../apply/change/apply-bundle.ts';
 import { isDone, type Session } from '../../apply/change/observe-node.ts';
-import { explainError, type Failure } from '../../apply/state/failure.ts';
+import { explainError, Failure } from '../../apply/state/failure.ts';
+import { joinHostPort } from '../../kernel/address.ts';
 import { notingRound } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { readAddresses } from '../../apply/node/node-reading.ts';
 import { readJson, writeJson } from '../../apply/state/record.ts';
-import { recallSettled } from '../../apply/quick/small-change.ts';
+import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { createWatch } from '../../apply/change/watch.ts';
 import type { Round } from '../../apply/monitor/metrics.ts';
 import type { ListenAddresses } from '../../apply/monitor/serve-ports.ts';
 import { mapOf, objectOf, text } from '../../base/json-shape.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile } from '../../bundle/folder.ts';
-import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
@@ -25,7 +25,7 @@ import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
 import { applyFlags, defineCommand, type Options } from './options.ts';
-import { openSource, type BundleSource } from './bundle-source.ts';
+import { BundleSource } from './bundle-source.ts';
 import { type Terminal, exitStatus } from '../shared/terminal.ts';
 
 export const watch = defineCommand({
@@ -36,14 +36,19 @@ export const watch = defineCommand({
   /** Runs until SIGTERM or SIGINT; SIGHUP asks for a sync as soon as minSyncPeriod allows. */
   async run(options, environment, path) {
     const { host, terminal } = environment;
+    assertTwoAddresses(options);
+    const said = new Set<string>();
     const stopping = new AbortController();
     const session = openSession(environment, options, stopping.signal);
-    const bundle = watchBundle(path, session, openSource(path, options, environment), terminal);
-    // Only this command needs Node's HTTP module.
+    const bundle = watchBundle(path, session, new BundleSource(path, options, environment), terminal);
+    // Only this command needs Node's module for sockets.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
     const monitor = createWatchMonitor(options, {
       host,
-      warn: (problem) => reportWarning(problem, terminal),
+      // Each once: a port that is taken is tried again in each round.
+      warn: async (problem) => {
+        if (said.size !== said.add(problem).size) await reportWarning(problem, terminal);
+      },
       isHealthy: () => rounds.isHealthy(),
       isLive: () => rounds.isLive(),
     });
@@ -68,6 +73,13 @@ export const watch = defineCommand({
   },
 });
 
+/** Throws a Failure if one address is to serve both. */
+function assertTwoAddresses({ metrics, healthz }: Options<'metrics' | 'healthz'>): void {
+  if (!metrics || metrics.port !== healthz?.port || metrics.host !== healthz.host) return;
+  const both = `--metrics and --healthz are both ${joinHostPort(metrics.host, metrics.port)}`;
+  throw new Failure('bad-usage', both, 'give each a port of its own');
+}
+
 async function syncOnce(
   watched: WatchedBundle,
   session: Session,
@@ -76,22 +88,16 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, folder } = session;
   try {
-    // In nftables mode the kernel says at once that nothing has changed, and to list the tables takes seconds. In other modes each
-    // look is at everything.
-    const settled = await recallSettled(host, folder);
-    const known = settled?.nftables ? settled : undefined;
-    const bundle = await watched.read(known?.bundle);
+    // A watch runs for months: who may change its folder does not stay as it was at the start.
+    // Test: watch looks in each round who may change its state folder.
+    await assertTrustedState(host, folder.path);
+    const bundle = await watched.read();
     const problem = watched.problem();
     if (!bundle) return { isGood: false, failure: problem };
-    const mark = markBundle(bundle, watched.path);
+    const origin = { kind: 'watch', folder: watched.path, serial: watched.serial() } as const;
+    const mark = markBundle(bundle, origin);
     const outcome = await notingRound(session, mark, () =>
-      withLock(host, folder.path, `watch ${watched.path}`, () =>
-        applyBundle(session, bundle, {
-          ...options,
-          origin: { kind: 'watch', folder: watched.path },
-          settling: bundle.files?.has('nftables.nft') ? { known } : undefined,
-        }),
-      ),
+      withLock(host, folder.path, `watch ${watched.path}`, () => applyBundle(session, bundle, { ...options, origin })),
     );
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
     const { manifest } = bundle;
@@ -155,14 +161,10 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
   return {
     /** The bundle's absolute path. */
     path: whole,
-    /**
-     * Returns the bundle, or the last good one if it is damaged or missing; undefined if none was ever good. `known`:
-     * the files of a bundle without problems, so that only the differences of a similar one are checked.
-     */
-    async read(known?: BundleFiles): Promise<StoredBundle | undefined> {
+    /** Returns the bundle, or the last good one if it is damaged or missing; undefined if none was ever good. */
+    async read(): Promise<StoredBundle | undefined> {
       try {
-        good = await loadBundleToApply(path, source.read, known);
-        await source.remember();
+        good = await loadBundleToApply(path, () => source.read(), good);
         if (wrong) await terminal.err(`${path} is a good bundle again\n`);
         wrong = undefined;
       } catch (error) {
@@ -174,8 +176,10 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
     },
     /** Why the last good bundle is used instead; undefined if the bundle is good. */
     problem: (): Failure | undefined => wrong,
+    serial: () => source.serial(),
     /** Stores the bundle that was read last, for later watches: it has been applied. */
     async keep(): Promise<void> {
+      await source.remember();
       const files = good?.files;
       // The manifest has the checksums of all other files.
       const manifest = files?.get('manifest.json');

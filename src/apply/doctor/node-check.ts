@@ -1,24 +1,23 @@
+import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json-shape.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Host } from '../node/host.ts';
 import type { ModuleIndex } from '../node/kernel-modules.ts';
 
-/** One thing that doctor looked at. An error is something that an apply would fail for. */
-export interface Finding {
-  readonly severity: 'ok' | 'note' | 'warning' | 'error';
-  /** What was looked at: "modules", "tools" … */
-  readonly subject: string;
-  readonly text: string;
-  /** The mode that needs it, unless all that were examined do. */
-  readonly mode?: ProxyMode | undefined;
-  /** What to do about it; undefined for nothing. */
-  readonly advice?: string | undefined;
-  /** The tool that is at fault, if one is. */
-  readonly tool?: string | undefined;
-}
+export const nodeCheckShape = objectOf({
+  severity: oneOf('ok', 'note', 'warning', 'error'),
+  subject: about('what was looked at: "modules", "tools"', anyText),
+  text: anyText,
+  mode: optional(about('absent if all modes that were examined need it', oneOf(...proxyModes))),
+  advice: optional(anyText),
+  tool: optional(about('the one at fault', anyText)),
+});
 
-/** Makes a Finding. `subject` is the part that it is about, such as "kernel" or "iptables". */
-export function finding(severity: Finding['severity'], subject: string, text: string, advice?: string): Finding {
+/** One thing that doctor looked at. An error is something that an apply would fail for. */
+export type NodeCheck = Shaped<typeof nodeCheckShape>;
+
+/** `subject` is the part that it is about, such as "kernel" or "iptables". */
+export function nodeCheck(severity: NodeCheck['severity'], subject: string, text: string, advice?: string): NodeCheck {
   return { severity, subject, text, advice };
 }
 

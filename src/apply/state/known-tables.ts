@@ -1,0 +1,37 @@
+import { objectOf, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
+import { isLaterBy, type NftGeneration } from '../node/nft-generation.ts';
+import type { Host } from '../node/host.ts';
+import { readBootId, readJson, writeJson, type StateFolder } from './record.ts';
+
+const knownTablesShape = objectOf({
+  bootId: text,
+  generation: objectOf<NftGeneration>({ counter: text, count: wholeNumber(0) }),
+  'nft ipv4': text,
+  'nft ipv6': text,
+});
+
+/** kube-proxy's tables of nftables as `nft list` would print them, and the generation of the rules that this is true of. */
+export type KnownTables = Omit<Shaped<typeof knownTablesShape>, 'bootId'>;
+
+/** The tables, if the rules are still of the generation in which kpc-apply last knew them. */
+export async function recallTables(
+  host: Host,
+  folder: StateFolder,
+  generation: NftGeneration,
+): Promise<KnownTables | undefined> {
+  // A damaged file only costs a listing.
+  const known = await readJson(host, folder.tables, knownTablesShape, 'remove it').catch(() => undefined);
+  const isStill = known?.bootId === (await readBootId(host)) && known && isLaterBy(0, known.generation, generation);
+  return isStill ? known : undefined;
+}
+
+/** Remembers them. This saves the next command a listing and no more, so it may fail. */
+export async function rememberTables(host: Host, folder: StateFolder, known: KnownTables): Promise<void> {
+  try {
+    await writeJson(host, folder.tables, { bootId: await readBootId(host), ...known });
+  } catch {
+    // Of another generation, it would only take the space that the next journal needs.
+    // Test: what is known saves time and no more: without space for it an apply lists, and ends well.
+    await host.remove(folder.tables).catch(() => undefined);
+  }
+}

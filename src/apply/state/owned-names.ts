@@ -1,0 +1,116 @@
+import { listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
+import type { Family } from '../../kernel/family.ts';
+import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
+import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
+import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
+import type { Link, LinkAddress } from '../../kernel/link/link.ts';
+import { nftFamily } from '../../kernel/nftables/format.ts';
+import type { Ownership } from '../../kernel/restrict.ts';
+import { variantOf, type Variants } from '../node/iptables-variants.ts';
+
+const listed = listOf(text);
+
+const fields = {
+  /** virtualServerKey. */
+  virtualServers: listed,
+  sets: listed,
+  /** chainKey. */
+  chains: listed,
+  /** Rules in chains that are not owned: jumps in the kernel's own, and kube-proxy's rule in a kubelet's KUBE-FIREWALL: jumpKey. */
+  jumps: listed,
+  /** Links, with all addresses on them. */
+  links: listed,
+  /** Addresses on a link that is another program's: addressKey. */
+  addresses: listed,
+  /**
+   * Of the chains and rules, those that a kubelet makes too, and that kpc-apply made although there was a kubelet: it had
+   * none. Where a kubelet came later, it has taken them for its own.
+   */
+  besideKubelet: listed,
+  /** Tables of nftables, with all that is in them: nftTableKey. */
+  nftTables: listed,
+};
+
+/** OwnedNames as a file has them. */
+export const ownedNamesShape = objectOf(fields);
+
+/** Names of things in a kernel that are kpc-apply's. */
+export type OwnedNames = Shaped<typeof ownedNamesShape>;
+
+const lists = Object.keys(fields) as readonly (keyof OwnedNames)[];
+
+/** Something for each of the lists. */
+export function mapLists<T>(make: (list: keyof OwnedNames) => T): Readonly<Record<keyof OwnedNames, T>> {
+  // Each list has its entry.
+  return Object.fromEntries(lists.map((list) => [list, make(list)])) as Record<keyof OwnedNames, T>;
+}
+
+/** A node with nothing of kpc-apply's. */
+export const nothingOwned: OwnedNames = mapLists(() => []);
+
+/** The names in either of two lists, for each list. */
+export function joinOwned(a: OwnedNames, b: OwnedNames): OwnedNames {
+  return mapLists((list) => [...new Set([...a[list], ...b[list]])]);
+}
+
+/** The names in the first but not in the second. */
+export function withoutOwned(all: OwnedNames, gone: OwnedNames): OwnedNames {
+  return mapLists((list) => {
+    const names = new Set(gone[list]);
+    return all[list].filter((name) => !names.has(name));
+  });
+}
+
+/** Whether nothing on the node is kpc-apply's. */
+export function isNothingOwned(owned: OwnedNames): boolean {
+  return lists.every((list) => owned[list].length === 0);
+}
+
+/** "nft ipv4": the place of rules, whatever variant of iptables is in use. Keys of chains and jumps begin with it. */
+export function rulesKey(place: RulesPlace, variants: Variants): string {
+  return `${variantOf(place, variants)} ${familyOfPlace(place)}`;
+}
+
+/** "nft ipv4 nat KUBE-SERVICES". */
+export function chainKey(place: string, table: TableName, chain: string): string {
+  return `${place} ${table} ${chain}`;
+}
+
+/** Whether the key of a chain or jump is of that place. */
+export function isOfPlace(key: string, place: string): boolean {
+  return key.startsWith(`${place} `);
+}
+
+/** "ip kube-proxy", as nft names it. */
+export function nftTableKey(family: Family, name: string): string {
+  return `${nftFamily[family]} ${name}`;
+}
+
+/** "nft ipv4 nat PREROUTING -m comment …": `chain` is the one that the rule is in. */
+export function jumpKey(place: string, table: TableName, chain: string, rule: Rule): string {
+  return `${chainKey(place, table, chain)} ${ruleMeaning(rule)}`;
+}
+
+/** "kube-ipvs0 10.96.0.1/32". */
+export function addressKey(link: Link['name'], { address, prefixLength }: LinkAddress): string {
+  return `${link} ${address.text}/${prefixLength}`;
+}
+
+/** What these names cover of a state that was read with these variants of iptables in use. */
+export function ownershipOf(owned: OwnedNames, variants: Variants): Ownership {
+  const has = mapLists((list) => new Set(owned[list]));
+  const partlyOwned = new Set(owned.addresses.map((key) => key.slice(0, key.indexOf(' '))));
+  return {
+    chain: (name, table, place) => has.chains.has(chainKey(rulesKey(place, variants), table, name)),
+    jump: (rule, chain, table, place) => has.jumps.has(jumpKey(rulesKey(place, variants), table, chain, rule)),
+    table: (name, family) => has.nftTables.has(nftTableKey(family, name)),
+    set: (name) => has.sets.has(name),
+    virtualServer: (server) => has.virtualServers.has(virtualServerKey(server)),
+    link: (name) => has.links.has(name) || partlyOwned.has(name),
+    // A link that is up gets an address of scope link by itself.
+    address: (address, link) =>
+      address.scope !== 'link' && (has.links.has(link) || has.addresses.has(addressKey(link, address))),
+    sysctl: () => true,
+  };
+}
