@@ -1,24 +1,32 @@
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
-import { labelInComment } from '../diff/changes/owners.ts';
-import type { PortAddress } from '../diff/port-facts.ts';
+import { labelInComment } from '../changes/owners.ts';
+import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
+import type { PortAddress } from '../cluster/model.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { singleAddress, type AddressRange } from '../kernel/address-range.ts';
+import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { families, protocols, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, Tables } from '../kernel/iptables/iptables.ts';
 import { nameProtocol } from '../kernel/iptables/rule-args.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
-import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
+import {
+  endpointAt,
+  endpointNamed,
+  endpointOn,
+  markedClients,
+  PortDraft,
+  type DecompiledPort,
+  type DraftEndpoint,
+} from './decompiled-port.ts';
 
 type Chains = ReadonlyMap<string, Chain>;
 
 /** Reads Service ports back from the rules of iptables mode: by what they do, and named by kube-proxy's comments. */
-export function decompileIptables(state: KernelState): readonly ShownPort[] {
+export function decompileIptables(state: KernelState): readonly DecompiledPort[] {
   return families.flatMap((family) => new RulesReader(state.iptables[family] ?? {}, family).read());
 }
 
-/** Reads the tables of one family. */
 class RulesReader {
   readonly #nat: Chains;
   readonly #filter: Chains;
@@ -35,7 +43,7 @@ class RulesReader {
     this.#family = family;
   }
 
-  read(): readonly ShownPort[] {
+  read(): readonly DecompiledPort[] {
     const rulesOf = (chains: Chains, name: string) => (chains.get(name)?.rules ?? []).map(readRule);
     const captures = [
       ...rulesOf(this.#nat, baseChains.services).map((rule) => ({ rule, isNodePort: false })),
@@ -66,10 +74,10 @@ class RulesReader {
       });
   }
 
-  /** The Service port that a rule in a chain of all Service ports is for. */
+  /** Finds the Service port of a rule in KUBE-SERVICES, KUBE-NODEPORTS and the like. */
   #draftOf({ label, leadsTo, address, port, protocol }: ReadRule): PortDraft | undefined {
     // The name of a Service port that nothing names.
-    const place = address === undefined ? `node port ${port}` : joinHostPort(address, port ?? 0);
+    const place = address === undefined ? `node port ${port}` : joinHostPort(address.text, port ?? 0);
     const name = label ?? (port === undefined || protocol === undefined ? undefined : `${place}/${protocol}`);
     if (name === undefined) return undefined;
     const draft =
@@ -104,8 +112,8 @@ class RulesReader {
     if (rule.marks && kind === 'unknown') return;
     if (kind === undefined) draft.nodePort ??= port;
     else if (address !== undefined) draft.addAddress(kind, address, port);
-    if (kind === 'cluster-ip' && leadsTo) draft.internalTrafficPolicy = leadsTo.kind === 'local' ? 'Local' : 'Cluster';
-    if (leadsTo?.kind === 'oldExternal') draft.externalTrafficPolicy = 'Local';
+    if (kind === 'cluster-ip' && leadsTo) draft.internalPolicyLocal = leadsTo.kind === 'local';
+    if (leadsTo?.kind === 'oldExternal') draft.externalPolicyLocal = true;
     this.#checkWay(rule, draft);
   }
 
@@ -121,11 +129,11 @@ class RulesReader {
     else if (address === undefined) return;
     else {
       const isInternal = isOfServices && !draft.hasClusterIP();
-      kind = draft.addresses.get(address)?.kind ?? (isInternal ? 'cluster-ip' : 'unknown');
+      kind = draft.addresses.get(address.text)?.kind ?? (isInternal ? 'cluster-ip' : 'unknown');
       draft.addAddress(kind, address, port);
     }
     if (refusal === 'drop') {
-      draft[kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy'] ??= 'Local';
+      draft[kind === 'cluster-ip' ? 'internalPolicyLocal' : 'externalPolicyLocal'] ??= true;
     }
   }
 
@@ -138,7 +146,7 @@ class RulesReader {
     if (draft) draft.hasFirewall = true;
   }
 
-  /** The chains of one Service port: found by the hash in their names, or else by their comments. */
+  /** Finds the Service port by the hash in the chain's name, or by a comment. */
   #readServiceChain(chain: Chain, showsCaptures: boolean): void {
     const { kind, hash } = serviceChain(chain.name) ?? {};
     if (kind === undefined || hash === undefined) return;
@@ -155,13 +163,13 @@ class RulesReader {
     }
     switch (kind) {
       case 'external':
-        draft.externalTrafficPolicy = rules.some(({ isFromNode }) => isFromNode) ? 'Local' : 'Cluster';
+        draft.externalPolicyLocal = rules.some(({ isFromNode }) => isFromNode);
         break;
       case 'firewall':
         readFirewallChain(rules, draft);
         break;
       case 'oldExternal':
-        draft.externalTrafficPolicy = 'Local';
+        draft.externalPolicyLocal = true;
         if (rules.some(({ refusal }) => refusal === 'drop')) draft.refusals.add('drop');
         this.#readEndpoints(rules, 'Local', draft);
         break;
@@ -177,36 +185,35 @@ class RulesReader {
       draft.affinitySeconds = affinitySeconds ?? draft.affinitySeconds;
       if (jumpsTo === undefined || parseServiceChain(jumpsTo)?.kind !== 'endpoint') continue;
       const own = this.#nat.get(jumpsTo);
-      // Since 1.24 the jump to an endpoint's chain says where that sends packets: "default/web -> 10.244.0.2:8080".
-      const endpoint = destinationOf(own) ?? / -> (\S+:\d{1,5})$/.exec(comment)?.[1] ?? sourceOf(own);
+      const endpoint = destinationOf(own?.rules ?? []) ?? commentedEndpoint(comment) ?? sourceOf(own);
       draft.showsEndpoints = true;
       if (endpoint === undefined) this.#lackChains.add(draft);
       else draft.addEndpoint(endpoint, policy);
     }
   }
 
-  /** Notes where a rule jumps to a chain of the Service port's that is not there, or that has none of its rules. */
+  /** Notes a jump to a chain of the Service port that is missing or empty: then the dump lacks endpoints. */
   #checkWay({ leadsTo, jumpsTo = '' }: ReadRule, draft: PortDraft): void {
     if (leadsTo && (this.#nat.get(jumpsTo)?.rules ?? []).length === 0) this.#lackChains.add(draft);
   }
 }
 
-/** A name beside a chain of its own that leads nowhere shows no Service port. */
+/** A chain whose comment names a Service port, and that leads nowhere, is no evidence of one. */
 function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: PortDraft): boolean {
   const places = addresses.size + endpoints.size + refusals.size;
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
 }
 
-/** What the name of a Service port's own chain says; undefined for an endpoint's, and for any other. */
+/** Parses the name of a Service port's chain; undefined for the chain of an endpoint, and for others. */
 function serviceChain(name: string | undefined): ReturnType<typeof parseServiceChain> {
   const parsed = name === undefined ? undefined : parseServiceChain(name);
   return parsed?.kind === 'endpoint' ? undefined : parsed;
 }
 
-/** What there is to read of a rule of kube-proxy's. */
+/** What kpc reads of one of kube-proxy's rules. */
 type ReadRule = ReturnType<typeof readRule>;
 
-function readRule(rule: Rule) {
+export function readRule(rule: Rule) {
   const jumpsTo = jumpChain(rule);
   const target = find(rule, 'jump')?.target.kind;
   const destination = findPlain(rule, 'destination')?.range;
@@ -222,12 +229,12 @@ function readRule(rule: Rule) {
     /** A Service port's own chain that it jumps to. */
     leadsTo: serviceChain(jumpsTo),
     marks,
-    address: destination && textOf(destination),
+    address: destination && singleAddress(destination),
     port: ports?.first === ports?.last ? ports?.first : undefined,
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
-    /** Whose packets it marks to be masqueraded. */
-    clients: marks ? clientsOf(rule) : undefined,
+    /** The clients whose packets it marks for masquerading. */
+    clients: marks ? clientsOfRule(rule) : undefined,
     isFromNode: comesFromNode(rule),
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
     affinitySeconds: recent?.kind === 'rcheck' ? recent.seconds : undefined,
@@ -235,17 +242,13 @@ function readRule(rule: Rule) {
   } as const;
 }
 
-function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
+export function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
   return rule.args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
 }
 
-/** As find, except for what a packet must have: a rule with "!" takes those that have anything else. */
+/** Like find, but ignores negated matches ("!"). */
 function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
   return find({ args: rule.args.filter((arg) => !('negated' in arg && arg.negated === true)) }, kind);
-}
-
-function textOf(range: AddressRange): string {
-  return (singleAddress(range) ?? range).text;
 }
 
 /** What an address is to a Service, as the comment says, or else the chain that its packets go to. */
@@ -256,10 +259,11 @@ function kindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAddress['
   return (leadsTo?.kind === 'cluster' || leadsTo?.kind === 'local') && !draft.hasClusterIP() ? 'cluster-ip' : 'unknown';
 }
 
-/** What comes from a source range goes on. Where the node may, so does what comes from the guarded address itself. */
+/** Reads the source ranges that the chain lets through. It may also let through the guarded address itself. */
 function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   for (const { source, jumpsTo } of rules) {
-    if (source && jumpsTo !== undefined && !draft.addresses.has(textOf(source))) draft.sourceRanges.add(source.text);
+    const isGuarded = source && draft.addresses.has((singleAddress(source) ?? source).text);
+    if (source && jumpsTo !== undefined && !isGuarded) draft.sourceRanges.add(source.text);
   }
   if (draft.sourceRanges.size > 0) draft.hasFirewall = true;
 }
@@ -269,31 +273,38 @@ function comesFromNode(rule: Rule): boolean {
   return find(rule, 'source-type')?.type === 'LOCAL';
 }
 
-/** Whose packets a rule takes that has them masqueraded; undefined for those of one client, as of an endpoint. */
-export function clientsOf(rule: Rule): MasqueradedClients | undefined {
-  if (comesFromNode(rule)) return { kind: 'node' };
-  if (findPlain(rule, 'source') ?? findPlain(rule, 'in-interface')) return undefined;
+/** The clients whose packets a rule marks for masquerading; undefined for a rule about a single client. */
+export function clientsOfRule(rule: Rule): MasqueradedClients | undefined {
   const source = find(rule, 'source');
-  if (source) return { kind: 'all-but', clients: source.range.text };
   const from = find(rule, 'in-interface');
-  return from ? { kind: 'all-but', clients: `interface ${from.name}` } : { kind: 'all' };
+  const network = source && ({ kind: 'from-network', network: networkOfRange(source.range) } as const);
+  const who = network ?? (from && ({ kind: 'from-interface', name: from.name } as const));
+  const sender = who && { who, isExcluded: (source ?? from)?.negated === true };
+  return markedClients({ isFromNode: comesFromNode(rule), sender });
+}
+
+/** The endpoint that rules of an endpoint's chain send packets to. */
+export function destinationOf(rules: readonly Rule[]): DraftEndpoint | undefined {
+  for (const rule of rules) {
+    const target = find(rule, 'jump')?.target;
+    if (target?.kind !== 'dnat') continue;
+    return target.port === undefined ? endpointOn(target.address) : endpointAt({ ...target, port: target.port });
+  }
+  return undefined;
+}
+
+/** What comments say since 1.24 of the jump to an endpoint's chain: "default/web -> 10.244.0.2:8080". */
+function commentedEndpoint(comment: string): DraftEndpoint | undefined {
+  const [, named] = / -> (\S+:\d{1,5})$/.exec(comment) ?? [];
+  return named === undefined ? undefined : endpointNamed(named);
 }
 
 /**
- * The address of an endpoint, of the rule of its chain for packets that come from it. That is all there is of it where
- * iptables-save cannot print the target of rules that another version of it wrote.
+ * Finds the endpoint by the chain's rule for packets that come from it. iptables-save cannot print the target of rules that
+ * another version of iptables wrote.
  */
-function sourceOf(chain: Chain | undefined): string | undefined {
-  const source = chain?.rules.map((rule) => findPlain(rule, 'source')).find((arg) => arg !== undefined);
-  return source && textOf(source.range);
-}
-
-/** Where an endpoint's chain sends packets: "ip:port". */
-export function destinationOf(chain: Chain | undefined): string | undefined {
-  for (const rule of chain?.rules ?? []) {
-    const target = find(rule, 'jump')?.target;
-    if (target?.kind !== 'dnat') continue;
-    return target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port);
-  }
-  return undefined;
+function sourceOf(chain: Chain | undefined): DraftEndpoint | undefined {
+  const range = chain?.rules.map((rule) => findPlain(rule, 'source')).find((arg) => arg !== undefined)?.range;
+  const address = range && singleAddress(range);
+  return address && endpointOn(address);
 }

@@ -1,5 +1,6 @@
-import type { Owners } from '../diff/changes/owners.ts';
-import type { PortAddress } from '../diff/port-facts.ts';
+import type { Owners } from '../changes/owners.ts';
+import type { PortAddress } from '../cluster/model.ts';
+import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
@@ -9,10 +10,10 @@ import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { bareSetName, setFamily } from '../kube-proxy/ipvs-sets.ts';
-import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
-import { clientsOf } from './decompile-iptables.ts';
-import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
+import { nodePortSets, openSets, parseSetName, setFamily, type SetId } from '../kube-proxy/ipvs-sets.ts';
+import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
+import { clientsOfRule } from './decompile-iptables.ts';
+import { endpointAt, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
 /** Where a virtual server listens. A node port has no address of its own, and a bitmap of ports has none at all. */
 interface Listener {
@@ -29,7 +30,7 @@ interface Listener {
  * policy shows in the endpoints alone, which could be few for other reasons: it is left out. Where a part of the virtual servers
  * was printed, one without real servers may have some.
  */
-export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly ShownPort[] {
+export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly DecompiledPort[] {
   const reader = new ServersReader(state);
   const isNodePort = findNodePortServers(state);
   // Some listeners show in sets only: their virtual servers are gone, or are not in the dump.
@@ -42,11 +43,11 @@ export function decompileIpvs(state: KernelState, owners: Owners, isPart = false
   }
   for (const set of state.sets) {
     const family = setFamily(set);
-    const name = bareSetName(set.name);
-    const ofPorts = /^NODE-PORT-(TCP|UDP|SCTP)/.exec(name)?.[1];
-    if (ofPorts === undefined && !addressSets.has(name)) continue;
+    const id = parseSetName(set.name)?.set;
+    const ofPorts = id && protocols.find((protocol) => id === nodePortSets[protocol].all);
+    if (id === undefined || (ofPorts === undefined && !addressSets.has(id))) continue;
     for (const entry of set.entries) {
-      const { address, port, protocol = protocols.find((each) => each === ofPorts) } = entry;
+      const { address, port, protocol = ofPorts } = entry;
       if (protocol === undefined || port === undefined || (ofPorts === undefined && !address)) continue;
       const key = ofPorts === undefined && address ? virtualServerKey({ protocol, address, port }) : undefined;
       if (known.has(key ?? `${family} ${protocol} ${port}`)) continue;
@@ -57,22 +58,22 @@ export function decompileIpvs(state: KernelState, owners: Owners, isPart = false
   return [...reader.drafts.values()].map((draft) => draft.finish());
 }
 
-/** kube-proxy's sets that list virtual servers by address, without "KUBE-" and the family. */
-const addressSets: ReadonlySet<string> = new Set(['CLUSTER-IP', 'EXTERNAL-IP', 'EXTERNAL-IP-LOCAL', 'LOAD-BALANCER']);
+/** The sets that list virtual servers by address. */
+const addressSets: ReadonlySet<SetId> = new Set(openSets);
 
 /** The set that lists the addresses of a kind. */
-const setsByKind: { readonly [K in PortAddress['kind']]: string } = {
-  'cluster-ip': 'CLUSTER-IP',
-  'load-balancer-ip': 'LOAD-BALANCER',
-  'external-ip': 'EXTERNAL-IP',
-  unknown: '',
+const setsByKind: { readonly [K in PortAddress['kind']]: SetId | undefined } = {
+  'cluster-ip': 'clusterIP',
+  'load-balancer-ip': 'loadBalancer',
+  'external-ip': 'externalIP',
+  unknown: undefined,
 };
 
 /** Reads virtual servers by what kube-proxy's sets, and the rules that match these, say of addresses and ports. */
 class ServersReader {
   /** A Service port has a virtual server for each of its addresses, and for its node port on each of the node's. */
   readonly drafts = new Map<string, PortDraft>();
-  /** "set without its family" and "10.96.0.1,tcp:80" or "30080". */
+  /** A SetId, and "10.96.0.1,tcp:80" or "30080". */
   readonly #entries = new Set<string>();
   /** Source ranges by "10.96.0.1,tcp:80". */
   readonly #ranges = new Map<string, string[]>();
@@ -84,13 +85,14 @@ class ServersReader {
   constructor(state: KernelState) {
     this.#masquerade = readMasquerade(state);
     for (const set of state.sets) {
-      const name = bareSetName(set.name);
-      if (name === 'LOOP-BACK') this.#onNode ??= new Set();
+      const id = parseSetName(set.name)?.set;
+      if (id === undefined) continue;
+      if (id === 'loopBack') this.#onNode ??= new Set();
       for (const entry of set.entries) {
-        this.#entries.add(`${name} ${formatEntry(entry)}`);
+        this.#entries.add(`${id} ${formatEntry(entry)}`);
         const { source, address, port } = entry;
-        if (name === 'LOOP-BACK' && address && port !== undefined) this.#onNode?.add(joinHostPort(address.text, port));
-        if (!source || !name.startsWith('LOAD-BALANCER-SOURCE-CID')) continue;
+        if (id === 'loopBack' && address && port !== undefined) this.#onNode?.add(joinHostPort(address.text, port));
+        if (!source || id !== 'sourceCIDR') continue;
         const at = formatEntry({ ...entry, source: undefined });
         const known = this.#ranges.get(at);
         if (known) known.push(source.text);
@@ -107,9 +109,10 @@ class ServersReader {
     draft.showsEndpoints = true;
     const taking: string[] = [];
     for (const { address, port, weight } of server.realServers) {
-      const endpoint = joinHostPort(address.text, port);
-      draft.endpoints.set(endpoint, { takes: new Set(), draining: weight === 0 ? true : undefined });
-      if (weight !== 0) taking.push(endpoint);
+      const endpoint = endpointAt({ address, port });
+      const draining = weight === 0 ? true : undefined;
+      draft.endpoints.set(endpoint.label, { ...endpoint, takes: new Set(), draining });
+      if (weight !== 0) taking.push(endpoint.label);
     }
     const onNode = this.#onNode;
     if (taking.length === 0) draft.refusals.add('reject');
@@ -129,33 +132,31 @@ class ServersReader {
     this.drafts.set(`${family} ${name}`, draft);
     const entry = formatEntry({ address, protocol, port });
     const kind = isNodePort || !address ? undefined : this.#kindOf(entry);
-    const localSets =
-      kind !== undefined
-        ? ['EXTERNAL-IP-LOCAL', 'LOAD-BALANCER-LOCAL']
-        : [protocol === 'SCTP' ? 'NODE-PORT-LOCAL-SCTP-HASH' : `NODE-PORT-LOCAL-${protocol}`];
+    const localSets: readonly SetId[] =
+      kind === undefined ? [nodePortSets[protocol].local] : ['externalIPLocal', 'loadBalancerLocal'];
     const listed = kind === undefined && protocol !== 'SCTP' ? formatEntry({ port }) : entry;
     const isLocal = localSets.some((set) => this.#has(set, listed));
     if (kind === undefined || !address) draft.nodePort ??= port;
     else {
-      draft.addAddress(kind, address.text, port);
+      draft.addAddress(kind, address, port);
       for (const range of this.#ranges.get(entry) ?? []) draft.sourceRanges.add(range);
-      if (this.#has('LOAD-BALANCER-FW', entry)) draft.hasFirewall = true;
+      if (this.#has('loadBalancerFirewall', entry)) draft.hasFirewall = true;
     }
     const isExternal = kind === undefined || kind === 'external-ip' || kind === 'load-balancer-ip';
-    if (isExternal) draft.externalTrafficPolicy ??= isLocal ? 'Local' : 'Cluster';
-    const set = kind === undefined ? `NODE-PORT-${protocol}${protocol === 'SCTP' ? '-HASH' : ''}` : setsByKind[kind];
+    if (isExternal) draft.externalPolicyLocal ??= isLocal;
+    const set = kind === undefined ? nodePortSets[protocol].all : setsByKind[kind];
     const clients = this.#masquerade.get(`${family} ${set}`);
     if (clients && !isLocal) draft.masquerade[isExternal ? 'external' : 'clusterIP'] = clients;
     return { draft, isLocal };
   }
 
   #kindOf(entry: string): PortAddress['kind'] {
-    if (this.#has('CLUSTER-IP', entry)) return 'cluster-ip';
-    if (this.#has('LOAD-BALANCER', entry)) return 'load-balancer-ip';
-    return this.#has('EXTERNAL-IP', entry) || this.#has('EXTERNAL-IP-LOCAL', entry) ? 'external-ip' : 'unknown';
+    if (this.#has('clusterIP', entry)) return 'cluster-ip';
+    if (this.#has('loadBalancer', entry)) return 'load-balancer-ip';
+    return this.#has('externalIP', entry) || this.#has('externalIPLocal', entry) ? 'external-ip' : 'unknown';
   }
 
-  #has(set: string, entry: string): boolean {
+  #has(set: SetId, entry: string): boolean {
     return this.#entries.has(`${set} ${entry}`);
   }
 }
@@ -174,8 +175,9 @@ function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, Masquera
         const isBalanced = chain === baseChains.services && jumpChain(rule) === baseChains.loadBalancer;
         // Where the source is of the set, too, the packets are those of the Services themselves.
         if (!match || match.directions.includes('src') || !(marks(rule) || (isBalanced && marksBalanced))) continue;
-        const clients = clientsOf(rule);
-        if (clients) found.set(`${family} ${bareSetName(match.set)}`, clients);
+        const set = parseSetName(match.set)?.set;
+        const clients = clientsOfRule(rule);
+        if (set && clients) found.set(`${family} ${set}`, clients);
       }
     }
   }

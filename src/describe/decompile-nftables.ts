@@ -1,19 +1,28 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-names.ts';
-import { targetsOf, type Owners } from '../diff/changes/owners.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { targetsOf, type Owners } from '../changes/owners.ts';
+import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
-import type { Right } from '../kernel/nftables/expression.ts';
+import type { Expression, Right } from '../kernel/nftables/expression.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { parsePort } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { PortAddress } from '../diff/port-facts.ts';
-import { PortDraft, type MasqueradedClients, type ShownPort } from './shown-port.ts';
+import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
+import type { PortAddress } from '../cluster/model.ts';
+import {
+  endpointAt,
+  endpointNamed,
+  markedClients,
+  PortDraft,
+  type DecompiledPort,
+  type DraftEndpoint,
+  type MarkedSource,
+} from './decompiled-port.ts';
 
 /** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
-export function decompileNftables(state: KernelState, owners: Owners): readonly ShownPort[] {
+export function decompileNftables(state: KernelState, owners: Owners): readonly DecompiledPort[] {
   return state.nftables
     .filter(({ name }) => isKubeProxyTable(name))
     .flatMap((table) => new TableReader(table, owners).read());
@@ -28,7 +37,6 @@ const readSets = [
   nftSets.noEndpointNodePorts,
 ];
 
-/** Reads one table. */
 class TableReader {
   readonly #table: NftTable;
   readonly #owners: Owners;
@@ -44,16 +52,12 @@ class TableReader {
     this.#toAllClusterIPs = masqueradedIn(table.chains.get(nftChains.services));
   }
 
-  read(): readonly ShownPort[] {
+  read(): readonly DecompiledPort[] {
     for (const name of readSets) {
       for (const element of this.#elements(name)) this.#readElement(name, element);
     }
     for (const chain of this.#table.chains.values()) this.#readChain(chain);
-    return [...this.#drafts.values()].map((draft) => {
-      const port = draft.finish();
-      // The cluster IP identifies a Service: it comes first. The kernel's order of the other addresses means nothing.
-      return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
-    });
+    return [...this.#drafts.values()].map((draft) => draft.finish()).map(sortAddresses);
   }
 
   #elements(set: string): readonly Element[] {
@@ -74,23 +78,24 @@ class TableReader {
   /** An address of a Service port, or its node port: what its element leads to shows which. */
   #readElement(set: string, element: Element): void {
     const values = element.key.map((value) => formatKey([value]));
-    const [port = '', protocol, address] = values.toReversed();
+    const [port = '', protocol] = values.toReversed();
     const draft = this.#draftOf(this.#owners.ofNftElement(this.#table.family, { name: set }, element), protocol);
     if (!draft) return;
     const { value } = element;
+    const address = element.key.flatMap((each) => (each.kind === 'address' ? [each.address] : []))[0];
     const leadsTo = value?.kind === 'goto' ? parseNftName(value.chain) : undefined;
-    const kind = address === undefined ? undefined : this.#kindOf(address, set, leadsTo);
-    if (address === undefined || kind === undefined) draft.nodePort ??= parsePort(port);
+    const kind = address && this.#kindOf(address.text, set, leadsTo);
+    if (!address || kind === undefined) draft.nodePort ??= parsePort(port);
     else draft.addAddress(kind, address, parsePort(port));
     if (set === nftSets.firewallIPs) draft.hasFirewall = true;
-    const policy = kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+    const policy = kind === 'cluster-ip' ? 'internalPolicyLocal' : 'externalPolicyLocal';
     if (kind === 'cluster-ip' && leadsTo) {
-      draft[policy] = leadsTo.kind === 'local' ? 'Local' : 'Cluster';
+      draft[policy] = leadsTo.kind === 'local';
       if (this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
     }
     // Packets are dropped where the policy is Local and another node may have endpoints.
     if (value?.kind === 'drop') {
-      draft[policy] = 'Local';
+      draft[policy] = true;
       draft.refusals.add('drop');
     } else if (value?.kind === 'goto' && value.chain === nftChains.reject) draft.refusals.add('reject');
   }
@@ -114,8 +119,9 @@ class TableReader {
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
       // With policy Local, the node's own packets, recognised by their source, take another path.
-      const isLocal = matchesIn(chain).some(({ left }) => left.some((field) => field.name.startsWith('fib ')));
-      draft.externalTrafficPolicy = isLocal ? 'Local' : 'Cluster';
+      draft.externalPolicyLocal = matchesIn(chain).some(({ left }) =>
+        left.some(({ name: field }) => field.startsWith('fib ')),
+      );
     } else if (name.kind === 'firewall') {
       for (const range of this.#rangesOf(chain)) draft.sourceRanges.add(range);
     }
@@ -134,29 +140,35 @@ class TableReader {
   }
 
   /** With session affinity each endpoint has a chain of its own, and a set of clients with a timeout. */
-  #stickyEndpoints(chain: NftChain, draft: PortDraft): readonly string[] {
+  #stickyEndpoints(chain: NftChain, draft: PortDraft): readonly DraftEndpoint[] {
     return chain.rules.flatMap(({ expressions }) =>
       expressions.flatMap((expression) => {
         if (expression.kind === 'match' && expression.right.kind === 'set') {
           draft.affinitySeconds ??= this.#table.sets.get(expression.right.set)?.timeoutSeconds;
         }
-        if (expression.kind !== 'goto-random') return [];
-        return expression.chains.flatMap((name) => {
-          const target = this.#table.chains.get(name);
-          const [endpoint = parseNftName(name)?.endpoint] = target ? endpointsOf(target) : [];
-          return endpoint === undefined ? [] : [endpoint];
-        });
+        return expression.kind === 'goto-random' ? expression.chains.flatMap((name) => this.#endpointOf(name)) : [];
       }),
     );
   }
+
+  /** The endpoint of an endpoint's chain, by its name if it is not there. */
+  #endpointOf(name: string): readonly DraftEndpoint[] {
+    const chain = this.#table.chains.get(name);
+    const [endpoint] = chain ? endpointsOf(chain) : [];
+    if (endpoint) return [endpoint];
+    const named = parseNftName(name)?.endpoint;
+    return named === undefined ? [] : [endpointNamed(named)];
+  }
 }
 
-function compareAddresses(a: PortAddress, b: PortAddress): number {
-  return Number(b.kind === 'cluster-ip') - Number(a.kind === 'cluster-ip') || compareText(a.address, b.address);
+/** The kernel's order of addresses means nothing. */
+function sortAddresses(port: DecompiledPort): DecompiledPort {
+  const sort = (addresses: readonly Address[] = []) => addresses.toSorted((a, b) => compareText(a.text, b.text));
+  return { ...port, loadBalancerIPs: sort(port.loadBalancerIPs), otherIPs: sort(port.otherIPs) };
 }
 
-function endpointsOf(chain: NftChain): readonly string[] {
-  return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
+function endpointsOf(chain: NftChain): readonly DraftEndpoint[] {
+  return targetsOf(chain).map(endpointAt);
 }
 
 function matchesIn({ rules }: NftChain) {
@@ -164,30 +176,35 @@ function matchesIn({ rules }: NftChain) {
 }
 
 function masqueradedIn(chain: NftChain | undefined): MasqueradedClients | undefined {
-  return chain?.rules.map(clientsOf).find((each) => each !== undefined);
+  return chain?.rules.map(clientsOfNftRule).find((each) => each !== undefined);
 }
 
-/** Whose packets a rule marks to be masqueraded; undefined if it marks none. */
-function clientsOf({ expressions }: NftRule): MasqueradedClients | undefined {
+/** The clients whose packets a rule marks for masquerading; undefined if it marks none. */
+function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefined {
   const marks = expressions.some(
     (each) =>
       each.kind === 'set-mark' ||
       (each.kind === 'verdict' && each.verdict.kind === 'jump' && each.verdict.chain === nftChains.markForMasquerade),
   );
-  if (!marks) return undefined;
-  for (const each of expressions) {
-    if (each.kind !== 'match' || each.right.kind === 'set') continue;
-    const [field] = each.left;
-    const name = field?.name ?? '';
-    if (name.startsWith('fib ')) return { kind: 'node' };
-    const isInterface = name === 'iifname';
-    if (!isInterface && !name.endsWith(' saddr')) continue;
-    if (each.negated !== true) return undefined;
-    const text = valuesOf(each.right).join(', ');
-    return { kind: 'all-but', clients: isInterface ? `interface ${text}` : text };
-  }
-  return { kind: 'all' };
+  const [from] = expressions.flatMap((each) => (each.kind === 'match' ? (sourceAsked(each) ?? []) : []));
+  return marks ? markedClients(from ?? { isFromNode: false }) : undefined;
 }
+
+/** The source that a match asks for; undefined if it looks at something else. */
+function sourceAsked({ left: [field], right, negated }: Match): MarkedSource | undefined {
+  const isExcluded = negated === true;
+  if (field?.name.startsWith('fib ')) return { isFromNode: true };
+  const value = right.kind === 'value' ? right.value : right.kind === 'any-of' ? right.values[0] : undefined;
+  if (!field || !value) return undefined;
+  const network = value.kind === 'network' ? value.network : value.kind === 'address' && hostNetwork(value.address);
+  if (field.name.endsWith(' saddr') && network) {
+    return { isFromNode: false, sender: { isExcluded, who: { kind: 'from-network', network } } };
+  }
+  if (field.name !== 'iifname' || value.kind !== 'word') return undefined;
+  return { isFromNode: false, sender: { isExcluded, who: { kind: 'from-interface', name: value.text } } };
+}
+
+type Match = Expression & { readonly kind: 'match' };
 
 /** The values on the right side of a match; none for a set that it names. */
 function valuesOf(right: Right): readonly string[] {

@@ -1,52 +1,55 @@
 import { count } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { KernelChange } from '../diff/changes/kernel-change.ts';
-import type { Owners } from '../diff/changes/owners.ts';
-import type { Side } from '../diff/compared-side.ts';
+import type { KernelChange } from '../changes/kernel-change.ts';
+import type { Owners } from '../changes/owners.ts';
+import type { Side } from '../dumps/side.ts';
 import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
 import { coverForServices } from '../diff/foreign-items.ts';
-import type { PortFacts } from '../diff/port-facts.ts';
 import type { ServicePortChange } from '../diff/service-changes.ts';
 import {
   diffEndpointStates,
-  diffFacts,
+  diffFields,
   uniqueReasons,
   type EndpointState,
   type ServiceReason,
 } from '../diff/service-reasons.ts';
-import { classifyServers, type ServerBelonging } from '../diff/virtual-servers.ts';
+import { weighServersOfSides } from '../diff/server-owners.ts';
 import { parseServiceChain } from '../kube-proxy/chain-names.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Family } from '../kernel/family.ts';
+import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/service-link.ts';
-import { findLeftChains, type LeftChain } from '../kube-proxy/chains.ts';
+import type { Evidence } from '../kube-proxy/evidence.ts';
+import { describeReach, findLeftChains, leftBy, leftChainTitles, type LeftChain } from '../kube-proxy/left-behind.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
-import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
-import { decompileIptables } from './decompile-iptables.ts';
+import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
+import { decompileIptables, destinationOf } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 import { decompileNftables } from './decompile-nftables.ts';
-import type { ShownPort } from './shown-port.ts';
+import { decompileUserspace } from './decompile-userspace.ts';
+import type { DecompiledPort } from './decompiled-port.ts';
 
 /** What a state shows of the Services that it came from. */
 export interface Decompiled {
   readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
-  readonly ports: readonly ShownPort[];
+  readonly ports: readonly DecompiledPort[];
   readonly leftovers: Leftovers;
 }
 
-/** What a mode left that the node has no more. */
+/** Objects of a mode that the node no longer runs. */
 interface Leftovers {
   /** Of iptables mode, on a node in IPVS mode. */
   readonly chains: readonly LeftChain[];
   /** Service ports that only such rules show. */
-  readonly ports: readonly ShownPort[];
+  readonly ports: readonly DecompiledPort[];
   /** Of IPVS mode, on a node in iptables mode. */
   readonly virtualServers: readonly VirtualServer[];
   readonly sets: readonly string[];
@@ -54,43 +57,51 @@ interface Leftovers {
 }
 
 /**
- * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, from the names of chains in
- * nftables mode, addresses in IPVS mode. What is left of another mode is apart. `belongingOf` says whose a virtual server is,
+ * Reads Services back from a kernel's state. Names come from kube-proxy's comments in iptables and userspace mode and from the names of
+ * chains in nftables mode; IPVS mode shows addresses only. What another mode left is apart. `weighServer` says whether a virtual server is kube-proxy's,
  * `coverage` what is known whole.
  */
 export function decompile(
   state: KernelState,
   owners: Owners,
-  belongingOf: (server: VirtualServer) => ServerBelonging,
+  weighServer: (server: VirtualServer) => Evidence,
   coverage: Pick<Coverage, 'virtualServers'>,
 ): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
-  const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && belongingOf(server) === 'kube-proxy';
-  const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other' && !isLeft(server));
+  const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && weighServer(server) === 'certain';
+  const virtualServers = state.virtualServers.filter((server) => weighServer(server) !== 'none' && !isLeft(server));
   const ofServers = { ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets };
   const ofRules = decompileIptables(state);
   const chains = findLeftChains(state, mode);
   const isLeftOver = chains.length > 0;
+  // A state may hold parts of several modes.
+  const ofModes: { readonly [M in ProxyMode]: readonly DecompiledPort[] } = {
+    iptables: isLeftOver ? [] : ofRules,
+    ipvs: decompileIpvs(ofServers, owners, !coverage.virtualServers),
+    nftables: decompileNftables(state, owners),
+    userspace: decompileUserspace(state),
+  };
   return {
     mode,
-    ports: sortPorts([
-      ...(isLeftOver ? [] : ofRules),
-      ...decompileIpvs(ofServers, owners, !coverage.virtualServers),
-      ...decompileNftables(state, owners),
-    ]),
+    ports: sortPorts(Object.values(ofModes).flat()),
     leftovers: {
       chains,
       ports: isLeftOver ? sortPorts(ofRules) : [],
       virtualServers: state.virtualServers.filter(isLeft),
-      sets: hasLeftIpvs ? state.sets.map(({ name }) => name).filter(isKubeProxySet) : [],
+      sets: hasLeftIpvs ? state.sets.map(({ name }) => name).filter((name) => parseSetName(name)) : [],
       addresses: hasLeftIpvs ? boundAddresses(state) : [],
     },
   };
 }
 
-function sortPorts(ports: readonly ShownPort[]): readonly ShownPort[] {
-  const key = ({ name, family }: ShownPort) => `${name} ${family}`;
+/** The Services of a dump, where nothing is known of another side. */
+export function decompileSide(side: Side, owners: Owners): Decompiled {
+  return decompile(side.state, owners, weighServersOfSides(side, side), side.coverage);
+}
+
+function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {
+  const key = ({ label, family }: DecompiledPort) => `${label} ${family}`;
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
 }
 
@@ -98,12 +109,12 @@ function sortPorts(ports: readonly ShownPort[]): readonly ShownPort[] {
 export function findShown(
   state: KernelState,
   owners: Owners,
-): (label: string, family: Family) => ShownPort | undefined {
-  let ports: ReadonlyMap<string, ShownPort> | undefined;
+): (label: string, family: Family) => DecompiledPort | undefined {
+  let ports: ReadonlyMap<string, DecompiledPort> | undefined;
   return (label, family) => {
     ports ??= new Map(
-      decompile(state, owners, () => 'kube-proxy', { virtualServers: true }).ports.map(
-        (port) => [`${port.family} ${port.name}`, port] as const,
+      decompile(state, owners, () => 'certain', { virtualServers: true }).ports.map(
+        (port) => [`${port.family} ${port.label}`, port] as const,
       ),
     );
     return ports.get(`${family} ${label}`);
@@ -125,14 +136,15 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
     ...counted(addresses, 'address', 'addresses', ' on kube-ipvs0'),
   ];
   return [
-    ...counted(dead, 'chain').map((text) => `Left by iptables mode, nothing jumps to them: ${text}`),
-    ...live.map(({ table, chain: { name, rules }, reachedFrom }) => {
-      const from = `Left by iptables mode, still reached from ${nameSome(reachedFrom)}`;
+    ...counted(dead, 'chain').map((text) => `${leftChainTitles.dead}: ${text}`),
+    ...live.map((left) => {
+      const { table, chain } = left;
       // In table filter, only chains that refuse packets count as left.
       const refuses = table === 'filter' ? ', which refuses packets,' : '';
-      return `${from}: chain ${name} (${table})${refuses} with ${count(rules.length, 'rule')}`;
+      const what = `chain ${chain.name} (${table})${refuses} with ${count(chain.rules.length, 'rule')}`;
+      return `${leftBy('iptables')}, ${describeReach(left)}: ${what}`;
     }),
-    ...(ofIpvs.length > 0 ? [`Left by IPVS mode: ${ofIpvs.join(', ')}`] : []),
+    ...(ofIpvs.length > 0 ? [`${leftBy('ipvs')}: ${ofIpvs.join(', ')}`] : []),
   ];
 }
 
@@ -141,9 +153,9 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
  * record its Services. What a state does not show of a port is not a difference.
  */
 export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
-  const belongingOf = classifyServers(from, to);
+  const weighServer = weighServersOfSides(from, to);
   const read = (side: Side, own: Owners) =>
-    groupBy(decompile(coverForServices(side), own, belongingOf, side.coverage).ports, ({ name }) => name);
+    groupBy(decompile(coverForServices(side), own, weighServer, side.coverage).ports, ({ label }) => label);
   const [before, after] = [read(from, owners.from), read(to, owners.to)];
   const changes: ServicePortChange[] = [];
   const compared = { all: 0, withoutEndpoints: 0 };
@@ -153,29 +165,22 @@ export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
       if (!old) return [];
       compared.all++;
       if (!old.endpoints || !port.endpoints) compared.withoutEndpoints++;
-      return [...diffFacts(factsOf(old), factsOf(port), true), ...diffEndpoints(old, port)];
+      return [...diffFields(old, port), ...diffEndpoints(old, port)];
     });
     if (reasons.length === 0) continue;
     changes.push({ label, change: 'changed', reasons: uniqueReasons(reasons), place: undefined });
   }
-  return { changes, compared, shown: { from: factsOfAll(before), to: factsOfAll(after) }, follows };
+  return { changes, compared, shown: { from: before, to: after }, follows };
 };
 
-function factsOfAll(ports: ReadonlyMap<string, readonly ShownPort[]>): ReadonlyMap<string, readonly PortFacts[]> {
-  return new Map([...ports].map(([label, all]) => [label, all.map(factsOf)]));
-}
-
-function factsOf({ name: _, fallback: __, masquerade: ___, endpoints, ...port }: ShownPort): PortFacts {
-  return { ...port, endpoints: endpoints?.length };
-}
-
-/** A kernel has only the endpoints that are used. */
+/** A kernel shows only endpoints that are in use. */
 const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
+const drainingEndpoint: EndpointState = { ...usedEndpoint, condition: 'draining', used: false };
 
-function diffEndpoints(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
+function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly ServiceReason[] {
   if (!from.endpoints || !to.endpoints) return [];
-  const statesOf = (endpoints: NonNullable<ShownPort['endpoints']>) =>
-    new Map(endpoints.map(({ endpoint }) => [endpoint, usedEndpoint]));
+  const statesOf = (endpoints: NonNullable<DecompiledPort['endpoints']>) =>
+    new Map(endpoints.map(({ label, draining }) => [label, draining ? drainingEndpoint : usedEndpoint]));
   return diffEndpointStates(statesOf(from.endpoints), statesOf(to.endpoints));
 }
 
@@ -186,15 +191,17 @@ function diffEndpoints(from: ShownPort, to: ShownPort): readonly ServiceReason[]
 function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
   if (!rules || rules.shared || rules.reordered) return false;
   const endpoints = new Set(
-    reasons.flatMap(({ kind, endpoint }) => (kind === 'endpoint-changed' ? [] : (endpoint ?? []))),
+    reasons.flatMap((each) =>
+      each.kind === 'endpoint-added' || each.kind === 'endpoint-removed' ? [each.endpoint] : [],
+    ),
   );
   if (endpoints.size === 0) return false;
-  const edited = [...rules.added, ...rules.removed];
+  const { edited } = rules;
   const kind = parseServiceChain(rules.chain)?.kind;
   if (kind === 'cluster' || kind === 'local') {
-    const leadsTo = (rule: string) => parseServiceChain(/ -j (\S+)$/.exec(rule)?.[1] ?? '')?.kind;
+    const leadsTo = (rule: Rule) => parseServiceChain(jumpChain(rule) ?? '')?.kind;
     return change === 'changed' && edited.every((rule) => leadsTo(rule) === 'endpoint');
   }
   if (kind !== 'endpoint' || change === 'changed') return false;
-  return edited.some((rule) => endpoints.has(/ --to-destination (\S+)/.exec(rule)?.[1] ?? ''));
+  return endpoints.has(destinationOf(edited)?.label ?? '');
 }

@@ -7,28 +7,28 @@ import {
 } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
-import type { SideServices } from '../diff/compared-side.ts';
+import type { SideServices } from '../dumps/side.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { Node, Service, Sourced } from '../cluster/objects.ts';
+import type { Node, Pod, Service, Sourced } from '../cluster/objects.ts';
 import { conditionOf } from '../diff/service-changes.ts';
-import { describeKernelChange, type KernelChange } from '../diff/changes/kernel-change.ts';
-import { listKernelChanges } from '../diff/changes/list-changes.ts';
-import type { Owners } from '../diff/changes/owners.ts';
+import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
+import { listKernelChanges } from '../changes/list-changes.ts';
+import type { Owners } from '../changes/owners.ts';
 import { diffStates } from '../kernel/delta.ts';
-import { factsOf } from '../diff/port-facts.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { ShownPort } from './shown-port.ts';
+import type { DecompiledPort } from './decompiled-port.ts';
 
-/** The objects of manifests that say whose an address is. */
+/** The manifests that show who owns an address. */
 export interface AddressObjects {
   readonly services: readonly Sourced<Service>[];
   readonly nodes: readonly Sourced<Node>[];
+  readonly pods: readonly Sourced<Pod>[];
 }
 
-/** The subject of a description: Services, and one node's state for them. */
+/** Services and the state that one node has for them. */
 export interface View {
   readonly state: KernelState;
   readonly families: readonly Family[];
@@ -37,24 +37,21 @@ export interface View {
   /** Only for manifests: the objects that show who owns an address that the node does not serve. */
   readonly objects?: AddressObjects | undefined;
   /** Returns what the state shows of a Service port. */
-  readonly shownOf: (label: string, family: Family) => ShownPort | undefined;
-  /** What kube-proxy would program on the same node for other Services. */
+  readonly shownOf: (label: string, family: Family) => DecompiledPort | undefined;
+  /** Compiles other Services for the same node. */
   readonly compile: (cluster: Cluster) => KernelState;
 }
 
-/** The description of one Service, as data. Fields that do not apply are undefined, and left out of JSON. */
+/** The description of one Service, as data. Fields that do not apply are undefined. */
 export type ServiceDescription = ReturnType<typeof describeService>;
 
 /** One Service port: what kube-proxy knows of it in each family, and what it becomes in the kernel. */
 export type PortDescription = ServiceDescription['ports'][number];
 
-/** A Service port in one IP family. */
 export type PortInFamily = PortDescription['families'][number];
 
-/** An endpoint of a Service port in one IP family. */
 export type EndpointDescription = PortInFamily['endpoints'][number];
 
-/** Describes a Service; `labels` narrows it down to some of its ports. */
 export function describeService(
   service: ServiceInfo,
   labels: ReadonlySet<string> | undefined,
@@ -98,7 +95,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: View) {
   const { node } = view.services;
   const fallback = fallbackOf(port, service, view);
   return {
-    ...factsOf(port, undefined),
+    port,
     endpoints: explainEndpoints(port, node).map((use) =>
       // What is of policy Local then goes where policy Cluster does.
       describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
@@ -115,7 +112,7 @@ function fallbackOf(
   port: ServicePort,
   service: ServiceInfo,
   { services: { node, settings } }: View,
-): 'no-endpoints-given' | ShownPort['fallback'] {
+): 'no-endpoints-given' | DecompiledPort['fallback'] {
   const choice = chooseEndpoints(port, node);
   if (!choice.hasAny) return service.endpointsGiven === false ? 'no-endpoints-given' : 'no-endpoints';
   if (!usesLocalEndpoints(port) || choice.local.length > 0) return undefined;
@@ -178,7 +175,7 @@ function rulesOf({ kind, rules, fields }: KernelChange): readonly string[] | und
 }
 
 /** One record of the cluster's DNS, names with their final dot. */
-interface DnsRecord {
+export interface DnsRecord {
   readonly name: string;
   readonly type: 'A' | 'AAAA' | 'SRV' | 'CNAME';
   readonly value: string;

@@ -1,9 +1,12 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
+import type { LocalTraffic } from '../cluster/local-traffic.ts';
+import { portAddresses, type ShownPort } from '../cluster/model.ts';
+import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import { familyNames } from '../kernel/family.ts';
 import type { Location } from '../kernel/place.ts';
-import { tableWords } from '../diff/changes/kernel-change.ts';
+import { tableWords } from '../changes/kernel-change.ts';
 import type {
   EndpointDescription,
   KernelItem,
@@ -11,13 +14,12 @@ import type {
   PortInFamily,
   ServiceDescription,
 } from './describe-services.ts';
-import { addressWords, describePolicies } from '../diff/port-facts.ts';
-import { splitName } from './parse-asked.ts';
+import { addressWords, listPolicies } from '../diff/port-facts.ts';
+import type { DecompiledPort, Masquerade } from './decompiled-port.ts';
 import type { SharedSubject } from './find-items.ts';
 import type { Because, PortRole } from './find-subject.ts';
-import type { Masquerade, MasqueradedClients, ShownPort } from './shown-port.ts';
 
-/** A line for people; `depth` is how far it is moved in. */
+/** `depth` is the indentation. */
 export interface DescriptionLine {
   readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad';
   readonly depth: number;
@@ -26,13 +28,13 @@ export interface DescriptionLine {
   readonly cells?: readonly string[];
 }
 
-/** How a node is called in texts. */
+/** The node's name in texts, how many lines of a list to print, and whether to show what is in the kernel. */
 export interface NodeWords {
+  readonly hasRules: boolean;
   readonly node: string;
   readonly limit: number;
 }
 
-/** A Service with all that stems from it. */
 export function describeServiceInWords(
   description: ServiceDescription,
   because: readonly Because[],
@@ -54,7 +56,7 @@ export function describeServiceInWords(
     ),
     ...section(
       `Environment variables of containers in namespace ${service.split('/')[0] ?? ''} created after this Service`,
-      environment.map(({ name, value }) => `${name}=${value}`),
+      words.hasRules ? environment.map(({ name, value }) => `${name}=${value}`) : [],
       words.limit,
     ),
   ];
@@ -66,7 +68,7 @@ const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]
   'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
 };
 
-/** What the thing asked about is; undefined if it is the Service itself. */
+/** Says how the subject relates to the Service; undefined if it is the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
     case 'endpoint':
@@ -95,28 +97,28 @@ const roleWords: { readonly [K in Exclude<PortRole['kind'], 'endpoint'>]: string
   'health-check-node-port': 'this is its health check node port',
 };
 
-/** Says of a value of a Service whether kpc chose it. */
+/** Marks a value that kpc chose. */
 type Mark = (value: string) => string;
 
 function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   return [
     line('heading', 0, `Port ${port.label}${at(port.place)}`),
     ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
-    ...section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2),
+    ...(words.hasRules ? section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2) : []),
   ];
 }
 
-function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
-  const { endpoints, nodePort, unboundHints } = port;
-  const addresses = port.addresses.map(({ kind, address }) =>
-    kind === 'cluster-ip' ? `${address} port ${port.port}/${port.protocol}` : `${addressWords[kind]} ${mark(address)}`,
+function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
+  const { port, endpoints, fallback, masquerade, unboundHints } = use;
+  const addresses = portAddresses(port).map(({ kind, address: { text } }) =>
+    kind === 'cluster-ip' ? `${text} port ${port.port}/${port.protocol}` : `${addressWords[kind]} ${mark(text)}`,
   );
-  if (nodePort !== undefined) addresses.push(`node port ${mark(String(nodePort))}`);
+  if (port.nodePort > 0) addresses.push(`node port ${mark(String(port.nodePort))}`);
   const used = formatCount(endpoints.filter(isUsedInWords).length);
   const family = dual ? `${familyNames[port.family]} ` : '';
   return [
     ...plain(addresses.join(', ')),
-    ...pathLines(port),
+    ...pathLines(port, fallback, masquerade),
     ...plain(unboundHints && hintWords(unboundHints)),
     ...plain(`${count(endpoints.length, `${family}endpoint`)}, ${used} used on ${words.node}`),
     ...cutLines(endpoints.map(endpointLine), words.limit, 2),
@@ -124,55 +126,75 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: 
 }
 
 /** A Service port of a dump, as far as the state shows it. */
-export function describeShownPort(port: ShownPort, limit: number): readonly DescriptionLine[] {
-  const endpoints = (port.endpoints ?? []).map(({ endpoint, takes, draining }) => {
+export function describeDecompiled(port: DecompiledPort, limit: number): readonly DescriptionLine[] {
+  const endpoints = (port.endpoints ?? []).map(({ label, takes, draining }) => {
     const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
-    return line('plain', 2, endpoint + (draining ? '  weight 0: no new connections' : use));
+    return line('plain', 2, label + (draining ? '  weight 0: no new connections' : use));
   });
   // A rule for several ports, or for all but one, names no port of a Service.
   const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
   return [
-    line('heading', 0, port.name),
-    ...port.addresses.flatMap(({ kind, address }) => plain(`${addressWords[kind]} ${address} ${number}`)),
-    ...plain(port.nodePort !== undefined && `node port ${port.nodePort}/${port.protocol}`),
-    ...pathLines(port),
+    line('heading', 0, port.label),
+    ...portAddresses(port).flatMap(({ kind, address }) => plain(`${addressWords[kind]} ${address.text} ${number}`)),
+    ...(port.nodePort ? plain(`node port ${port.nodePort}/${port.protocol}`) : []),
+    ...pathLines(port, port.fallback, port.masquerade),
     ...plain(headEndpoints(port)),
     ...cutLines(endpoints, limit, 2),
   ];
 }
 
-function headEndpoints({ endpoints, name, internalTrafficPolicy, scheduler }: ShownPort): string {
+function headEndpoints({ endpoints, service, internalPolicyLocal, scheduler, proxyPort }: DecompiledPort): string {
+  if (proxyPort !== undefined && !endpoints)
+    return `endpoints: unknown, because kube-proxy itself takes connections, at port ${proxyPort}, and chooses one`;
   if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
   // What leads to endpoints, and is not in the dump.
-  const [service] = splitName(name);
   const lacking = service === undefined ? 'the virtual servers' : 'what leads to them';
   const known = scheduler === undefined ? lacking : 'the real servers';
-  return `endpoints: unknown, because the dump does not show ${internalTrafficPolicy === undefined ? known : 'all the chains that lead to them'}`;
+  return `endpoints: unknown, because the dump does not show ${internalPolicyLocal === undefined ? known : 'all the chains that lead to them'}`;
 }
 
-/** What is known of the way that packets to a Service port take, of manifests or of a kernel. */
-type KnownPath = Parameters<typeof describePolicies>[0] & {
-  readonly fallback?: PortInFamily['fallback'];
-  readonly masquerade?: Masquerade | undefined;
-};
-
 /** Policies, source ranges, what becomes of packets that no endpoint takes, and whose source address changes. */
-function pathLines(port: KnownPath): readonly DescriptionLine[] {
-  const { fallback, masquerade = {} } = port;
+function pathLines(
+  port: ShownPort,
+  fallback: PortInFamily['fallback'],
+  masquerade: Masquerade = {},
+): readonly DescriptionLine[] {
   const masqueraded = [
     ...(masquerade.clusterIP ? [`traffic to the cluster IP${clientWords(masquerade.clusterIP)}`] : []),
     ...(masquerade.external ? [`external traffic${clientWords(masquerade.external)}`] : []),
   ];
   return [
-    ...plain(describePolicies(port).join(', ')),
+    ...plain(
+      listPolicies(port)
+        .map(({ text }) => text)
+        .join(', '),
+    ),
     ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords[fallback])]),
     ...plain(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
   ];
 }
 
 function clientWords(clients: MasqueradedClients): string {
-  if (clients.kind === 'all') return '';
-  return clients.kind === 'node' ? ' of the node itself' : ` that is not from ${clients.clients}`;
+  switch (clients.kind) {
+    case 'all':
+      return '';
+    case 'node':
+      return ' of the node itself';
+    case 'all-but-pods':
+      return ` that is not from ${podWords(clients.pods)}`;
+  }
+}
+
+/** How kube-proxy recognises the node's pods: "10.244.0.0/24" or "interface cni0". */
+export function podWords(pods: LocalTraffic): string {
+  switch (pods.kind) {
+    case 'from-network':
+      return pods.network.text;
+    case 'from-interface':
+      return `interface ${pods.name}`;
+    case 'from-interfaces':
+      return `interface ${pods.prefix}*`;
+  }
 }
 
 const fallbackWords: { readonly [K in NonNullable<PortInFamily['fallback']>]: string } = {
@@ -231,7 +253,7 @@ function kernelLines({ text, rules = [], takenBy, place }: KernelItem): readonly
   return [`${text}${taken}${at(place)}`, ...rules.map((rule) => `  ${rule}`)];
 }
 
-/** A chain or a set that belongs to no single Service port. */
+/** Describes an object that several Service ports share. */
 export function describeSharedInWords(
   { kind, name, family, table, type, items }: SharedSubject,
   limit: number,
@@ -263,7 +285,7 @@ function plain(text: string | false | undefined): readonly DescriptionLine[] {
 }
 
 /** The first lines, and a count of the rest. */
-function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
+export function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.length - limit;
   return [...lines.slice(0, limit), line('dim', depth, `… and ${formatCount(hidden)} more`)];
@@ -274,7 +296,6 @@ function at(place: Location | undefined): string {
   return place ? `  (${place.file}:${place.line})` : '';
 }
 
-/** One line of a description. */
 export function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
   return { role, depth, text };
 }

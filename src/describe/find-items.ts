@@ -1,4 +1,4 @@
-import { isServiceChain, targetsOf, type Owners } from '../diff/changes/owners.ts';
+import { isServiceChain, targetsOf, type Owners } from '../changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
@@ -13,7 +13,7 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { isNftServiceName, parseNftName } from '../kube-proxy/nft-names.ts';
 import { destinationOf } from './decompile-iptables.ts';
 
-/** A chain, set, map or rule with its lines. */
+/** A chain, set, map or rule that a text names. */
 export interface SharedSubject {
   readonly kind: 'chain' | 'set' | 'map' | 'rule';
   readonly name: string;
@@ -23,7 +23,7 @@ export interface SharedSubject {
   readonly items: readonly { readonly text: string; readonly owner?: string | undefined }[];
 }
 
-/** What an item of a kernel is to the Service port that has it. */
+/** How a kernel object relates to the Service port that owns it. */
 export type ItemRole =
   | { readonly kind: 'chain'; readonly chain: string; readonly to?: string | undefined }
   /** A set of nftables that holds the clients of an endpoint. */
@@ -37,14 +37,14 @@ export type ItemRole =
     }
   | { readonly kind: 'rule-elsewhere'; readonly chain: string };
 
-/** Chains, sets, maps or rules that a text names. */
+/** The objects that a text names. */
 interface FoundItems {
-  /** The Service port that has them: undefined where several share them, and for what every node has. */
+  /** Undefined if several Service ports share the objects, or every node has them. */
   readonly owner?: { readonly label: string; readonly role: ItemRole } | undefined;
   readonly subjects: readonly SharedSubject[];
 }
 
-/** A state, and whose its items are. */
+/** A state and the Service ports that own its objects. */
 export interface HeldState {
   readonly state: KernelState;
   readonly owners: Owners;
@@ -98,7 +98,9 @@ function findChain(name: string, held: HeldState): FoundItems | undefined {
   const label = held.owners.ofChain(first.chain);
   return {
     owner:
-      label === undefined ? undefined : { label, role: { kind: 'chain', chain: name, to: destinationOf(first.chain) } },
+      label === undefined
+        ? undefined
+        : { label, role: { kind: 'chain', chain: name, to: destinationOf(first.chain.rules)?.label } },
     subjects: places.map(({ family, table, chain }) => {
       const items = chain.rules.map((rule) => ({ text: formatRule(rule), owner: held.owners.ofRule(rule, name) }));
       return { kind: 'chain', name, family, table, items };
@@ -111,7 +113,6 @@ function findSet(what: string, held: HeldState): FoundItems | undefined {
   return set && { subjects: [describeSet(set, held)] };
 }
 
-/** A set with its entries. */
 export function describeSet(set: IpSet, { owners }: HeldState): SharedSubject {
   const items = set.entries.map((entry) => ({ text: formatEntry(entry), owner: owners.ofEntry(set, entry) }));
   return { kind: 'set', name: set.name, type: set.type, items };
@@ -146,7 +147,7 @@ function findNftItem(name: string, { state, owners }: HeldState): FoundItems | u
   return subjects.length === 0 ? undefined : { subjects };
 }
 
-/** The one endpoint of an endpoint's chain; undefined for a chain that has the choice. */
+/** Undefined for a chain that chooses among several endpoints. */
 function endpointOf(chain: NftChain | undefined): string | undefined {
   const isOfOne = chain?.rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'dnat'));
   const [target] = chain && isOfOne ? targetsOf(chain) : [];

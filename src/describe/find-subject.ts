@@ -1,15 +1,21 @@
 import { mostSuggestions, nearest } from '../base/find-nearest.ts';
 import { nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { ServiceInfo } from '../cluster/model.ts';
+import {
+  portAddresses,
+  serviceName,
+  servicePortLabel,
+  type PortAddress,
+  type ServiceInfo,
+  type ShownPort,
+} from '../cluster/model.ts';
+import { fullName, type Pod, type Sourced } from '../cluster/objects.ts';
 import { nodeAddresses } from '../cluster/node-context.ts';
-import type { SideServices } from '../diff/compared-side.ts';
-import type { PortAddress } from '../diff/port-facts.ts';
+import type { SideServices } from '../dumps/side.ts';
 import { findDumpListeners, type Coverage } from '../dumps/coverage.ts';
 import { isLoopback, joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
-import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { setName } from '../kube-proxy/ipvs-sets.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
@@ -21,50 +27,50 @@ import {
   type FindListeners,
 } from '../kube-proxy/node-port-listeners.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
-import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
+import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
 import type { Decompiled } from './decompile.ts';
+import { endpointOn, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 import type { AddressObjects, View } from './describe-services.ts';
 import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
-import { bareName, parseAsked, splitName, type Asked, type AskedAddress } from './parse-asked.ts';
-import { shownInManifests, shownWithoutPorts, type ShownPort } from './shown-port.ts';
+import { bareName, nameOfPod, parseAsked, type Asked, type AskedAddress } from './parse-asked.ts';
 
-/** What was asked about. */
-export type Finding =
+/** What a question leads to. */
+export type FoundSubject =
   | { readonly kind: 'services'; readonly matches: readonly ServiceMatch[] }
   /** A chain or a set that Service ports share, or that every node has. */
   | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] }
   /** `why` is a sentence. */
   | { readonly kind: 'nothing'; readonly why: string };
 
-/** A Service that the question is about. */
+/** A Service that a question leads to. */
 interface ServiceMatch {
   readonly service: ServiceInfo;
-  /** The labels of the ports that the question is about. */
+  /** The labels of the ports that the question leads to. */
   readonly labels: ReadonlySet<string>;
   readonly because: readonly Because[];
 }
 
-/** How the item in question relates to the Service port. */
+/** How the subject of the question relates to the Service port. */
 export type Because = PortRole | ItemRole;
 
 /** What a text is looked up in. */
-interface Known extends HeldState {
-  readonly ports: readonly ShownPort[];
+interface Known<P extends ShownPort> extends HeldState {
+  readonly ports: readonly P[];
   readonly node: AskedNode;
   /** The Service port of a chain that the state lacks. */
   readonly labelOfChain?: (chain: string) => string | undefined;
 }
 
 /** A Service port that a text leads to. */
-interface Match {
-  readonly port: ShownPort;
+interface Match<P extends ShownPort> {
+  readonly port: P;
   readonly because: Because;
 }
 
 /** What a text leads to: Service ports, or else chains and sets that none of them has, or that all share. */
-interface Found {
+interface Found<P extends ShownPort> {
   readonly asked: Asked;
-  readonly matches: readonly Match[];
+  readonly matches: readonly Match<P>[];
   readonly subjects: readonly SharedSubject[];
   /** Why no Service answers at an address. */
   readonly unanswered: string | undefined;
@@ -74,13 +80,13 @@ interface Found {
  * Finds what a text is about: a line of iptables-save, a chain, a set or an entry of one, an address with or without a
  * port, a node port, a Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
  */
-function find(text: string, { ports, node, labelOfChain, ...held }: Known): Found {
+function find<P extends ShownPort>(text: string, { ports, node, labelOfChain, ...held }: Known<P>): Found<P> {
   const what = bareName(text.trim());
   const { owner, subjects = [] } = findItems(what, held) ?? {};
   const label = owner?.label ?? labelOfChain?.(what);
   const asked = parseAsked(label ?? what);
   const because = owner?.role ?? { kind: 'name' };
-  const owned = ports.filter(({ name }) => name === label).map((port) => ({ port, because }));
+  const owned = ports.filter((port) => port.label === label).map((port) => ({ port, because }));
   return {
     asked,
     matches: owned.length > 0 ? owned : findPorts(ports, asked, node),
@@ -90,28 +96,72 @@ function find(text: string, { ports, node, labelOfChain, ...held }: Known): Foun
 }
 
 /** Finds what a text is about in manifests or a bundle. */
-export function findSubject(text: string, view: View): Finding {
+export function findSubject(text: string, view: View): FoundSubject {
   const { cluster, node } = view.services;
   const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
-  const { asked, matches, subjects, unanswered } = find(text, {
+  const known = {
     ...view,
-    ports: [...cluster.servicePorts.map(shownInManifests), ...cluster.services.flatMap(shownWithoutPorts)],
+    ports: [...cluster.servicePorts, ...cluster.services.flatMap(portsNotProgrammed)],
     node: { isOwn, listeners: findNodePortListeners(view.state) },
-  });
+  };
+  const { asked, subjects, unanswered, ...found } = find(text, known);
+  const pods = findPods(asked, view.objects?.pods ?? []);
+  const matches =
+    found.matches.length > 0 ? found.matches : pods.flatMap(addressesOf).flatMap((each) => find(each, known).matches);
   if (matches.length > 0) {
-    const byService = groupBy(matches, ({ port }) => splitName(port.name)[0] ?? '');
-    const found = cluster.services.flatMap((service): readonly ServiceMatch[] => {
+    const byService = groupBy(matches, ({ port }) => serviceName(port));
+    const services = cluster.services.flatMap((service): readonly ServiceMatch[] => {
       const own = byService.get(labelOf(service)) ?? [];
       const because = new Map(own.map((each) => [JSON.stringify(each.because), each.because]));
-      const labels = new Set(own.map(({ port }) => port.name));
+      const labels = new Set(own.map(({ port }) => port.label));
       return own.length === 0 ? [] : [{ service, labels, because: [...because.values()] }];
     });
-    return { kind: 'services', matches: found };
+    return { kind: 'services', matches: services };
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
   const unserved = asked.address && view.objects && explainUnserved(asked.address, view.objects, view.services);
   const nothing = `no Service, address, port, chain or set matches ${JSON.stringify(asked.text)}`;
-  return { kind: 'nothing', why: unanswered ?? unserved ?? `${nothing}${hint(asked, view)}` };
+  return { kind: 'nothing', why: unanswered ?? unserved ?? explainIdle(pods) ?? `${nothing}${hint(asked, view)}` };
+}
+
+/** The Pods that kubectl would name so, as "pod/web-0" or "pod/shop/web-0", or that have the address. */
+function findPods({ text, address }: Asked, pods: readonly Sourced<Pod>[]): readonly Sourced<Pod>[] {
+  const name = nameOfPod(text);
+  return pods.filter((pod) => {
+    const { metadata } = pod.object;
+    if (address) return addressesOf(pod).includes(address.address.text);
+    return name !== undefined && (metadata.name === name || fullName(metadata) === name);
+  });
+}
+
+function addressesOf({ object: { status } }: Sourced<Pod>): readonly string[] {
+  return status?.addresses.map(({ text }) => text) ?? [];
+}
+
+/** Why Pods lead to no Service; undefined without any. */
+function explainIdle(pods: readonly Sourced<Pod>[]): string | undefined {
+  if (pods.length === 0) return undefined;
+  const clauses = pods.map((pod) => {
+    const [address] = addressesOf(pod);
+    const title = `Pod ${fullName(pod.object.metadata)}`;
+    return address === undefined ? `${title} has no address yet` : `${title} (${address}) is an endpoint of no Service`;
+  });
+  return nameSome(clauses);
+}
+
+/** The ports of a Service that kube-proxy programs nothing for. A headless Service has endpoints without ports. */
+function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
+  const { namespace, name, skipped, ports, headlessEndpoints } = service;
+  if (skipped === undefined) return [];
+  const own = ports.length > 0 ? ports : [{ name: '', port: undefined, protocol: 'TCP' as const }];
+  const endpoints = headlessEndpoints.flatMap(({ address: text }) => {
+    const address = parseAddress(text);
+    return address ? [{ ...endpointOn(address), status: undefined }] : [];
+  });
+  return own.map(({ name: portName, port, protocol }) => {
+    const draft = new PortDraft(servicePortLabel(namespace, name, portName), 'ipv4', protocol);
+    return { ...draft.finish(), port, endpoints };
+  });
 }
 
 /** Services that were read from a dump, and what they were read from. */
@@ -123,7 +173,7 @@ export interface DumpedServices extends Decompiled, HeldState {
 type FoundInDump =
   | {
       readonly kind: 'found';
-      readonly ports: readonly ShownPort[];
+      readonly ports: readonly DecompiledPort[];
       readonly subjects: readonly SharedSubject[] | undefined;
     }
   | { readonly kind: 'nothing'; readonly why: string };
@@ -159,7 +209,7 @@ function labelOf({ namespace, name }: ServiceInfo): string {
   return `${namespace}/${name}`;
 }
 
-/** What could be meant by a text that was not found: a clause, or nothing. */
+/** Suggests what an unknown text could mean: a clause, or ''. */
 function hint({ text, address, names }: Asked, view: View): string {
   const { mode } = view.services.settings;
   const maker = modeOfName(text);
@@ -184,18 +234,17 @@ function suggest(named: string, services: readonly ServiceInfo[]): readonly stri
   return services.flatMap((each) => (near.includes(each.name) ? [labelOf(each)] : [])).slice(0, mostSuggestions);
 }
 
-/** A node as it is asked about: its own addresses, and those that node ports listen on. */
 interface AskedNode {
   isOwn(address: Address): boolean;
   readonly listeners: FindListeners;
 }
 
-/** What a name, an address or a number is to a Service port. */
+/** How a name, an address or a number relates to a Service port. */
 export type PortRole =
   | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
 
-/** What a dump shows of the node's own addresses; any may be one if it does not show those of a family. */
+/** Reads the node's addresses from a dump. If it shows none of a family, any address counts as the node's. */
 function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
   const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
   for (const { name, addresses } of state.links) {
@@ -214,8 +263,8 @@ function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers
 }
 
 /** Finds the Service ports that the question leads to. */
-function findPorts(ports: readonly ShownPort[], asked: Asked, node: AskedNode): readonly Match[] {
-  const matching = (roleIn: (port: ShownPort) => PortRole | undefined): readonly Match[] =>
+function findPorts<P extends ShownPort>(ports: readonly P[], asked: Asked, node: AskedNode): readonly Match<P>[] {
+  const matching = (roleIn: (port: P) => PortRole | undefined): readonly Match<P>[] =>
     ports.flatMap((port) => {
       const because = roleIn(port);
       return because ? [{ port, because }] : [];
@@ -225,10 +274,10 @@ function findPorts(ports: readonly ShownPort[], asked: Asked, node: AskedNode): 
   return found.length > 0 ? found : matching((port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
 }
 
-/** What is asked about is to a Service port; undefined if it is another's. */
+/** How the subject relates to a Service port; undefined if it does not. */
 function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | undefined {
   const { text, address, number, names } = asked;
-  if (port.name === text) return { kind: 'name' };
+  if (port.label === text) return { kind: 'name' };
   const protocol = (address ?? number)?.protocol ?? port.protocol;
   if (number) {
     if (protocol === port.protocol && port.nodePort === number.port) return { kind: 'node-port' };
@@ -237,22 +286,21 @@ function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | unde
   }
   if (address) return protocol === port.protocol ? roleOfAddress(port, address, node) : undefined;
   // In IPVS mode a port that nothing names is called by its address.
-  const [service, portName] = splitName(port.name);
   const isNamed = names.some(
     (each) =>
-      (each.name === service || each.name === service?.replace(/^.*\//, '')) &&
-      (each.port === undefined || each.port === portName || each.port === String(port.port)),
+      (each.name === port.service || each.name === serviceName(port)) &&
+      (each.port === undefined || each.port === port.portName || each.port === String(port.port)),
   );
   return isNamed ? { kind: 'name' } : undefined;
 }
 
-/** What an address, with or without a port, is to a Service port. */
+/** How an address, with or without a port, relates to a Service port. */
 function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): PortRole | undefined {
   const [endpoint] = endpointsAt(port, asked.address, asked.port);
-  if (endpoint !== undefined) return { kind: 'endpoint', endpoint };
+  if (endpoint) return { kind: 'endpoint', endpoint: endpoint.label };
   if (listensAt(port, asked, node) === 'yes') return { kind: 'node-port' };
   if (asked.port !== undefined && asked.port !== port.port) return undefined;
-  const own = port.addresses.find(({ address }) => address === asked.address.text);
+  const own = portAddresses(port).find(({ address }) => address.text === asked.address.text);
   return own && { kind: own.kind };
 }
 
@@ -260,13 +308,11 @@ function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
   return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
 }
 
-/** The endpoints at an address, "ip:port". Dumps, and Services without ports, may show one by address alone. */
-function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined): readonly string[] {
-  return endpoints.flatMap(({ endpoint }) => {
-    const socket = parseSocketAddress(endpoint);
-    const isThere = socket?.address.text === text && (port === undefined || port === socket.port);
-    return isThere || endpoint === text ? [endpoint] : [];
-  });
+/** The endpoints at an address. Dumps, and Services without ports, may show one by address alone. */
+function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined) {
+  return endpoints.filter(
+    (each) => each.address?.text === text && (port === undefined || each.port === undefined || each.port === port),
+  );
 }
 
 /**
@@ -293,22 +339,21 @@ function explainUnanswered(ports: readonly ShownPort[], asked: AskedAddress, nod
   if (deaf) {
     const listeners = node.listeners({ family: deaf.family, protocol: deaf.protocol, port: number });
     // In IPVS mode a port that nothing names is called by its node port.
-    const owner = deaf.name.startsWith('node port ') ? '' : ` of ${deaf.name}`;
+    const isNamed = deaf.service !== undefined || portAddresses(deaf).length > 0;
+    const owner = isNamed ? ` of ${deaf.label}` : '';
     const only = listeners.kind === 'listed' ? ' only' : '';
     return `no Service answers at ${joinHostPort(address.text, number)}: node port ${number}${owner} listens on ${describeListeners(listeners)}${only}`;
   }
   const lacks = `has no port ${number}${protocol === undefined ? '' : `/${protocol}`}`;
-  /** What there is to say of each owner of the address, and its ports. */
+  /** A clause for each owner of the address, with its ports. */
   const owners = new Map<string, Set<string>>();
   for (const port of ports) {
-    const isOwner = port.addresses.some((each) => each.address === address.text);
-    const sockets = isOwner
-      ? [port.port]
-      : endpointsAt(port, address, undefined).map((at) => parseSocketAddress(at)?.port);
+    const isOwner = portAddresses(port).some((each) => each.address.text === address.text);
+    const sockets = isOwner ? [port.port] : endpointsAt(port, address, undefined).map((endpoint) => endpoint.port);
     if (sockets.length === 0) continue;
-    const [service] = splitName(port.name);
-    const is = isOwner ? 'belongs to' : 'is an endpoint of';
-    const clause = service === undefined ? lacks : `${is} ${service}, which ${lacks}${isOwner ? '' : ' there'}`;
+    const role = isOwner ? 'belongs to' : 'is an endpoint of';
+    const clause =
+      port.service === undefined ? lacks : `${role} ${serviceName(port)}, which ${lacks}${isOwner ? '' : ' there'}`;
     const shown = owners.get(clause) ?? new Set();
     for (const each of sockets) if (each !== undefined) shown.add(`${each}/${port.protocol}`);
     owners.set(clause, shown);

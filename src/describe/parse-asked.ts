@@ -85,10 +85,9 @@ export function nameInKubectl(what: string): string | undefined {
   return /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
 }
 
-/** The Service and the port in "namespace/name:port", or in one without its namespace; nothing in an address. */
-export function splitName(name: string): readonly [service?: string, port?: string] {
-  const [, service, port] = /^((?:[^/: ]+\/)?[^/: ]+)(?::([^/: ]+))?$/.exec(name) ?? [];
-  return service === undefined ? [] : port === undefined ? [service] : [service, port];
+/** What follows "pod/"; undefined if that is not there. */
+export function nameOfPod(what: string): string | undefined {
+  return /^(?:po|pods?)\/(.+)$/i.exec(what)?.[1];
 }
 
 /** The name or address that is meant by a line of ipset or nft, or a part of one. Any other text is given back. */

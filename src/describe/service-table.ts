@@ -4,10 +4,9 @@ import { printable } from '../base/printable.ts';
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { ServicePort } from '../cluster/model.ts';
+import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
 import { withoutName, type View } from './describe-services.ts';
-import type { ShownPort } from './shown-port.ts';
 
 /** The columns of the table of all Services. What kpc assumed has a star. */
 const headings = {
@@ -23,7 +22,7 @@ const headings = {
   endpoints: 'ENDPOINTS',
   /** Those that are not the default. */
   policies: 'POLICIES',
-  /** What is odd. */
+  /** What an operator would ask about, such as missing endpoints. */
   notes: 'NOTES',
 } as const;
 
@@ -89,7 +88,7 @@ function policiesOf({ ports }: KnownService): readonly string[] {
   const policies = ports.flatMap((port) => [
     ...(port.internalPolicyLocal ? ['internal Local'] : []),
     ...(port.externalPolicyLocal && isExternallyAccessible(port) ? ['external Local'] : []),
-    ...(port.affinitySeconds === undefined ? [] : ['ClientIP']),
+    ...(port.affinitySeconds > 0 ? ['ClientIP'] : []),
     ...(port.sourceRanges.length > 0 ? ['source ranges'] : []),
   ]);
   return [...new Set(policies)];
@@ -114,7 +113,6 @@ function oddities({ service, ports, choices, headless }: KnownService): readonly
   ];
 }
 
-/** A Service in the table, for programs. */
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
 /** The rows of the table as data: numbers are numbers, and lists are lists. */
@@ -164,14 +162,13 @@ function eachService({ services: { cluster, node, assumed } }: Pick<View, 'servi
   });
 }
 
-/** One row for each Service port that a dump shows. */
 export function rowsOfDump(ports: readonly ShownPort[]): readonly ServiceRow[] {
   return ports.map((port) => ({
-    service: port.name,
+    service: port.label,
     type: kindsOf(port),
     addresses: shownAddresses(port),
     ports: port.port === undefined ? '' : `${port.port}/${port.protocol}`,
-    nodePorts: port.nodePort === undefined ? '' : `${port.nodePort}/${port.protocol}`,
+    nodePorts: port.nodePort ? `${port.nodePort}/${port.protocol}` : '',
     endpoints: port.endpoints === undefined ? '?' : String(port.endpoints.length),
     policies: '',
     notes: '',
@@ -179,22 +176,25 @@ export function rowsOfDump(ports: readonly ShownPort[]): readonly ServiceRow[] {
 }
 
 /** A node port of IPVS mode has no addresses of its own: it is on the node's addresses of one family. */
-function shownAddresses({ addresses, family, nodePort }: ShownPort): string {
+function shownAddresses(port: ShownPort): string {
+  const addresses = portAddresses(port);
+  if (addresses.length > 0) return addresses.map(({ address }) => address.text).join(', ');
   // Of a part of a table, the chains may be all that was printed.
-  if (addresses.length === 0 && nodePort === undefined) return '?';
-  if (addresses.length === 0) return family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
-  return addresses.map(({ address }) => address).join(', ');
+  if (!port.nodePort) return '?';
+  return port.family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
 }
 
 /**
  * The type that the state lets one see: a Service of type LoadBalancer without an address looks like a NodePort. In nftables mode
  * an address besides the cluster IP may be a load balancer's or an external IP.
  */
-function kindsOf({ addresses, nodePort }: ShownPort): string {
-  const has = (which: ShownPort['addresses'][number]['kind']) => addresses.some(({ kind }) => kind === which);
-  if (has('load-balancer-ip')) return 'LoadBalancer';
+function kindsOf(port: ShownPort): string {
+  const addresses = portAddresses(port);
+  const has = (which: PortAddress['kind']) => addresses.some(({ kind }) => kind === which);
+  // Only a LoadBalancer has a health check node port.
+  if (has('load-balancer-ip') || port.healthCheckNodePort) return 'LoadBalancer';
   const orMore = has('cluster-ip') && has('unknown') ? ' or LoadBalancer' : '';
-  if (nodePort !== undefined) return `NodePort${orMore}`;
+  if (port.nodePort) return `NodePort${orMore}`;
   if (has('cluster-ip')) return `ClusterIP${orMore}`;
   return has('external-ip') ? 'external IP' : '';
 }
@@ -210,7 +210,15 @@ export function formatRows(
   );
   const table = [headings, ...shown].map((row) => columns.map((column) => printable(row[column])));
   const service = columns.indexOf('service');
-  const lines = fitRows(table, { width, weights: { [service]: 2 }, names: service }).map(joinCells);
+  const placeOf = (some: readonly (keyof ServiceRow)[]) =>
+    some.map((each) => columns.indexOf(each)).filter((i) => i >= 0);
+  const lines = fitRows(table, {
+    width,
+    weights: { [service]: 2 },
+    names: service,
+    first: placeOf(['notes', 'policies']),
+    lists: placeOf(['addresses', 'ports', 'nodePorts']),
+  }).map(joinCells);
   const hidden = rows.length - shown.length;
   if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
   if (shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'))) lines.push('* assumed');

@@ -4,6 +4,7 @@ import { objectKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 
 /** The kinds of which a side may show a single family or table. */
@@ -20,12 +21,24 @@ export interface Shown extends Readonly<Record<WholeKind, boolean>> {
   readonly nftables: readonly Family[];
 }
 
+/** Where a listing of nftables has a table; of two tables of one listing, the later was made later. */
+export interface ListedTable {
+  readonly listing: string;
+  readonly place: number;
+}
+
 /** How much a side shows of a kernel. What one of two sides does not show is no difference between them. */
 export interface Coverage extends Shown {
   /** Families that sets, virtual servers and addresses were made for. */
   readonly families: readonly Family[];
   /** Families of whose rules a part was printed, as it was meant: what there is of it can be looked at. */
   readonly excerpts?: readonly Family[] | undefined;
+  /** Where listings have tables of nftables, by family and name ("ipv4 kube-proxy"): in the order of their making. */
+  readonly listed?: ReadonlyMap<string, ListedTable> | undefined;
+  /** Of a dump with the command of ip addr: the families of which that printed all addresses. */
+  readonly allAddresses?: readonly Family[] | undefined;
+  /** Whether nft was asked for some tables only, or the start of its listing is cut off. */
+  readonly lacksTables?: boolean | undefined;
 }
 
 /** What is compiled shows everything: of a family that it was not compiled for, that kube-proxy programs nothing there. */
@@ -57,7 +70,6 @@ function common<T>(a: readonly T[], b: readonly T[]): readonly T[] {
   return a.filter((each) => b.includes(each));
 }
 
-/** The part of a state that is covered. */
 export function coverState(state: KernelState, coverage: Coverage): KernelState {
   const isCovered = ({ family }: { readonly family: Family }): boolean => coverage.families.includes(family);
   return {
@@ -65,6 +77,7 @@ export function coverState(state: KernelState, coverage: Coverage): KernelState 
     nftables: state.nftables.filter(({ family }) => coverage.nftables.includes(family)),
     sets: coverage.sets ? state.sets.filter((set) => isCovered({ family: setFamily(set) })) : [],
     virtualServers: coverage.virtualServers ? state.virtualServers.filter(isCovered) : [],
+    proxyPorts: coverage.proxyPorts ? state.proxyPorts : [],
     links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(isCovered) })) : [],
     sysctls: coverage.sysctls ? state.sysctls : new Map(),
     ipvsTimeouts: coverage.ipvsTimeouts ? state.ipvsTimeouts : undefined,
@@ -94,9 +107,26 @@ export function lackingNftables({ nftables }: Pick<Coverage, 'nftables'>): reado
   return families.filter((family) => !nftables.includes(family)).map((family) => familyNames[family]);
 }
 
+/** Whether anything is known of a kernel: a listing of flows alone shows nothing. */
+export function showsAnything(coverage: Coverage): boolean {
+  const { iptables, nftables, excerpts = [] } = coverage;
+  const parts = [...Object.values(iptables), nftables, excerpts];
+  return parts.some(({ length }) => length > 0) || Object.values(wholeKinds((kind) => coverage[kind])).includes(true);
+}
+
 /** Whether all of kube-proxy's rules of a family are known. */
 export function showsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
+}
+
+/** Whether the Services of a mode are known whole in a family: what no Service has then is no Service's. */
+export function showsServices(coverage: Coverage, mode: ProxyMode, family: Family): boolean {
+  const shown = {
+    ...coverage,
+    iptables: showsRules(coverage, family),
+    nftables: coverage.nftables.includes(family),
+  };
+  return modeFacts[mode].serviceKinds.every((kind) => shown[kind]);
 }
 
 /**

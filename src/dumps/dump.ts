@@ -1,3 +1,4 @@
+import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
@@ -8,46 +9,89 @@ import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
-import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
+import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
+import { findUnlistedServer, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
 import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nft-names.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { faultOf, type Fault } from '../diagnostics/diagnostic.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
+import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
-import type { Coverage } from './coverage.ts';
-import type { ReadableKind } from './output-kinds.ts';
+import { LogDraft, type ProxyLog } from './kube-proxy-log.ts';
+import type { Coverage, ListedTable } from './coverage.ts';
+import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 /** What a file of a dump is: the tool that printed it. */
 export type DumpFileKind =
-  Exclude<ReadableKind, 'rules'> | 'iptables-save' | 'ip6tables-save' | 'iptables -S' | 'ip6tables -S';
+  Exclude<ReadableKind, 'rules'> | 'ip6tables -L' | 'iptables-save' | 'ip6tables-save' | 'iptables -S' | 'ip6tables -S';
 
 /** What was taken from a node, by kpc-apply dump or by hand. */
 export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
+  /** What conntrack lists; undefined if nothing does. */
+  readonly flows: readonly TrackedFlow[] | undefined;
+  /** What a log of kube-proxy says; undefined if there is none. */
+  readonly log: ProxyLog | undefined;
   /** Each output that was read, with the file it is in. */
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
   readonly faults: readonly DumpFault[];
   readonly doubts: readonly Doubt[];
 }
 
-/** Why a dump may hold more than was read of it. */
+/** Why a dump may hold more than was read of it, or holds more than a side's state. */
 export type Doubt =
+  /** No output at all, as from a tool that failed. */
+  | { readonly file: string; readonly kind: 'empty' }
+  /** A last line that is cut off. */
+  | { readonly file: string; readonly kind: 'cut-line'; readonly output: OutputKind }
+  /** Lines that could not be read; of rules, with the family and tables that they may be of. */
   | {
       readonly file: string;
-      /** Lines that could not be read; no output at all, as from a tool that failed; or a last line that is cut off. */
-      readonly kind: 'unread' | 'empty' | 'cut-line';
+      readonly kind: 'unread';
+      readonly output: OutputKind;
+      readonly line: number;
+      readonly rules?: { readonly family: Family; readonly tables: readonly TableName[] } | undefined;
     }
-  /** A table of another program in nftables, which is no part of a side's state: packets alone meet it. */
+  /** A list of virtual servers that lacks one that a set of the dump names. */
+  | ({ readonly file: string; readonly kind: 'unlisted' } & UnlistedServer)
+  /** An output that was left out, as it is of another node or another time than the first. */
+  | { readonly file: string; readonly kind: 'second-listing'; readonly output: string }
+  | ForeignDoubt;
+
+/** Rules that are no part of a side's state: packets alone meet them. */
+type ForeignDoubt =
+  /** A table of another program in nftables, or one that iptables keeps there. */
   | {
       readonly kind: 'other-table';
       /** "inet firewalld". */
       readonly table: string;
       /** Its rules for packets of IP: none in families such as arp. Undefined if not all of it could be read. */
       readonly tables: readonly NftTable[] | undefined;
-    };
+      /** The interfaces at which it sees packets before or after all other rules. */
+      readonly hooked: readonly HookedInterfaces[];
+    }
+  /** Tables of the other variant of iptables, legacy or nft: the kernel runs both. */
+  | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
+  /** iptables-save says that there are legacy tables, and the dump does not have them. */
+  | { readonly kind: 'legacy-tables'; readonly family: Family };
+
+/** Whether a doubt is about rules that are not kube-proxy's. */
+export function isForeign(doubt: Doubt): doubt is ForeignDoubt {
+  return doubt.kind === 'other-table' || doubt.kind === 'other-variant' || doubt.kind === 'legacy-tables';
+}
+
+/** Interfaces at which chains of nftables see packets that come in or go out: those of the hooks ingress and egress. */
+export interface HookedInterfaces {
+  readonly end: 'input' | 'output';
+  /** Names, with `*` at the end for all that begin so. */
+  readonly interfaces: readonly string[];
+}
+
+/** The two variants of iptables. */
+export type Variant = 'legacy' | 'nft';
 
 /** Why a file of a dump, or a part of it, is left out, or how it was read; without a line, of the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
@@ -68,7 +112,7 @@ interface Printed {
 export class DumpDraft {
   readonly sets = new Listed<IpSet>(
     ({ name }) => `set ${name}`,
-    ({ name, entries }) => (isKubeProxySet(name) ? sorted(entries.map(entryKey)) : undefined),
+    ({ name, entries }) => (parseSetName(name) ? sorted(entries.map(entryKey)) : undefined),
   );
   /** With the weights of their real servers, which differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
@@ -80,17 +124,31 @@ export class DumpDraft {
     ([name]) => name,
     ([, value]) => value,
   );
+  readonly flows = new Listed<TrackedFlow>(
+    ({ protocol, source, destination }) =>
+      `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}`,
+    ({ answers }) => formatSocketAddress(answers),
+  );
   /** The texts of chains, sets and maps, by which a second listing of rules is found. */
   readonly rules: { readonly [K in 'iptables-save' | 'ip6tables-save' | 'nft list ruleset']: Listed<RuleText> } = {
     'iptables-save': listedRules(),
     'ip6tables-save': listedRules(),
     'nft list ruleset': listedRules(),
   };
+  /** The families of which an ip command printed all addresses; undefined if none is known that did. */
+  allAddresses: readonly Family[] | undefined;
   /** Whether nft ran with an option that leaves out too much. */
   isNftLossy = false;
+  /** Whether the start of what nft printed is cut off: tables may be missing. */
+  isNftCut = false;
+  /** Whether a list of ipvsadm ends with a virtual server that has no real server. */
+  endsBare = false;
+  /** Whether nft was asked for some tables only. */
+  isNftPart = false;
   readonly #tables: { [F in Family]?: DraftedRules } = {};
   readonly #nftables = new Map<string, NftTable>();
   #isRuleset = false;
+  readonly #listed = new Map<string, ListedTable>();
   readonly #files: Dump['files'][number][] = [];
   /** By what they say: what is wrong with a file in the same way again is reported once. */
   readonly #faults = new Map<string, DumpFault>();
@@ -98,6 +156,7 @@ export class DumpDraft {
   /** By reason and file: how many lines there are besides the first. */
   readonly #unread = new Map<string, { more: number }>();
   #host: string | undefined;
+  readonly #log = new LogDraft();
 
   /** Adds what is wrong with a file. */
   fault<Code extends DiagnosticCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
@@ -111,8 +170,17 @@ export class DumpDraft {
     this.#host ??= host;
     if (host === undefined || host === this.#host) return false;
     const output = kind === 'rules' ? (command?.tool ?? 'iptables') : kind;
-    this.fault(file, 'second-listing', { output, differences: [`the host: ${host}`] }, firstLine);
+    this.#skip(file, output, [`the host: ${host}`], firstLine);
     return true;
+  }
+
+  /** Reports an output of another node or time, and notes that answers are not of it. */
+  #skip(file: string, output: string, differences: readonly string[], line: number): void {
+    this.fault(file, 'second-listing', { output, differences }, line);
+    const isKnown = this.#doubts.some(
+      (each) => each.kind === 'second-listing' && each.file === file && each.output === output,
+    );
+    if (!isKnown) this.doubt({ file, kind: 'second-listing', output });
   }
 
   /** Adds why an output is not read, or not all of it: `reason` is a clause about it. */
@@ -128,8 +196,17 @@ export class DumpDraft {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
   }
 
-  /** Reports lines that could not be read, one for each reason; their numbers count from the line after `offset`. */
-  unread(file: string, lines: readonly UnreadLine[], offset: number): void {
+  /**
+   * Reports lines that could not be read, one for each reason; their numbers count from the line after `offset`. `rules`: the
+   * tables that they may be of.
+   */
+  unread(
+    file: string,
+    output: OutputKind,
+    lines: readonly UnreadLine[],
+    offset: number,
+    rules?: { readonly family: Family; readonly tables: readonly TableName[] },
+  ): void {
     for (const { reason, line } of lines) {
       const key = `${reason} ${file}`;
       const known = this.#unread.get(key);
@@ -140,8 +217,12 @@ export class DumpDraft {
         this.fault(file, 'unread-line', details, line + offset);
       }
     }
-    const isKnown = this.#doubts.some((doubt) => doubt.kind === 'unread' && doubt.file === file);
-    if (lines.length > 0 && !isKnown) this.doubt({ file, kind: 'unread' });
+    const [first] = lines;
+    const keyOf = (...parts: readonly unknown[]): string => JSON.stringify(parts);
+    const isKnown = this.#doubts.some(
+      (doubt) => doubt.kind === 'unread' && keyOf(doubt.file, doubt.output, doubt.rules) === keyOf(file, output, rules),
+    );
+    if (first && !isKnown) this.doubt({ file, kind: 'unread', output, line: first.line + offset, rules });
   }
 
   /**
@@ -150,36 +231,58 @@ export class DumpDraft {
    */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add([...items], isWhole);
-    if (differences.length > 0) this.fault(file, 'second-listing', { output: kind, differences }, line);
+    if (differences.length > 0) this.#skip(file, kind, differences, line);
     else this.file(file, kind);
     return differences.length === 0;
   }
 
+  /** Reads a log: that of one pod or node, in one file or several. A log of which kpc knows no line is left out, as another program's. */
+  readLog(file: string, text: string, firstLine: number): void {
+    const other = this.#log.read(file, text, firstLine);
+    if (!this.#log.isKnown) return;
+    this.file(file, 'kube-proxy log');
+    if (!other) return;
+    const differences = [`where it comes from: ${other.from}`];
+    this.fault(file, 'second-listing', { output: 'kube-proxy log', differences }, other.line);
+  }
+
   /** Returns the rules of one family, which counts as given from then on. */
   rulesOf(family: Family): DraftedRules {
-    const none = { tables: new Map(), whole: new Set<TableName>(), hidden: new Set<TableName>() };
+    const none = { tables: new Map(), whole: new Set<TableName>(), hidden: new Set<TableName>(), other: new Map() };
     return (this.#tables[family] ??= { ...none, isCutOff: false, isExcerpt: false });
   }
 
   /**
-   * Adds the rules of one family. `whole` are the tables known to be complete, undefined for excerpts. If a table was
-   * dumped twice, by iptables-legacy-save and iptables-nft-save, the one with kube-proxy's chains counts; excerpts are
-   * merged.
+   * Adds the rules of one family. `whole` are the tables known to be complete, undefined for excerpts, which are merged. If a
+   * table was dumped twice, by iptables-legacy-save and iptables-nft-save, the one with kube-proxy's chains counts, and the
+   * other is kept beside it.
    */
-  addRules(family: Family, tables: Tables, whole: readonly TableName[] | undefined): void {
+  addRules(family: Family, tables: Tables, whole: readonly TableName[] | undefined, variant?: Variant): void {
     const rules = this.rulesOf(family);
     for (const name of tableNames) {
       const chains = tables[name];
       if (!chains) continue;
       const known = rules.tables.get(name);
-      if (!known || (whole && !hasOwnChains(name, known) && hasOwnChains(name, chains))) {
-        rules.tables.set(name, new Map(chains));
-      } else if (!whole) {
-        for (const [chain, given] of chains) if (!known.has(chain)) known.set(chain, given);
+      const isOther = known?.variant !== undefined && variant !== undefined && known.variant !== variant;
+      if (!known || (whole && !hasOwnChains(name, known.chains) && hasOwnChains(name, chains))) {
+        if (isOther) rules.other.set(name, known.chains);
+        rules.tables.set(name, { chains: new Map(chains), variant });
+      } else if (isOther) rules.other.set(name, chains);
+      else if (!whole) {
+        for (const [chain, given] of chains) if (!known.chains.has(chain)) known.chains.set(chain, given);
       }
     }
     if (!whole) rules.isExcerpt = true;
     for (const name of whole ?? []) rules.whole.add(name);
+    if (variant === 'legacy') rules.hasLegacy = true;
+  }
+
+  /** Notes where a listing has a table of nftables: tables are listed in the order of their making. */
+  place(seenBy: readonly Family[], name: string, listing: string): void {
+    for (const family of seenBy) {
+      const key = `${family} ${name}`;
+      if (!this.#listed.has(key)) this.#listed.set(key, { listing, place: this.#listed.size });
+    }
   }
 
   /** Adds tables of nftables. `isRuleset`: nft was asked for all tables. */
@@ -195,17 +298,20 @@ export class DumpDraft {
   finish(): Dump {
     const { sets, virtualServers, links, sysctls } = this;
     const rules = families.flatMap((family) => (this.#tables[family] ? [[family, this.#tables[family]] as const] : []));
+    const state: KernelState = {
+      iptables: Object.fromEntries(rules.map(([family, { tables }]) => [family, chainsOf(tables)])),
+      nftables: [...this.#nftables.values()].sort(compareTables),
+      sets: sets.items,
+      virtualServers: virtualServers.items.toSorted(compareVirtualServers),
+      proxyPorts: [],
+      links: links.items,
+      sysctls: new Map(sysctls.items),
+      ipvsTimeouts: undefined,
+      modules: [],
+    };
+    const unlisted = this.#findUnlisted(state);
     return {
-      state: {
-        iptables: Object.fromEntries(rules.map(([family, { tables }]) => [family, Object.fromEntries(tables)])),
-        nftables: [...this.#nftables.values()].sort(compareTables),
-        sets: sets.items,
-        virtualServers: virtualServers.items.toSorted(compareVirtualServers),
-        links: links.items,
-        sysctls: new Map(sysctls.items),
-        ipvsTimeouts: undefined,
-        modules: [],
-      },
+      state,
       coverage: {
         iptables: { ipv4: wholeTables(this.#tables.ipv4), ipv6: wholeTables(this.#tables.ipv6) },
         nftables: families.filter((family) => this.#showsNftables(family)),
@@ -213,28 +319,72 @@ export class DumpDraft {
         virtualServers: virtualServers.isWhole,
         links: links.isWhole,
         sysctls: sysctls.items.length > 0,
-        // A dump shows no timeouts, and no modules: what needs one is in the kernel only with it.
+        // A dump shows no timeouts, no balancer, and no modules: what needs one is in the kernel only with it.
         ipvsTimeouts: false,
+        proxyPorts: false,
         modules: false,
         families,
         excerpts: rules.flatMap(([family, { isExcerpt, isCutOff }]) => (isExcerpt && !isCutOff ? [family] : [])),
+        listed: this.#listed,
+        allAddresses: this.allAddresses,
+        lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
       },
+      log: this.#log.isKnown ? this.#log.finish() : undefined,
+      flows: this.flows.isGiven ? this.flows.items : undefined,
       files: this.#files,
       faults: [...this.#faults.values()],
-      doubts: this.#doubts,
+      doubts: [
+        ...this.#doubts.filter((doubt) => !this.#isShownOtherwise(doubt)),
+        ...(unlisted ? [unlisted] : []),
+        ...this.#otherVariants(),
+      ],
     };
+  }
+
+  /** What the sets show that a list of virtual servers lacks, where that was read as a whole one. */
+  #findUnlisted(state: KernelState): Doubt | undefined {
+    const file = this.#files.find(({ kind }) => kind === 'ipvsadm -Sn' || kind === 'ipvsadm -Ln');
+    const found = file && this.virtualServers.isWhole ? findUnlistedServer(state, this.endsBare) : undefined;
+    return file && found && { file: file.name, kind: 'unlisted', ...found };
+  }
+
+  /** Tables that iptables keeps in nftables are those of iptables-save, unless what is here is of the legacy variant. */
+  #isShownOtherwise(doubt: Doubt): boolean {
+    if (doubt.kind === 'legacy-tables') return this.#tables[doubt.family]?.hasLegacy === true;
+    if (doubt.kind !== 'other-table') return false;
+    const [, word, name] = /^(ip6?) (nat|filter|mangle|raw|security)$/.exec(doubt.table) ?? [];
+    const rules = this.#tables[word === 'ip6' ? 'ipv6' : 'ipv4'];
+    const table = tableNames.find((each) => each === name);
+    if (!rules || !table || rules.hidden.has(table)) return false;
+    const known = rules.tables.get(table);
+    return known ? known.variant !== 'legacy' || rules.other.has(table) : rules.whole.has(table) && !rules.hasLegacy;
+  }
+
+  #otherVariants(): readonly Doubt[] {
+    return families.flatMap((family) => {
+      const other = this.#tables[family]?.other;
+      return other && other.size > 0
+        ? [{ kind: 'other-variant', family, tables: Object.fromEntries(other) } as const]
+        : [];
+    });
   }
 
   /** Whether all of kube-proxy's nftables objects are known. */
   #showsNftables(family: Family): boolean {
     const own = [...this.#nftables.values()].filter((table) => table.family === family && isKubeProxyTable(table.name));
-    return !this.isNftLossy && (own.length === 0 ? this.#isRuleset : own.every(isWholeTable));
+    return !this.isNftLossy && (own.length === 0 ? this.#isRuleset && !this.isNftCut : own.every(isWholeTable));
   }
 }
 
-/** The rules of one family. */
+function chainsOf(tables: DraftedRules['tables']): Tables {
+  return Object.fromEntries([...tables].map(([name, { chains }]) => [name, chains]));
+}
+
 interface DraftedRules {
-  readonly tables: Map<TableName, Map<string, Chain>>;
+  readonly tables: Map<TableName, { readonly chains: Map<string, Chain>; readonly variant: Variant | undefined }>;
+  /** The tables of the other variant. */
+  readonly other: Map<TableName, ReadonlyMap<string, Chain>>;
+  hasLegacy?: boolean;
   /** The tables known to be complete. */
   readonly whole: Set<TableName>;
   /** The tables that iptables-save reports it cannot show. */
@@ -248,7 +398,7 @@ class Listed<T> {
   readonly #items = new Map<string, T>();
   readonly #keyOf: (item: T) => string;
   readonly #textOf: (item: T) => string | undefined;
-  #isGiven = false;
+  isGiven = false;
   isWhole = false;
 
   /** `textOf`: equal texts mean equal items; undefined for an item that is not compared. */
@@ -263,7 +413,7 @@ class Listed<T> {
    */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const fresh = new Map(items.toReversed().map((item) => [this.#keyOf(item), item]));
-    const keys = this.#isGiven ? new Set([...this.#items.keys(), ...fresh.keys()]) : [];
+    const keys = this.isGiven ? new Set([...this.#items.keys(), ...fresh.keys()]) : [];
     const differences = [...keys].filter((key) => {
       const [one, other] = [this.#items.get(key), fresh.get(key)];
       if (one === undefined || other === undefined) return isWhole && this.isWhole;
@@ -274,14 +424,14 @@ class Listed<T> {
       const key = this.#keyOf(item);
       if (!this.#items.has(key)) this.#items.set(key, item);
     }
-    this.#isGiven = true;
+    this.isGiven = true;
     this.isWhole ||= isWhole;
     return [];
   }
 
   /** Whether a listing has nothing that was listed before. */
   isCompletedBy(items: readonly T[]): boolean {
-    return this.#isGiven && items.every((item) => !this.#items.has(this.#keyOf(item)));
+    return this.isGiven && items.every((item) => !this.#items.has(this.#keyOf(item)));
   }
 
   get items(): readonly T[] {
@@ -314,7 +464,7 @@ function wholeTables(rules: DraftedRules | undefined): readonly TableName[] {
   const isUnprinted = (name: TableName): boolean => {
     if (tables.has(name) || (name !== 'nat' && name !== 'filter')) return false;
     const other = name === 'nat' ? 'filter' : 'nat';
-    const chains = tables.get(other) ?? new Map<string, Chain>();
+    const chains = tables.get(other)?.chains ?? new Map<string, Chain>();
     return hasOwnChains(other, chains) || jumpsToOwn(other, chains);
   };
   return tableNames.filter((name) => whole.has(name) && !hidden.has(name) && !isUnprinted(name));

@@ -1,3 +1,5 @@
+import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
+
 /**
  * How the output of one tool is recognised, line by line. `starts` matches a trimmed line, a line feed and the line
  * after it; `continues` matches a line as it is.
@@ -7,6 +9,8 @@ interface Recogniser {
   readonly starts: readonly RegExp[];
   /** Lines that any output may have, but that continue one that has begun. If undefined, none do. */
   readonly continues?: RegExp;
+  /** Matches lines, as they are, that continue one that has begun, whatever else they look like. */
+  readonly holds?: RegExp;
   /** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
   readonly once?: RegExp;
   /** Why it is refused, if it is, and what to print in its place: a clause about the output. */
@@ -33,15 +37,7 @@ const refused = {
     'shows no addresses: print ip addr instead',
     /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)[ \t]+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/,
   ),
-  'iptables -L': refuse(
-    'leaves out parts of the rules: print iptables-save instead',
-    /^Chain \S+ \((?:policy [A-Z]+|\d+ references\))/,
-  ),
   'ipset list -o xml': refuse('is XML, which kpc does not read: print ipset save instead', /^<ipsets>\n/),
-  'conntrack -L': refuse(
-    'lists connections, not rules: print iptables-save or ipvsadm -Sn instead',
-    /^(?:ipv[46] +\d+ )?(?:tcp|udp|icmp|sctp) +\d+ \d+ (?:[A-Z_]+ )?src=/,
-  ),
   'nft -j': refuse('is JSON, which kpc does not read: print nft list ruleset instead', /^\{\s*"nftables"\s*:/),
   'a part of nft list ruleset': refuse(
     'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
@@ -67,6 +63,11 @@ const readable = {
     ],
     continues: /^\s*(?:#|COMMIT\s*$)/,
     once: /^\*\w+$/,
+  },
+  'iptables -L': {
+    starts: [/^Chain \S+ \((?:policy [A-Z]+|\d+ references\))/],
+    continues: anyLine,
+    once: /^Chain \S+/,
   },
   'ipvsadm -Sn': {
     starts: [/^-[Aa] (?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service) /],
@@ -98,6 +99,15 @@ const readable = {
     // What is below a link is indented, unless the page it was copied from removed that.
     continues: /^(?:[ \t]|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
+  },
+  'conntrack -L': {
+    starts: [/^(?:ipv[46] +\d+ +)?[a-z][a-z0-9-]{0,15} +\d+ (?:\d+ )?(?:[A-Z_\d]+ )?src=\S+ dst=\S/],
+    continues: /^(?:entries +\d|cpu=\d)/,
+  },
+  'kube-proxy log': {
+    starts: [startsLogLine],
+    continues: anyLine,
+    holds: continuesLogLine,
   },
   sysctl: { starts: [/^[a-z]\w*(?:\.[\w/-]+)+ *=/], continues: anyLine },
   // Both go on to their closing brackets: split-outputs.ts finds them.

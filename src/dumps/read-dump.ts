@@ -1,15 +1,18 @@
 import { isReadable, recognisers } from './output-kinds.ts';
 import { splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText } from './ip-addr-text.ts';
+import { parseConntrack } from '../kernel/conntrack.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
 import { parseIpsetSave } from '../kernel/ipset/ipset.ts';
+import { parseIpsetList } from '../kernel/ipset/ipset-list.ts';
+import { parseIpvsadmList, withAddresses } from '../kernel/ipvs/ipvsadm-list.ts';
 import { parseIpvsadm, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
-import { saveIpsetList, saveIpvsadmList } from './ipvsadm-and-ipset-lists.ts';
 import { readNftTable } from './read-nftables.ts';
+import { readRuleList } from './read-rule-list.ts';
 import { familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
 
 const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
@@ -40,29 +43,59 @@ export function holdsOutput(text: string): boolean {
 /** Reads the files of a dump; those that are not of one, by name and content, are left out. Takes any text. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const draft = new DumpDraft();
-  for (const [name, text] of texts) readFile(draft, name, text);
+  // A list of iptables -L shows less than iptables-save: what that has is taken first.
+  const lists: (() => void)[] = [];
+  for (const [name, text] of texts) readFile(draft, name, text, lists);
+  for (const read of lists) read();
   return draft.finish();
 }
 
-function readFile(draft: DumpDraft, name: string, text: string): void {
+function readFile(draft: DumpDraft, name: string, text: string, lists: (() => void)[]): void {
   const { outputs, strays } = splitOutputs(text);
   const last = outputs.at(-1);
   if (!last) {
-    const expected = expectDumpFile(name);
+    const expected = expectDumpFile(name.slice(name.lastIndexOf('/') + 1));
     if (expected !== undefined) readNothing(draft, name, expected, text);
     return;
   }
   const [firstStray] = strays;
+  if (outputs.some(({ kind }) => kind === 'nft list ruleset') && hasLooseBracket(text, strays)) draft.isNftCut = true;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
-  if (/^# Warning: ip6?tables-legacy tables present/m.test(text))
+  for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
     draft.fault(name, 'dump-reading', { problem: 'legacy-tables' });
+    draft.doubt({ kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
+  }
   // It is before or after the tables that are shown: in a file of both families nothing shows its family.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
-  for (const output of outputs) if (!draft.isOfOtherHost(name, output)) readOutput(draft, name, output);
+  for (const output of numbered(outputs)) {
+    if (draft.isOfOtherHost(name, output)) continue;
+    if (output.kind === 'iptables -L') lists.push(() => readRuleList(draft, name, output));
+    else readOutput(draft, name, output);
+  }
   // What a list lacks whose end is cut off, nothing shows.
-  if (/^(ipset|ipvsadm|sysctl)/.test(last.kind) && !text.endsWith('\n')) draft.doubt({ file: name, kind: 'cut-line' });
+  if (/^(ipset|ipvsadm|sysctl|iptables -L)/.test(last.kind) && !text.endsWith('\n'))
+    draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
+}
+
+/** Whether a bracket closes what the text does not open: the start of a listing is cut off. */
+function hasLooseBracket(text: string, strays: readonly number[]): boolean {
+  if (strays.length === 0) return false;
+  const lines = text.split('\n');
+  return strays.some((stray) => lines[stray - 1]?.trim() === '}');
+}
+
+/** Gives what ipvsadm saved by names the addresses of a list below it, which shows nothing else that is read. */
+function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
+  const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
+  const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
+  if (!list || !saved) return outputs;
+  // What a collector prints is --rate and --stats.
+  const lists = list.text.split('LocalAddress:Port').slice(0, 3);
+  const text = lists.map((each) => withAddresses(saved.text, each)).find((each) => each !== undefined) ?? saved.text;
+  const others = outputs.filter(({ kind }) => kind !== list.kind);
+  return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
 /** Reads a file without any output: a tool that has nothing to print prints nothing. */
@@ -84,44 +117,50 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine: line, text } = output;
+  // A chain or map without the line that names its table: the start of the listing is cut off, whatever the file is called.
+  if (kind === 'a part of nft list ruleset') draft.isNftCut = true;
   if (!isReadable(kind)) return draft.refuse(file, line, kind, recognisers[kind].refusal ?? '');
   if (kind === 'rules') return readRules(draft, file, output);
+  if (kind === 'iptables -L') return readRuleList(draft, file, output);
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
   const isWhole = !output.isPart;
   const at = { file, line, kind };
-  const reportUnread = (unread: readonly UnreadLine[]): void => draft.unread(file, unread, line - 1);
+  const reportUnread = (unread: readonly UnreadLine[]): void => draft.unread(file, kind, unread, line - 1);
   switch (kind) {
     case 'ipset save':
     case 'ipset list': {
-      const { saved, unread, lacks } = kind === 'ipset list' ? saveIpsetList(text) : asSaved(text);
-      const read = parseIpsetSave(saved);
-      reportUnread([...unread, ...read.unread]);
+      const listed = kind === 'ipset list' ? parseIpsetList(text) : undefined;
+      const { sets, unread } = listed ?? parseIpsetSave(text);
+      const lacks = listed?.lacks;
+      reportUnread(unread);
       if (lacks === 'members') {
         return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
       }
       // kube-proxy makes the same sets on all nodes: lists of others are of one.
-      const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(read.sets);
-      draft.list(draft.sets, read.sets, isAll, at);
+      const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
+      draft.list(draft.sets, sets, isAll, at);
       if (lacks === 'end') draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
       return;
     }
     case 'ipvsadm -Sn':
     case 'ipvsadm -Ln': {
-      const { saved, unread } = kind === 'ipvsadm -Ln' ? saveIpvsadmList(text) : asSaved(text);
-      const { virtualServers, ...read } = parseIpvsadm(saved);
-      reportUnread([...unread, ...read.unread]);
+      const { virtualServers, unread } = kind === 'ipvsadm -Ln' ? parseIpvsadmList(text) : parseIpvsadm(text);
+      reportUnread(unread);
+      draft.endsBare ||= endsBare.test(text.trimEnd());
       draft.list(draft.virtualServers, virtualServers, isWhole && isWholeList(output, file, virtualServers), at);
       return;
     }
     case 'ip -j addr':
-    case 'ip addr': {
-      const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
-      if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
+    case 'ip addr':
+      return readLinks(draft, file, output, kind);
+    case 'conntrack -L': {
+      const { flows, unread } = parseConntrack(text);
       reportUnread(unread);
-      // All links of two nodes have lo in common: `ip addr show eth0` beside `ip addr show kube-ipvs0` is of one.
-      draft.list(draft.links, links, isWhole && !draft.links.isCompletedBy(links), at);
+      draft.list(draft.flows, flows, false, at);
       return;
     }
+    case 'kube-proxy log':
+      return draft.readLog(file, text, line);
     case 'sysctl': {
       const { sysctls, unread } = parseSysctls(text);
       reportUnread(unread);
@@ -133,16 +172,26 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   }
 }
 
-function asSaved(text: string) {
-  return { saved: text, unread: [], lacks: undefined };
+function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip -j addr' | 'ip addr'): void {
+  const { text, isPart, command, firstLine: line } = output;
+  const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
+  if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
+  draft.unread(file, kind, unread, line - 1);
+  // All links of two nodes have lo in common: `ip addr show eth0` beside `ip addr show kube-ipvs0` is of one.
+  const isTaken = draft.list(draft.links, links, !isPart && !draft.links.isCompletedBy(links), { file, line, kind });
+  const all = !isPart && isTaken ? command?.allAddresses : undefined;
+  if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }
 
+/** Matches a list of ipvsadm whose last line is a virtual server. */
+const endsBare = /(?:^|\n)(?:-A [^\n]*|(?:TCP|UDP|SCTP)[ \t][^\n]*)$/;
+
 /**
- * Whether virtual servers are all of a node's. Where neither a command nor the file's name says so, a list without its titles is a
- * part, and so is a single virtual server.
+ * Whether virtual servers are all of a node's. What follows its command begins there. Without one, a list begins with its titles,
+ * and a single virtual server is a part, unless the file's name says what it is.
  */
 function isWholeList({ kind, text, command }: ToolOutput, file: string, servers: readonly VirtualServer[]): boolean {
-  if ((command !== undefined && command.tool !== 'other') || isDumpFileName(file.slice(file.lastIndexOf('/') + 1)))
-    return true;
-  return kind === 'ipvsadm -Sn' ? servers.length > 1 : /^(?:IP|Prot) /m.test(text);
+  if (command !== undefined && command.tool !== 'other') return true;
+  if (kind === 'ipvsadm -Ln') return /^(?:IP|Prot) /m.test(text);
+  return servers.length > 1 || isDumpFileName(file.slice(file.lastIndexOf('/') + 1));
 }

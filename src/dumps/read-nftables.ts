@@ -1,11 +1,11 @@
-import { families } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Value } from '../kernel/nftables/element.ts';
 import { formatChain, nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
-import { sorted, type DumpDraft, type RuleText } from './dump.ts';
+import { sorted, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
 import { formatElement } from '../kernel/nftables/format-expression.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
@@ -23,9 +23,16 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   const table = `${family} ${name}`;
   // Nothing but the whole ruleset holds tables of other names.
   const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || !isKubeProxyTable(name);
+  draft.isNftPart ||= command?.tool === 'nft' && command.isPart;
+  // Of tables that were printed one by one, nothing shows which was made first.
+  draft.place(
+    familiesOf(family),
+    nameOf(family, name),
+    command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file,
+  );
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
     draft.addNftables([], isRuleset);
-    if (!isOfIptables(table)) draft.doubt({ kind: 'other-table', table, tables: readOtherTable(family, text) });
+    draft.doubt({ kind: 'other-table', table, tables: readOtherTable(family, text), hooked: findHooked(text) });
     if (!ofIptables.test(text)) return;
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     return draft.refuse(file, firstLine, nftList, reason);
@@ -36,7 +43,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     return draft.addNftables([], isRuleset);
   }
   const { tables, unread } = parseNftText(text);
-  draft.unread(file, unread, firstLine - 1);
+  draft.unread(file, nftList, unread, firstLine - 1);
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) {
     draft.refuse(file, firstLine, lack.output, lack.reason);
@@ -84,9 +91,14 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
 
 const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
 
-/** Tables that iptables keeps its rules in have these names, and iptables-save shows them. */
-function isOfIptables(table: string): boolean {
-  return /^ip6? (?:nat|filter|mangle|raw|security)$/.test(table);
+/** What a table is called among those of one family of packets: "ip filter" and "inet filter" are two. */
+function nameOf(family: string, name: string): string {
+  return family === 'inet' ? `inet ${name}` : name;
+}
+
+/** The families whose packets a table of nftables sees. */
+function familiesOf(family: string): readonly Family[] {
+  return family === 'inet' ? families : families.filter((each) => nftFamily[each] === family);
 }
 
 /**
@@ -95,35 +107,52 @@ function isOfIptables(table: string): boolean {
  */
 function readOtherTable(family: string, text: string): readonly NftTable[] | undefined {
   if (dormantFlag.test(text)) return [];
-  const seenAs = family === 'inet' ? families : families.filter((each) => nftFamily[each] === family);
-  const read = seenAs.map((each) => parseNftText(textAs(text, nftFamily[each])));
+  const whole = isOfIptables.test(text) ? text.replaceAll(lostTarget, '$1 xt target "lost"') : text;
+  const read = familiesOf(family).map((each) => parseNftText(textAs(whole, nftFamily[each])));
   if (read.some(({ unread }) => unread.some(({ text: line, reason }) => !isHarmless(line, reason)))) return undefined;
-  return read.flatMap(({ tables }) => tables);
+  return read.flatMap(({ tables }) => tables.map((table) => ({ ...table, name: nameOf(family, table.name) })));
+}
+
+/** A chain of the hooks ingress or egress: its devices and priority, its policy, and whether it has no rules (`idle`). */
+const deviceHook =
+  /\btype \w+ hook (?<hook>ingress|egress) devices? (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
+
+/** The interfaces at which chains of a table see packets, but for chains that let all pass. */
+function findHooked(text: string): readonly HookedInterfaces[] {
+  if (dormantFlag.test(text)) return [];
+  return [...text.matchAll(deviceHook)].flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
+    if (groups['idle'] !== undefined && groups['policy'] !== 'policy drop;') return [];
+    const [devices = ''] = groups['rest']?.split(' priority ') ?? [];
+    const interfaces = devices.match(/[^\s"{},=]+/g) ?? [];
+    return [{ end: groups['hook'] === 'ingress' ? 'input' : 'output', interfaces }];
+  });
 }
 
 /** Objects that only rules use, which are unknown then, and properties that change no lookup. */
 function isHarmless(line: string, reason: string): boolean {
   if (reason === 'a property that is not known') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
+  // What sees packets at an interface is found by itself.
+  if (reason === 'a hook or priority that is not known') return /\bhook (?:ingress|egress)\b/.test(line);
   if (reason === 'neither a chain, a set, a map nor a counter') return true;
   return reason === 'not a part of a table' && /^\s*flags (?:owner|persist)/.test(line);
 }
 
-/** Without counters and logging, which change nothing for packets, and with lists of states in the form of sets. */
+/** Tables that iptables keeps its rules in. */
+const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
+
+/**
+ * A rule that ends with what it has counted: nft prints nothing in the place of targets such as DNAT in the family that it did
+ * not list first.
+ */
+const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
+
+/** The table as one of that family, without what rules have counted. */
 function textAs(text: string, family: string): string {
-  const [head = '', ...lines] = text.trimStart().split('\n');
-  return [head.replace(/^(\s*table )\S+/, `$1${family}`), ...lines.map(plainLine)].join('\n');
+  return (
+    text
+      .replace(/^(\s*table )\S+/, `$1${family}`)
+      .replaceAll(/[ \t]counter packets \d+ bytes \d+(?=[ \t]+\S)/g, '')
+      // Versions of nft without the library of iptables print a match of it as a comment.
+      .replaceAll(/# xt_(\w+)/g, 'xt match "$1"')
+  );
 }
-
-function plainLine(line: string): string {
-  const plain = line
-    .replaceAll(/[ \t]counter packets \d+ bytes \d+/g, '')
-    .replaceAll(logging, '')
-    .replaceAll(/[ \t]ct state (!= )?([a-z]+(?:,[a-z]+)+)/g, (_, not: string | undefined, states: string) => {
-      return ` ct state ${not ?? ''}{ ${states.replaceAll(',', ', ')} }`;
-    });
-  // A rule that does nothing else still counts.
-  return plain.trim() === '' && line.trim() !== '' ? 'continue' : plain;
-}
-
-const logging =
-  /(?<!jump|goto|chain)[ \t]log(?![\w-])(?: (?:prefix "[^"]*"|level [a-z]+|flags [a-z]+|tcp [a-z,]+|ip options|group \d+|snaplen \d+))*/g;

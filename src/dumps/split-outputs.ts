@@ -1,4 +1,6 @@
+import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
+import { joinQuotedLines } from '../kernel/iptables/saved-lines.ts';
 import { isReadable, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 
 /** A command as it was typed, or written above its output as a title. */
@@ -6,8 +8,12 @@ interface Command {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
   /** The table that it names. */
   readonly table: TableName | undefined;
+  /** Of iptables, which of its two variants it is, if its name says so. */
+  readonly variant?: 'legacy' | 'nft' | undefined;
   /** Whether it prints a part only: one chain, one set, what grep found. */
   readonly isPart: boolean;
+  /** Of ip, the families of which it prints the addresses of all links. */
+  readonly allAddresses?: readonly Family[] | undefined;
   /** The name of the machine that it ran on, without its domain; undefined if nothing says which. */
   readonly host: string | undefined;
 }
@@ -85,11 +91,15 @@ class Splitter {
 
   /** Reads the lines. Returns whether there is any output. */
   run(): boolean {
-    for (const [at, raw] of this.#lines.entries()) {
+    let [at, next] = [0, 0];
+    for (const raw of joinQuotedLines(this.#lines)) {
+      at = next;
+      next += raw.split('\n').length;
       const line = raw.trim();
       if (this.drafts.length === 0 && isManifest(line)) return false;
       if (!this.#takeBracketed(raw, at)) {
-        if (line === '') this.#current?.lines.push('');
+        if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) take(this.#current, line);
+        else if (line === '') this.#current?.lines.push('');
         else if (!this.#takeStart(line, at)) this.#takeOther(line, raw, at);
       }
     }
@@ -226,11 +236,18 @@ function startOfBrackets(lines: readonly string[]): 'ip -j addr' | 'nft list rul
 }
 
 /** Colours, and other commands to a terminal, that a tool or a recording of its output wrote. */
-// eslint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex
 const escapes = /\u001b(?:\[[\d;?]*[A-Za-z]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[()][A-Z0-9])/g;
 
+/** A line without the edges of a box that a program drew around it on a terminal, such as k9s. */
+function unboxed(line: string): string {
+  if (!line.includes('│')) return line;
+  const inside = line.trim().endsWith('│') ? line.trimEnd().slice(0, -1).trimEnd() : line;
+  return inside.startsWith('│') ? inside.slice(inside[1] === ' ' ? 2 : 1) : inside;
+}
+
 function plain(line: string): string {
-  const ended = line.endsWith('\r') ? line.slice(0, -1) : line;
+  const ended = unboxed(line.endsWith('\r') ? line.slice(0, -1) : line);
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
@@ -238,7 +255,7 @@ function plain(line: string): string {
 const longestCommand = 400;
 
 const toolName =
-  /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-legacy|-nft)?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
+  /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-(legacy|nft))?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
 
 /** Matches an iptables command that names one chain. */
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
@@ -287,23 +304,42 @@ const unknownCommand: Command = { tool: 'other', table: undefined, isPart: false
 function readCommand(line: string, above: Command | undefined): Command | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: readHost(line) };
-  for (const { 0: whole, 1: rules, 2: other, index } of line.matchAll(toolName)) {
+  for (const { 0: whole, 1: rules, 2: variant, 3: other, index } of line.matchAll(toolName)) {
     const tool = (rules ?? other ?? '').toLowerCase() as Command['tool'];
     const rest = line.slice(index + whole.length);
     const { follows, part } = tools[tool] ?? {};
     if (follows?.test(rest) === false) continue;
     const table = /(?:^| )(?:-t|--table)[ =]?(\w+)/.exec(rest)?.[1];
     const isPart = filters.test(rest) || part?.test(rest) === true;
-    return { tool, table: tableNames.find((name) => name === table), isPart, host: readHost(line) };
+    return {
+      tool,
+      table: tableNames.find((name) => name === table),
+      variant: (['legacy', 'nft'] as const).find((each) => each === variant),
+      isPart,
+      allAddresses: tool === 'ip' && !isPart ? readAllAddresses(rest) : undefined,
+      host: readHost(line),
+    };
   }
   return prompt.test(line) ? { ...unknownCommand, host: readHost(line) } : undefined;
+}
+
+/** Matches "ip addr" with options that choose a look or a family, also as a title. "ip addr show eth0" prints one link. */
+const wholeAddresses =
+  /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
+
+/** The families whose addresses an ip command prints of all links; undefined if it asks for fewer links, or for none. */
+function readAllAddresses(rest: string): readonly Family[] | undefined {
+  const [, options] = wholeAddresses.exec(rest) ?? [];
+  if (options === undefined) return undefined;
+  const only = /-([46])/.exec(options)?.[1];
+  return only === undefined ? families : [only === '4' ? 'ipv4' : 'ipv6'];
 }
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 
 /** What ssh, kubectl, a shell and script(1) say among the output of other programs. */
 const chatter =
-  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
+  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,}(?: (?:START|END) logs for container |$)|Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
 /** Whether a line is of no tool that kpc reads the output of, and says nothing. */
 function isChatter(line: string): boolean {

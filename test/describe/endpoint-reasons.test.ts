@@ -36,9 +36,9 @@ const arbitraryPort: fc.Arbitrary<ServicePort> = fc
     externalIPs: [],
     loadBalancerIPs: [],
     sourceRanges: [],
-    affinitySeconds: undefined,
+    affinitySeconds: 0,
     healthCheckNodePort: 0,
-    scheduler: undefined,
+    scheduler: '',
     forwarding: 'masquerade',
     endpoints: endpoints.map((endpoint, i): Endpoint => {
       return { address: clusterIP, port: i, label: `10.96.0.1:${i}`, status: { ...endpoint, zone: undefined } };

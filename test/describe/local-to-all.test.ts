@@ -40,9 +40,12 @@ const manifests = JSON.stringify({
 });
 
 async function describeWeb(mode: string): Promise<string> {
-  const { status, stdout } = await runKpc(['describe', 'web', '-f', '-', '--node', 'node-1', '--proxy-mode', mode], {
-    stdin: manifests,
-  });
+  const { status, stdout } = await runKpc(
+    ['describe', 'web', '--rules', '-f', '-', '--node', 'node-1', '--proxy-mode', mode],
+    {
+      stdin: manifests,
+    },
+  );
   expect(status).toBe(0);
   return stdout;
 }

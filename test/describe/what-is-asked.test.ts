@@ -281,3 +281,34 @@ describe('an address that the node does not serve', () => {
     expect(run.stdout).toContain(`left to routing: no rule of a Service changes it\n  ${words}`);
   });
 });
+
+describe('a Pod, by its name in kubectl or its address', () => {
+  const pod = (name: string, address: string): string => `---
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}, namespace: default}
+spec: {nodeName: node-1, containers: [{name: c, image: c}]}
+status: {phase: Running, podIP: ${address}, podIPs: [{ip: ${address}}]}
+`;
+
+  const describeIn = async (what: string) => {
+    writeFileSync(join(cwd, 'pods.yaml'), manifests + pod('nginx-0', '10.244.2.10') + pod('idle', '10.244.1.41'));
+    return runKpc(['describe', what, '-f', 'pods.yaml', '--proxy-mode', 'iptables'], { cwd });
+  };
+
+  test.each(['pod/nginx-0', 'pods/default/nginx-0', '10.244.2.10'])('%s leads to its Services', async (what) => {
+    const { status, stdout } = await describeIn(what);
+    expect(status).toBe(0);
+    expect(stdout).toContain('Service default/nginx');
+  });
+
+  test.each(['pod/idle', '10.244.1.41'])('%s is of no Service', async (what) => {
+    const { stderr } = await describeIn(what);
+    expect(stderr).toContain('error: Pod default/idle (10.244.1.41) is an endpoint of no Service');
+  });
+
+  test('a Pod that is not there matches nothing', async () => {
+    const { stderr } = await describeIn('pod/none');
+    expect(stderr).toContain('no Service, address, port, chain or set matches "pod/none"');
+  });
+});

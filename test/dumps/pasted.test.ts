@@ -222,16 +222,6 @@ describe('one sentence says what to print instead of', () => {
     'IP Virtual Server version 1.2.1 (size=4096)\nProt LocalAddress:Port               Conns   InPkts  OutPkts  InBytes OutBytes\n  -> RemoteAddress:Port\nTCP  10.96.7.7:80                        0        0        0        0        0\n  -> 10.244.1.5:8080                     0        0        0        0        0\n';
   test.each([
     [
-      'iptables -L',
-      'Chain KUBE-SERVICES (2 references)\ntarget     prot opt source               destination\n',
-      'iptables -L leaves out parts of the rules: print iptables-save instead',
-    ],
-    [
-      'iptables -nvL',
-      'Chain INPUT (policy ACCEPT 0 packets, 0 bytes)\n pkts bytes target     prot opt in     out     source               destination\n',
-      'print iptables-save instead',
-    ],
-    [
       'ipvsadm --stats',
       stats,
       'ipvsadm with other columns leaves out schedulers, weights or how real servers are reached: print ipvsadm -Ln or ipvsadm -Sn instead',
@@ -269,14 +259,26 @@ describe('one sentence says what to print instead of', () => {
   });
 
   test('names for addresses, in lists and saved: said once for all lines', async () => {
-    const listed = 'TCP  10.96.0.10:domain rr\n  -> 10.244.0.2:domain            Masq    1      0          0\n'.repeat(
-      20,
-    );
+    const listed =
+      'TCP  dns.example:domain rr\n  -> pod.example:domain            Masq    1      0          0\n'.repeat(20);
     const run = await runKpc(['describe', write(listed)]);
     expect(run.stderr.match(/an address or port that is not numeric \(save with ipvsadm -Sn\)/g)).toHaveLength(1);
     expect(run.stderr).toContain('(and 39 more lines)');
-    const saved = await runKpc(['describe', write('-A -t 10.96.0.10:domain -s rr\n'.repeat(20))]);
+    const saved = await runKpc(['describe', write('-A -t 10.96.0.10:strange -s rr\n'.repeat(20))]);
     expect(saved.stderr.match(/save with ipvsadm -Sn/g)).toHaveLength(1);
+  });
+
+  test('names of ports are looked up where the addresses are numbers', async () => {
+    const listed = 'TCP  10.96.7.7:http rr\n  -> 10.244.1.5:http-alt            Masq    1      0          0\n';
+    const saved = '-A -u 10.96.0.10:domain -s rr\n-a -u 10.96.0.10:domain -r 10.244.0.2:domain -m -w 1\n';
+    const list = await runKpc(['describe', '-q', write(`${ipvsTitles}${listed}`), '--output', 'json']);
+    expect(JSON.parse(list.stdout)).toMatchObject({
+      ports: [{ port: 80, endpoints: [{ endpoint: '10.244.1.5:8080' }] }],
+    });
+    const save = await runKpc(['describe', '-q', write(saved), '--output', 'json']);
+    expect(JSON.parse(save.stdout)).toMatchObject({
+      ports: [{ port: 53, endpoints: [{ endpoint: '10.244.0.2:53' }] }],
+    });
   });
 
   test('a file that is packed', async () => {

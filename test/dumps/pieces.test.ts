@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -205,6 +205,16 @@ describe('what is no dump, and says so', () => {
     }
   });
 
+  test.runIf(process.platform !== 'win32')(
+    'a folder with links to folders elsewhere is not searched there',
+    async () => {
+      const folder = join(scratch, 'links');
+      mkdirSync(folder);
+      symlinkSync(join(scratch, 'dumps', 'node-1'), join(folder, 'node-1'));
+      expect((await runKpc(['describe', folder])).stderr).not.toContain('[nodes-folder]');
+    },
+  );
+
   test.each([
     ['a chain', '\tchain service-2QRHZV4L-shop/web/tcp/http {\n\t\tip daddr 10.96.7.7 tcp dport 80 jump mark\n\t}\n'],
     ['a rule', '\t\tip daddr 10.96.7.7 tcp dport 80 jump mark-for-masquerade\n'],
@@ -251,4 +261,13 @@ describe('a merge conflict', () => {
     const run = await runKpc(['compile', '-f', write('words.yaml', text), '--proxy-mode', 'iptables']);
     expect(run.stderr).not.toContain('merge conflict');
   });
+});
+
+test('Services that nft alone lists, of iptables mode, are not said to be none', async () => {
+  const dump = join(projectFolder, 'test/trace/node-of-iptables-nft.txt');
+  const run = await runKpc(['describe', dump]);
+  expect(run).toMatchObject({ status: 1, stdout: '' });
+  expect(run.stderr).toContain(
+    'nft lists its rules of iptables mode, and what iptables-save prints names their Services',
+  );
 });

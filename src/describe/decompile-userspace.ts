@@ -1,0 +1,40 @@
+import { families } from '../kernel/family.ts';
+import type { ProxyPort } from '../kernel/balancer/balancer.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
+import { find, readRule } from './decompile-iptables.ts';
+import { endpointAt, PortDraft, type DecompiledPort } from './decompiled-port.ts';
+
+/** Reads Service ports back from the rules of userspace mode, named by their comments; the balancer shows their endpoints. */
+export function decompileUserspace({ iptables, proxyPorts }: KernelState): readonly DecompiledPort[] {
+  const served = new Map(proxyPorts.map((port) => [`${port.protocol} ${port.port}`, port]));
+  const drafts = new Map<string, PortDraft>();
+  for (const family of families) {
+    const nat = iptables[family]?.nat;
+    for (const chain of [baseChains.portalsContainer, baseChains.portalsHost, baseChains.nodePortContainer]) {
+      for (const rule of nat?.get(chain)?.rules ?? []) {
+        const { label, address, port, protocol = 'TCP', isOfAddressType } = readRule(rule);
+        if (label === undefined) continue;
+        const key = `${family} ${protocol} ${label}`;
+        const draft = drafts.get(key) ?? new PortDraft(label, family, protocol);
+        drafts.set(key, draft);
+        if (!address) draft.nodePort ??= port;
+        // kube-proxy writes a Service port's cluster IP first. Only rules of external IPs ask more than an address.
+        else if (isOfAddressType || find(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
+        else if (!draft.addresses.has(address.text))
+          draft.addAddress(draft.hasClusterIP() ? 'load-balancer-ip' : 'cluster-ip', address, port);
+        const target = find(rule, 'jump')?.target;
+        const to = target?.kind === 'dnat' ? target.port : target?.kind === 'other' ? target.words.at(-1) : undefined;
+        draft.proxyPort ??= Number(to) || undefined;
+        addEndpoints(draft, served.get(`${protocol} ${to}`));
+      }
+    }
+  }
+  return [...drafts.values()].map((draft) => draft.finish());
+}
+
+function addEndpoints(draft: PortDraft, proxyPort: ProxyPort | undefined): void {
+  if (!proxyPort || draft.showsEndpoints) return;
+  draft.showsEndpoints = true;
+  for (const endpoint of proxyPort.endpoints) draft.addEndpoint(endpointAt(endpoint), 'Cluster');
+}

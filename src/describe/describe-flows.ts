@@ -1,0 +1,159 @@
+import { count, formatCount } from '../base/format-count.ts';
+import type { ShownPort } from '../cluster/model.ts';
+import { deleteArguments, findStaleFlows, type StaleFlow } from '../cluster/stale-flows.ts';
+import type { TrackedFlow } from '../kernel/conntrack.ts';
+import type { Family } from '../kernel/family.ts';
+import { tableNames } from '../kernel/iptables/iptables.ts';
+import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { cutLines, line, type DescriptionLine } from './describe-words.ts';
+
+/** Stale flows between the same two ends. */
+interface StaleGroup {
+  readonly flow: TrackedFlow;
+  /** The Service port that it is to; undefined if no Service is there any more. */
+  readonly port: ShownPort | undefined;
+  readonly because: keyof typeof reasons;
+  flows: number;
+  unanswered: number;
+}
+
+const reasons = {
+  'not-serving': 'which is no serving endpoint of it',
+  'no-rule': 'to which no rule leads now',
+  untranslated: 'which is no endpoint: begun before the Service had rules here',
+  'no-service': 'where no Service is now: it was deleted, or another program translates them',
+} as const;
+
+/** The flows of a listing that keep going where nothing serves, for UDP: kube-proxy leaves connections of TCP and SCTP alone. */
+export interface FlowFindings {
+  /** How many flows of UDP are listed. */
+  readonly listed: number;
+  /** The most flows first. */
+  readonly stale: readonly StaleGroup[];
+}
+
+/** What flows are compared with. */
+export interface FlowContext {
+  /** The Service ports of manifests, with the status of each endpoint. */
+  readonly known: readonly ShownPort[];
+  /** Those that a dump shows: with the endpoints that its rules lead to. */
+  readonly shown: readonly ShownPort[];
+  readonly state: KernelState;
+  /** Whether the dump shows the Services of a family whole: what none has is then no Service's. */
+  readonly showsAll: (family: Family) => boolean;
+}
+
+/** Finds the stale flows of a listing. What manifests say of a Service counts more than rules, which show no status. */
+export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): FlowFindings {
+  const { known, shown, state, showsAll } = context;
+  const own = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const isToNode = (flow: TrackedFlow) => isTranslated(flow) || own.has(flow.destination.address.text);
+  const udp = flows.filter(({ protocol }) => protocol === 'udp');
+  const ports = [...shown, ...known];
+  const fromManifests = new Set(known);
+  const groups = new Map<string, StaleGroup>();
+  const add = ({ flow, port }: Omit<StaleFlow, 'port'> & Pick<StaleGroup, 'port'>, because: StaleGroup['because']) => {
+    const key = deleteArguments(flow).join(' ');
+    const group = groups.get(key) ?? { flow, port, because, flows: 0, unanswered: 0 };
+    groups.set(key, group);
+    group.flows++;
+    if (!flow.isReplied) group.unanswered++;
+  };
+  for (const stale of findStaleFlows(udp, ports, { withoutEndpoints: true, isToNode })) {
+    const reason = fromManifests.has(stale.port) ? 'not-serving' : 'no-rule';
+    add(stale, isTranslated(stale.flow) ? reason : 'untranslated');
+  }
+  const leadsSomewhere = targetsOf(ports, state);
+  for (const flow of udp) {
+    if (!isTranslated(flow) || !showsAll(flow.family) || leadsSomewhere(flow)) continue;
+    add({ flow, port: undefined }, 'no-service');
+  }
+  return { listed: udp.length, stale: [...groups.values()].sort((a, b) => b.flows - a.flows) };
+}
+
+function isTranslated({ destination, answers }: TrackedFlow): boolean {
+  return formatSocketAddress(destination) !== formatSocketAddress(answers);
+}
+
+/** Whether a flow is to a Service, or goes where a rule of any program leads. */
+function targetsOf(ports: readonly ShownPort[], state: KernelState): (flow: TrackedFlow) => boolean {
+  const targets = new Set(ports.flatMap(({ endpoints = [] }) => endpoints.map(({ label }) => label)));
+  const fronts = new Set<string>();
+  for (const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [], port, nodePort } of ports) {
+    const addresses = [...(clusterIP ? [clusterIP] : []), ...externalIPs, ...loadBalancerIPs, ...otherIPs];
+    for (const address of addresses) fronts.add(formatSocketAddress({ address, port: port ?? 0 }));
+    if (nodePort) fronts.add(String(nodePort));
+  }
+  for (const tables of Object.values(state.iptables)) {
+    for (const chain of tableNames.flatMap((name) => [...(tables[name]?.values() ?? [])])) {
+      for (const arg of chain.rules.flatMap(({ args }) => args)) {
+        if (arg.kind === 'jump' && arg.target.kind === 'dnat') targets.add(targetText(arg.target));
+      }
+    }
+  }
+  return ({ destination, answers }) =>
+    fronts.has(formatSocketAddress(destination)) ||
+    fronts.has(String(destination.port)) ||
+    targets.has(formatSocketAddress(answers)) ||
+    targets.has(answers.address.text);
+}
+
+function targetText({ address, port }: Pick<SocketAddress, 'address'> & { readonly port: number | undefined }): string {
+  return port === undefined ? address.text : formatSocketAddress({ address, port });
+}
+
+/** The findings, with the commands that delete these flows and no others. `isAsked` chooses Service ports. */
+export function describeFlows(
+  { listed, stale }: FlowFindings,
+  limit: number,
+  isAsked: (port: ShownPort | undefined) => boolean = () => true,
+): readonly DescriptionLine[] {
+  const groups = stale.filter(({ port }) => isAsked(port));
+  const total = groups.reduce((sum, { flows }) => sum + flows, 0);
+  const title = `${count(listed, 'flow')} of UDP, ${total === 0 ? 'none' : formatCount(total)} stale`;
+  return [
+    line('heading', 0, title),
+    ...cutLines(
+      groups.flatMap((group) => [
+        line('bad', 1, `${groupName(group)}: ${groupWords(group)}`),
+        line('plain', 2, deleteCommand(group)),
+      ]),
+      limit * 2,
+      1,
+    ),
+  ];
+}
+
+function groupName({ port, flow }: StaleGroup): string {
+  const at = `${formatSocketAddress(flow.destination)}/udp`;
+  return port === undefined || port.service === undefined ? at : `${port.label}, ${at}`;
+}
+
+function groupWords({ flow, flows, unanswered, because }: StaleGroup): string {
+  const silent =
+    unanswered === 0 ? '' : unanswered === flows ? ' without an answer' : `, ${unanswered} without an answer,`;
+  return `${count(flows, 'flow')}${silent} to ${formatSocketAddress(flow.answers)}, ${reasons[because]}`;
+}
+
+function deleteCommand({ flow }: StaleGroup): string {
+  return ['conntrack', ...deleteArguments(flow)].join(' ');
+}
+
+/** The findings as --output json of kpc describe has them. */
+export function flowsJson({ listed, stale }: FlowFindings, isAsked: (port: ShownPort | undefined) => boolean) {
+  return {
+    listed,
+    stale: stale
+      .filter(({ port }) => isAsked(port))
+      .map((group) => ({
+        servicePort: group.port?.label,
+        destination: formatSocketAddress(group.flow.destination),
+        endpoint: formatSocketAddress(group.flow.answers),
+        because: group.because,
+        flows: group.flows,
+        unanswered: group.unanswered,
+        command: deleteCommand(group),
+      })),
+  };
+}

@@ -1,0 +1,109 @@
+import { count, formatCount } from '../base/format-count.ts';
+import { joinWords } from '../base/join-words.ts';
+import { readSeconds, type ProxyLog } from '../dumps/kube-proxy-log.ts';
+import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
+import { cutLines, line, type DescriptionLine } from './describe-words.ts';
+
+/** The mode that a log says kube-proxy is in. */
+export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
+  return proxyModes.find((mode) => mode === log.facts.get('mode')?.[0]);
+}
+
+/** Flags that shape rules, or name what does. */
+const shapingFlag =
+  /^--(?:bind-address|cluster-cidr|config|conntrack-.*|detect-local-mode|feature-gates|hostname-override|ip(?:tables|vs)-.*|masquerade-all|nftables-.*|nodeport-addresses|pod-.*|proxy-mode)$/;
+
+const unsetFlags: ReadonlySet<string> = new Set(['', '[]', '0', '0s', 'false']);
+
+function shapingFlags({ flags }: ProxyLog): readonly string[] {
+  return [...flags].flatMap(([name, value]) => {
+    return shapingFlag.test(name) && !unsetFlags.has(value) ? [`${name}=${value}`] : [];
+  });
+}
+
+/** Says what a log of kube-proxy says: how it is set up, then its problems, with what to do. */
+export function describeLog(log: ProxyLog, limit: number): readonly DescriptionLine[] {
+  const { lines, firstTime, lastTime, unknown } = log;
+  const span = firstTime === undefined ? '' : `, from ${firstTime} to ${lastTime ?? firstTime}`;
+  const plain = (text: string): DescriptionLine => line('plain', 1, text);
+  const problems = [...log.problems.values()];
+  return [
+    line('heading', 0, `kube-proxy's log: ${count(lines, 'line')}${span}`),
+    ...setUpWords(log).map(plain),
+    ...(problems.length === 0 ? [line('good', 1, 'no problem that kpc knows')] : []),
+    ...cutLines(
+      problems.flatMap(({ problem: { meaning, advice }, at, count: times, detail }) => [
+        line('bad', 1, `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${at.file}:${at.line})`),
+        ...(detail === '' ? [] : [line('dim', 2, shorten(detail))]),
+        line('plain', 2, `→ ${advice}`),
+      ]),
+      limit * 3,
+      1,
+    ),
+    ...(unknown.lines === 0 ? [] : [line('dim', 1, unknownWords(log))]),
+  ];
+}
+
+function setUpWords(log: ProxyLog): readonly string[] {
+  const { facts, sysctls, slowest } = log;
+  const mode = modeOfLog(log);
+  const [[version], [ips]] = [facts.get('version') ?? [], facts.get('node-ips') ?? []];
+  const flags = shapingFlags(log);
+  const sets = [...sysctls].map(([name, value]) => `${name.replaceAll('/', '.')}=${value}`);
+  return [
+    ...(mode || version !== undefined
+      ? [`${mode ? `mode ${mode}${modeReason(log)}` : 'mode unknown'}${version ? `, ${version}` : ''}`]
+      : []),
+    ...(ips === undefined ? [] : [`node addresses ${ips.replaceAll('"', '').replaceAll(',', ', ')}`]),
+    ...(flags.length === 0 ? [] : [`flags ${flags.join(' ')}`]),
+    ...(sets.length === 0 ? [] : [`sysctls set: ${joinWords(sets)}`]),
+    ...(slowest ? [syncWords(slowest, facts.get('periods')?.[0], log.syncs)] : []),
+  ];
+}
+
+/** Why it is in that mode, as far as the log says. */
+function modeReason({ problems, facts, flags }: ProxyLog): string {
+  const [asked, file] = [flags.get('--proxy-mode'), flags.get('--config')];
+  if (problems.has('fallback')) return ', because IPVS does not work here';
+  if (problems.has('default-mode') || facts.has('assumed-mode')) return ', the default: none is configured';
+  if (file) return `, from ${file} or the default`;
+  return asked ? ', from --proxy-mode' : '';
+}
+
+function syncWords(slowest: NonNullable<ProxyLog['slowest']>, period: string | undefined, syncs: number): string {
+  const least = period === undefined ? undefined : readSeconds(period);
+  const isSlow = least !== undefined && least > 0 && slowest.seconds > least;
+  const beside = isSlow ? `, more than minSyncPeriod (${period}): changes wait for it; nftables mode takes less` : '';
+  return `${count(syncs, 'sync')}, the slowest in ${slowest.elapsed}${beside}  (${slowest.file}:${slowest.line})`;
+}
+
+const longestShown = 300;
+
+function shorten(text: string): string {
+  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+}
+
+function unknownWords({ unknown: { lines, errors, firstError } }: ProxyLog): string {
+  const first = firstError
+    ? `, ${count(errors, 'error')} among them, the first at ${firstError.file}:${firstError.line}`
+    : '';
+  return `${count(lines, 'line')} that kpc does not know${first}`;
+}
+
+/** The log as --output json of kpc describe has it. */
+export function logJson(log: ProxyLog) {
+  const { lines, problems, facts, flags, sysctls, slowest, unknown } = log;
+  return {
+    lines,
+    mode: modeOfLog(log),
+    version: facts.get('version')?.[0],
+    flags: Object.fromEntries(flags),
+    sysctls: Object.fromEntries(sysctls),
+    slowestSync: slowest?.seconds,
+    problems: [...problems.values()].map(({ problem, at, count: times, detail }) => {
+      const { code, meaning, advice, releases, source } = problem;
+      return { code, meaning, advice, releases, source, count: times, ...at, detail };
+    }),
+    unknown: { lines: unknown.lines, errors: unknown.errors },
+  };
+}

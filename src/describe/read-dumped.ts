@@ -1,0 +1,140 @@
+import { count } from '../base/format-count.ts';
+import { findOwners } from '../changes/owners.ts';
+import type { Cluster } from '../cluster/model.ts';
+import { nameServers, weighServersOfSides } from '../diff/server-owners.ts';
+import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../dumps/coverage.ts';
+import type { Side } from '../dumps/side.ts';
+import { families } from '../kernel/family.ts';
+import { baseChains, portalChains } from '../kube-proxy/chain-names.ts';
+import type { Evidence } from '../kube-proxy/evidence.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { decompile } from './decompile.ts';
+import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
+import { dumpJson } from './describe-json.ts';
+import { logJson, modeOfLog } from './describe-log.ts';
+import { findLostJumps, lostJumpCause } from './lost-jumps.ts';
+import type { DumpedServices } from './find-subject.ts';
+
+/** All that a dump shows: Services, what another mode left, flows, and what kube-proxy's log says. */
+export interface DumpReading extends DumpedServices {
+  readonly flows: FlowFindings | undefined;
+  readonly log: Side['log'];
+  /** Whether manifests beside it say which Services there are. */
+  readonly knowsServices: boolean;
+  /** What the reading takes for granted, and what the dump lacks, in sentences. */
+  readonly notes: readonly string[];
+  /** That it shows no Service, why, and what to add; undefined if something else is known of them. */
+  readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;
+}
+
+/** Reads a dump back to Services. `cluster`: the Services of manifests, which name what it shows. */
+export function readDumped(side: Side, cluster?: Cluster): DumpReading {
+  const { state, coverage, log } = side;
+  const names = cluster && nameServers(state, cluster);
+  const owners = findOwners(names ? [names, state] : [state]);
+  const weighServer = weighServersOfSides(side, side);
+  const decompiled = decompile(state, owners, weighServer, coverage);
+  const { mode, ports } = decompiled;
+  const known = cluster?.servicePorts ?? [];
+  const showsAll = (family: Parameters<typeof showsServices>[2]): boolean =>
+    mode !== undefined && showsServices(coverage, mode, family);
+  const flows = side.flows && findFlows(side.flows, { known, shown: ports, state, showsAll });
+  const read = { ...decompiled, state, owners, coverage, flows, log, knowsServices: known.length > 0 };
+  const evidence = state.virtualServers.map(weighServer);
+  const lost = new Set(mode ? families.flatMap((family) => findLostJumps(side, mode, family)) : []);
+  const notes = [...[...lost].map(lostJumpWords), ...notesOf(read, evidence, cluster !== undefined)];
+  return { ...read, notes, nothing: findNothing(read, side) };
+}
+
+function lostJumpWords(chain: string): string {
+  return `nothing in ${chain} jumps to ${baseChains.services}, so no packet from there reaches a Service: ${lostJumpCause}`;
+}
+
+/** A dump for programs: --output json of kpc describe. */
+export function readingJson(read: DumpReading) {
+  const { flows, log } = read;
+  return { ...dumpJson(read), flows: flows && flowsJson(flows, () => true), log: log && logJson(log) };
+}
+
+type ReadServices = Pick<DumpReading, 'mode' | 'ports' | 'coverage' | 'log' | 'knowsServices'>;
+
+function notesOf(
+  { mode, ports, coverage, log }: ReadServices,
+  evidence: readonly Evidence[],
+  hasManifests: boolean,
+): readonly string[] {
+  const notes: string[] = [];
+  const isNamed = hasManifests || log !== undefined;
+  const said = log && modeOfLog(log);
+  if (said && mode && said !== mode) notes.push(differentModes(said, mode));
+  const facts = mode && modeFacts[mode];
+  if (facts?.namesServices === 'none' && ports.some(({ service }) => service === undefined)) {
+    const which = isNamed ? 'Services that no manifest names are' : 'Services are';
+    const advice = isNamed ? '' : ': add manifests with -f to name them';
+    notes.push(`${which} shown by address, because the state of a node in ${facts.title} holds no names${advice}`);
+  }
+  const doubtful = evidence.filter((each) => each === 'possible').length;
+  if (doubtful > 0) {
+    const advice = 'add the output of ipset save and ip -j addr to find out';
+    notes.push(`${doubtful} of the virtual servers may be another program's: ${advice}`);
+  }
+  const others = evidence.filter((each) => each === 'none').length;
+  if (others > 0) {
+    const why = "another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets";
+    notes.push(`${count(others, 'virtual server')} left out: ${why}`);
+  }
+  if (facts && facts.kinds.has('proxyPorts') && !coverage.proxyPorts) {
+    notes.push(
+      `in ${facts.title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
+    );
+  }
+  // Manifests beside a listing of flows alone say which Services there are.
+  const lacking = missingFiles(mode, coverage);
+  if (lacking.length > 0 && (mode !== undefined || !isNamed)) {
+    notes.push(`the dump does not hold all of ${lacking.join(', ')}: there may be more Services`);
+  }
+  return notes;
+}
+
+function differentModes(said: ProxyMode, shown: ProxyMode): string {
+  return `the log is of kube-proxy in ${modeFacts[said].title}, and the dump shows ${modeFacts[shown].title}: they are of two nodes or times`;
+}
+
+/** The tools that print the Services of a mode, without those of which the dump has the whole output. */
+function missingFiles(mode: ProxyMode | undefined, coverage: Coverage): readonly string[] {
+  const served = mode ? modeFacts[mode].families : saveTools.map(([family]) => family);
+  const missing: { readonly [K in keyof Shown]?: readonly string[] } = {
+    iptables: saveTools.flatMap(([family, tool]) =>
+      !served.includes(family) || showsRules(coverage, family) ? [] : [tool],
+    ),
+    nftables: lackingNftables(coverage).map((name) => `the ${name} rules of nft list ruleset`),
+    sets: coverage.sets ? [] : ['ipset save'],
+    virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
+  };
+  const kinds = mode ? modeFacts[mode].serviceKinds : (['iptables', 'sets', 'virtualServers'] as const);
+  return kinds.flatMap((kind) => missing[kind] ?? []);
+}
+
+const saveTools = [
+  ['ipv4', 'iptables-save'],
+  ['ipv6', 'ip6tables-save'],
+] as const;
+
+function findNothing({ mode, ports, knowsServices, log }: ReadServices, side: Side): DumpReading['nothing'] {
+  if (ports.length > 0 || knowsServices || log) return undefined;
+  const ofIptables = ': nft lists its rules of iptables mode, and what iptables-save prints names their Services';
+  const ofNone = mode === undefined ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
+  return {
+    text: `the dump shows no Service${showsOtherWords(side) ? ofIptables : ofNone}`,
+    help:
+      side.flows && 'add what iptables-save, nft list ruleset or ipvsadm -Sn prints, or manifests, to find stale flows',
+  };
+}
+
+/** Whether nft lists the chains of iptables mode, of which only iptables-save names the Services. */
+function showsOtherWords({ doubts }: Side): boolean {
+  return doubts.some(
+    (doubt) =>
+      doubt.kind === 'other-table' && doubt.tables?.some(({ chains }) => chains.has(baseChains.services)) === true,
+  );
+}

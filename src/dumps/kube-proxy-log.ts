@@ -1,0 +1,215 @@
+import { findKnownLine, type Fact, type KnownLine, type KnownProblem } from '../kube-proxy/log-lines.ts';
+
+/** The lines of a log that report one problem. */
+export interface LogFinding {
+  readonly problem: KnownProblem;
+  /** The first of them. */
+  readonly at: LogPlace;
+  /** What the last of them says, without the message that all have. */
+  detail: string;
+  count: number;
+}
+
+interface LogPlace {
+  readonly file: string;
+  readonly line: number;
+}
+
+/** What a log of kube-proxy says, as far as kpc knows its lines. */
+export interface ProxyLog {
+  readonly lines: number;
+  readonly firstTime: string | undefined;
+  readonly lastTime: string | undefined;
+  /** By code, in the order in which they came first. */
+  readonly problems: ReadonlyMap<string, LogFinding>;
+  /** The values of the last line that says each. */
+  readonly facts: ReadonlyMap<Fact, readonly string[]>;
+  /** The values of flags that it lists when it starts. */
+  readonly flags: ReadonlyMap<string, string>;
+  /** The sysctls that it set. */
+  readonly sysctls: ReadonlyMap<string, string>;
+  readonly syncs: number;
+  /** How long the longest sync took, with where it ended. */
+  readonly slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
+  /** The lines that no row knows, and the first one that is an error. */
+  readonly unknown: { readonly lines: number; readonly errors: number; readonly firstError: LogPlace | undefined };
+}
+
+/** A line of klog without its header, or of JSON in the same form. */
+interface Entry {
+  readonly severity: string;
+  readonly time: string;
+  readonly message: string;
+  /** What follows the message, further lines included. */
+  detail: string;
+  readonly line: number;
+}
+
+const klogHeader = /^([IWEF])(\d{4} \d\d:\d\d:\d\d)\.\d{6} +\d+ [\w.-]+:\d+\] /;
+
+/** What journals put before each line, and kubectl logs --prefix, with the name of the node or pod, and what writes logs of containers. */
+const wrapper =
+  /^(?:\[pod\/([^/\s]{1,253})\/[^\]\s]{1,253}\] )?(?:(?:(?:[A-Z][a-z]{2} [ \d]\d )?[\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z?) ([\w.-]{1,253}) [\w.-]{1,64}(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z? (?:std(?:out|err) [FP] )?)?/;
+
+/** A line without what others put before it, and the pod or node that this names. */
+function unwrap(line: string): { readonly text: string; readonly from: string | undefined } {
+  const inside = line.startsWith('{"log":"') ? readJson(line)?.['log'] : undefined;
+  const text = typeof inside === 'string' ? inside.trimEnd() : line;
+  const [whole = '', pod, host] = wrapper.exec(text) ?? [];
+  return { text: text.slice(whole.length), from: pod ?? host };
+}
+
+const wrapped = wrapper.source.replace(/\((?!\?)/g, '(?:').slice(1);
+
+/** Matches a trimmed line of klog or of the JSON that components of Kubernetes write. */
+export const startsLogLine = new RegExp(
+  `^${wrapped}(?:[IWEF]\\d{4} \\d\\d:\\d\\d:\\d\\d\\.\\d{6} +\\d+ [\\w.-]+:\\d+\\] |\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
+);
+
+/** Matches a further line of an entry: an error may quote a command, or rules. */
+export const continuesLogLine = new RegExp(`^${wrapped}[ \\t]`);
+
+/** The pod in the name that Rancher's log collector gives a log: it takes those of all nodes. */
+const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
+
+/** The most characters that are kept of what follows a message. */
+const longestDetail = 2000;
+
+/** A log while it is read, in one piece or several. */
+export class LogDraft {
+  readonly #problems = new Map<string, LogFinding>();
+  readonly #facts = new Map<Fact, readonly string[]>();
+  readonly #flags = new Map<string, string>();
+  readonly #sysctls = new Map<string, string>();
+  #times: { readonly first: string; last: string } | undefined;
+  #lines = 0;
+  #syncs = 0;
+  /** The pod or node that the lines are of, if they say so. */
+  #source: string | undefined;
+  #slowest: ProxyLog['slowest'];
+  #unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
+  /** Whether a line was read that only kube-proxy writes. */
+  isKnown = false;
+
+  /**
+   * Reads lines of a file, the first of which has the number `firstLine`. Leaves out lines of another pod or node than the
+   * first one's, and returns the first of them.
+   */
+  read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
+    let entry: Entry | undefined;
+    let foreign: { readonly line: number; readonly from: string } | undefined;
+    const [, pod] = podOfFile.exec(file) ?? [];
+    for (const [i, raw] of text.split('\n').entries()) {
+      const { text: line, from = pod } = unwrap(raw);
+      const next = line === '' ? undefined : readEntry(line, firstLine + i);
+      if (next) {
+        if (entry) this.#take(file, entry);
+        this.#source ??= from;
+        entry = from === undefined || from === this.#source ? next : undefined;
+        if (!entry && from !== undefined) foreign ??= { line: firstLine + i, from };
+      } else if (entry && line !== '' && entry.detail.length < longestDetail) entry.detail += ` ${line.trim()}`;
+    }
+    if (entry) this.#take(file, entry);
+    return foreign;
+  }
+
+  #take(file: string, { severity, time, message, detail, line }: Entry): void {
+    const at = { file, line };
+    this.#lines++;
+    if (this.#times) this.#times.last = time;
+    else this.#times = { first: time, last: time };
+    // What is fatal is an error alone.
+    const known = findKnownLine(severity === 'F' ? `command failed ${message}` : message, detail);
+    this.isKnown ||= known !== undefined && isOwn(known);
+    switch (known?.kind) {
+      case 'problem': {
+        const said = detail.trim() === '' ? message : detail.trim();
+        const finding = this.#problems.get(known.problem.code);
+        if (finding) Object.assign(finding, { count: finding.count + 1, detail: said });
+        else this.#problems.set(known.problem.code, { problem: known.problem, at, detail: said, count: 1 });
+        return;
+      }
+      case 'fact':
+        return this.#takeFact(known.fact, known.values, at);
+      case 'ordinary':
+      case 'shared':
+        return;
+      case undefined:
+        this.#unknown.lines++;
+        if (severity !== 'E' && severity !== 'F') return;
+        this.#unknown.errors++;
+        this.#unknown.firstError ??= at;
+    }
+  }
+
+  #takeFact(fact: Fact, values: readonly string[], at: LogPlace): void {
+    const [name = '', value = ''] = values;
+    this.#facts.set(fact, values);
+    if (fact === 'flag') this.#flags.set(name, value);
+    if (fact === 'sysctl') this.#sysctls.set(name, value);
+    if (fact !== 'synced') return;
+    this.#syncs++;
+    const seconds = readSeconds(name);
+    if (seconds !== undefined && seconds > (this.#slowest?.seconds ?? -1))
+      this.#slowest = { ...at, elapsed: name, seconds };
+  }
+
+  finish(): ProxyLog {
+    return {
+      lines: this.#lines,
+      firstTime: this.#times?.first,
+      lastTime: this.#times?.last,
+      problems: this.#problems,
+      facts: this.#facts,
+      flags: this.#flags,
+      sysctls: this.#sysctls,
+      syncs: this.#syncs,
+      slowest: this.#slowest,
+      unknown: this.#unknown,
+    };
+  }
+}
+
+/** Whether no other component writes such a line: all of them can end with an error. */
+function isOwn(known: KnownLine): boolean {
+  return known.kind === 'problem' ? known.problem.code !== 'ended' : known.kind !== 'shared';
+}
+
+/** Reads a line that begins an entry; undefined for any other. */
+function readEntry(line: string, number: number): Entry | undefined {
+  const [header, severity, time] = klogHeader.exec(line) ?? [];
+  if (header === undefined || severity === undefined || time === undefined) return readJsonEntry(line, number);
+  const rest = line.slice(header.length);
+  const at = { severity, time: `${time.slice(0, 2)}-${time.slice(2)}`, line: number };
+  const [quoted, message] = /^"((?:[^"\\]|\\.)*)"/.exec(rest) ?? [];
+  // Before structured logs, and in klog.Errorf, the error follows the message; a quote may be cut off.
+  if (quoted === undefined || message === undefined) return { ...at, message: rest.replace(/^"/, ''), detail: '' };
+  return { ...at, message, detail: rest.slice(quoted.length + 1) };
+}
+
+function readJsonEntry(line: string, number: number): Entry | undefined {
+  const values = line.startsWith('{"ts":') ? readJson(line) : undefined;
+  const { ts, msg, caller: _caller, v: _verbosity, ...others } = values ?? {};
+  if (typeof ts !== 'number' || typeof msg !== 'string') return undefined;
+  const moment = new Date(ts < 1e11 ? ts * 1000 : ts);
+  const time = Number.isNaN(moment.getTime()) ? '' : moment.toISOString().slice(5, 19).replace('T', ' ');
+  const detail = Object.entries(others).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  return { severity: 'err' in others ? 'E' : 'I', time, message: msg, detail: detail.join(' '), line: number };
+}
+
+function readJson(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads a duration as Go prints it: "1m2.5s", "812ms". */
+export function readSeconds(text: string): number | undefined {
+  const [whole, hours = 0, minutes = 0, seconds = 0, small = 0, unit = ''] =
+    /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)(ms|µs|us|ns))?$/.exec(text) ?? [];
+  const parts = { ms: 1e-3, µs: 1e-6, us: 1e-6, ns: 1e-9, '': 0 }[unit] ?? 0;
+  return whole ? Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(small) * parts : undefined;
+}

@@ -1,0 +1,60 @@
+/** What a program collects on a node for a support team: the paths that its script writes, below the bundle's own folder. */
+interface Collector {
+  /** Output of tools of the node, and the log of its kube-proxy. */
+  readonly files: readonly RegExp[];
+  /** What kubectl prints as JSON. */
+  readonly manifests?: RegExp;
+}
+
+const collectors: readonly Collector[] = [
+  // The EKS log collector.
+  {
+    files: [
+      /^networking\/ip6?tables(?:-save|-nat|-filter|-mangle)?\.txt$/,
+      /^networking\/(?:ipvsadm|ipset|conntrack6?)\.txt$/,
+      /^sysctls\/sysctl_all\.txt$/,
+      /^var_log\/(?:kube-system_)?kube-proxy[^/]*(?:\/kube-proxy\/\d+)?\.log$/,
+    ],
+  },
+  // sosreport.
+  {
+    files: [
+      /^sos_commands\/(?:firewall_tables|networking)\/ip6?tables_(?:-t_[a-z]+_-nvL|-vnxL)$/,
+      /^sos_commands\/(?:firewall_tables|networking)\/nft_(?:-a_)?list_ruleset$/,
+      /^sos_commands\/networking\/ip_(?:-d_address|-o_addr)$/,
+      /^sos_commands\/ipvs\/ipvsadm_-Ln$/,
+      /^sos_commands\/(?:conntrack|networking)\/conntrack_-L(?:_-o_extended)?$/,
+      /^sos_commands\/kernel\/sysctl_-a$/,
+      /^var\/log\/pods\/kube-system_kube-proxy[^/]*\/kube-proxy\/\d+\.log$/,
+    ],
+    manifests: /^sos_commands\/kubernetes\/cluster-info\/(?:[^/]+\/)?kubectl_[^/]*_-o_json_[^/]*$/,
+  },
+  // Rancher's log collector.
+  {
+    files: [
+      /^networking\/ip6?tables(?:save|nat|mangle)?$/,
+      /^networking\/(?:nft_ruleset|ipvsadm|ipaddrshow)$/,
+      /^systeminfo\/sysctla$/,
+      /^(?:k8s|rke|k3s|rke2|kubeadm)\/(?:containerlogs\/kube-proxy|podlogs\/kube-system[-_]kube-proxy[^/]*(?:\/kube-proxy\/\d+\.log)?)$/,
+    ],
+  },
+];
+
+/** Where a bundle's files are: in the folder that was named, or in the one folder in it. */
+interface BundleFile {
+  /** '' or the folder, with a slash. */
+  readonly folder: string;
+  readonly isManifest: boolean;
+}
+
+/** The bundle that a path is a file of; undefined if it is of none. */
+export function bundleOfPath(path: string): BundleFile | undefined {
+  for (const folder of ['', path.slice(0, path.indexOf('/') + 1)]) {
+    const inside = path.slice(folder.length);
+    for (const { files, manifests } of collectors) {
+      const isManifest = manifests?.test(inside) === true;
+      if (isManifest || files.some((file) => file.test(inside))) return { folder, isManifest };
+    }
+  }
+  return undefined;
+}

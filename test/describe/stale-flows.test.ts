@@ -1,0 +1,192 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-flows-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+function write(name: string, text: string): string {
+  const path = join(scratch, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const manifests = `apiVersion: v1
+kind: Service
+metadata: { name: dns, namespace: infra }
+spec: { clusterIP: 10.96.0.53, ports: [{ port: 53, protocol: UDP }] }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: statsd, namespace: infra }
+spec: { type: NodePort, clusterIP: 10.96.0.25, ports: [{ port: 8125, protocol: UDP, nodePort: 30125 }] }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: dns-1, namespace: infra, labels: { kubernetes.io/service-name: dns } }
+addressType: IPv4
+ports: [{ port: 53, protocol: UDP }]
+endpoints:
+  - { addresses: [10.244.1.5], conditions: { ready: true } }
+  - { addresses: [10.244.1.6], conditions: { ready: false, serving: true, terminating: true } }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: statsd-1, namespace: infra, labels: { kubernetes.io/service-name: statsd } }
+addressType: IPv4
+ports: [{ port: 8125, protocol: UDP }]
+endpoints: [{ addresses: [10.244.2.8], conditions: { ready: true } }]
+`;
+
+const addresses = `2: eth0: <BROADCAST,UP> mtu 1500
+    inet 192.0.2.11/24 scope global eth0
+`;
+
+interface Flow {
+  readonly to: string;
+  readonly by: string;
+  readonly protocol?: string;
+  readonly from?: string;
+  readonly isAnswered?: boolean;
+}
+
+let clientPort = 40_000;
+
+function flow({ to, by, protocol = 'udp', from = '10.244.1.9', isAnswered = true }: Flow): string {
+  const [address, port] = to.split(':');
+  const [answers, answeringPort] = by.split(':');
+  const sport = clientPort++;
+  const silent = isAnswered ? '' : '[UNREPLIED] ';
+  return `${protocol}      17 29 src=${from} dst=${address} sport=${sport} dport=${port} ${silent}src=${answers} dst=${from} sport=${answeringPort} dport=${sport} mark=0 use=1\n`;
+}
+
+const dns = '10.96.0.53:53';
+const listing = [
+  flow({ to: dns, by: '10.244.1.5:53' }),
+  flow({ to: dns, by: '10.244.9.9:53' }),
+  flow({ to: dns, by: '10.244.9.9:53', isAnswered: false }),
+  flow({ to: '10.96.0.25:8125', by: '10.96.0.25:8125', isAnswered: false }),
+  flow({ to: '192.0.2.11:30125', by: '10.244.2.7:8125', isAnswered: false }),
+  // None of these is a Service's: another host, another program's port, a Service's number at another host, a connection.
+  flow({ to: '8.8.8.8:53', by: '8.8.8.8:53' }),
+  flow({ to: '192.0.2.11:9000', by: '10.244.3.3:90' }),
+  flow({ to: '198.51.100.7:30125', by: '198.51.100.7:30125' }),
+  flow({ to: dns, by: '10.244.9.9:53', protocol: 'tcp' }),
+  'icmp     1 29 src=10.0.0.1 dst=10.0.0.2 type=8 code=0 id=9 src=10.0.0.2 dst=10.0.0.1 type=0 code=0 id=9 mark=0 use=1\n',
+  'conntrack v1.4.7 (conntrack-tools): 10 flow entries have been shown.\n',
+].join('');
+
+let rules = '';
+
+beforeAll(async () => {
+  const path = write('in.yaml', manifests);
+  const { stdout } = await runKpc(['compile', '-q', '-f', path, '--proxy-mode', 'iptables', '--print', 'iptables']);
+  const hostPort = '-A PREROUTING -p udp -m udp --dport 9000 -j DNAT --to-destination 10.244.3.3:90\n';
+  rules = stdout.replace('COMMIT\n', `${hostPort}COMMIT\n`) + addresses;
+});
+
+test('flows that go where no rule leads are named, with the commands that delete these and no others', async () => {
+  const { stdout, status } = await runKpc([
+    'describe',
+    '-q',
+    write('node.txt', rules),
+    write('conntrack.txt', listing),
+  ]);
+  expect(status).toBe(0);
+  const command = (to: string, port: number, by: string, byPort: number) =>
+    `    conntrack -D -f ipv4 -p udp --orig-dst ${to} --orig-port-dst ${port} --reply-src ${by} --reply-port-src ${byPort}\n`;
+  expect(stdout).toContain(`
+8 flows of UDP, 4 stale
+  infra/dns, 10.96.0.53:53/udp: 2 flows, 1 without an answer, to 10.244.9.9:53, to which no rule leads now
+${command('10.96.0.53', 53, '10.244.9.9', 53)}  infra/statsd, 10.96.0.25:8125/udp: 1 flow without an answer to 10.96.0.25:8125, which is no endpoint: begun before the Service had rules here
+${command('10.96.0.25', 8125, '10.96.0.25', 8125)}  infra/statsd, 192.0.2.11:30125/udp: 1 flow without an answer to 10.244.2.7:8125, to which no rule leads now
+${command('192.0.2.11', 30125, '10.244.2.7', 8125)}`);
+});
+
+test('a flow to a Service that is gone is named only where the rules are known whole', async () => {
+  const gone = write('gone.txt', flow({ to: '10.96.0.99:53', by: '10.244.4.4:53' }));
+  const whole = await runKpc(['describe', '-q', write('node.txt', rules), gone]);
+  expect(whole.stdout).toContain('10.96.0.99:53/udp: 1 flow to 10.244.4.4:53, where no Service is now');
+  const part = await runKpc(['describe', '-q', write('part.txt', rules.replace(/\*filter[^]*?COMMIT\n/, '')), gone]);
+  expect(part.stdout).toContain('1 flow of UDP, none stale');
+});
+
+test('manifests decide by the status of endpoints: one that terminates keeps its flows', async () => {
+  const flows = write('c.txt', flow({ to: dns, by: '10.244.1.6:53' }) + flow({ to: dns, by: '10.244.9.9:53' }));
+  const { stdout, stderr } = await runKpc(['describe', flows, write('in.yaml', manifests)]);
+  expect(stdout).toMatch(
+    /^2 flows of UDP, 1 stale\n.*1 flow to 10\.244\.9\.9:53, which is no serving endpoint of it\n/,
+  );
+  expect(stderr).toBe('');
+  const { stdout: json } = await runKpc(['describe', '-q', flows, write('in.yaml', manifests), '--output', 'json']);
+  expect(JSON.parse(json)).toMatchObject({
+    flows: {
+      listed: 2,
+      stale: [{ servicePort: 'infra/dns', endpoint: '10.244.9.9:53', because: 'not-serving', flows: 1 }],
+    },
+  });
+});
+
+test('a Service that is asked about has its own stale flows below it', async () => {
+  const { stdout } = await runKpc(['describe', '-q', 'dns', write('node.txt', rules), write('conntrack.txt', listing)]);
+  expect(stdout).toContain('8 flows of UDP, 2 stale\n  infra/dns, ');
+  expect(stdout).not.toContain('infra/statsd');
+});
+
+test('flows alone say what to add', async () => {
+  const { status, stderr } = await runKpc(['describe', '-q', write('conntrack.txt', listing)]);
+  expect(status).toBe(1);
+  expect(stderr).toContain('help: add what iptables-save, nft list ruleset or ipvsadm -Sn prints, or manifests');
+});
+
+test.each([
+  ['conntrack -L -o extended', (text: string) => text.replace(/^(?=udp)/gm, 'ipv4     2 ')],
+  [
+    '/proc/net/nf_conntrack',
+    (text: string) => text.replace(/^(?=udp)/gm, 'ipv4     2 ').replaceAll('use=1', 'zone=0 use=2'),
+  ],
+  ['counters', (text: string) => text.replace(/(dport=\d+) /g, '$1 packets=1 bytes=60 ')],
+  ['lines in a log', (text: string) => text.replace(/^/gm, 'Nov 14 11:06:11 node1 collect[12]: ')],
+])('flows are read from %s', async (_name, change) => {
+  const { stdout } = await runKpc(['describe', '-q', write('node.txt', rules), write('c.txt', change(listing))]);
+  expect(stdout).toContain('8 flows of UDP, 4 stale');
+});
+
+test('a line that is cut off names no endpoint, and one of another listing does not count', async () => {
+  const [, stale = ''] = listing.split('\n');
+  const cut = write('cut.txt', `${listing}${stale.slice(0, stale.indexOf(' mark')).slice(0, -1)}`);
+  const { stdout, stderr } = await runKpc(['describe', write('node.txt', rules), cut]);
+  expect(stderr).toContain('warning: skipped: not a flow, or not all of one');
+  expect(stdout).toContain('8 flows of UDP, 4 stale');
+  const later = write('later.txt', listing.replaceAll('10.244.9.9', '10.244.9.8'));
+  const both = await runKpc(['describe', write('node.txt', rules), write('first.txt', listing), later]);
+  expect(both.stderr).toContain('skipped conntrack -L of another node or another time');
+  expect(both.stdout).toContain('8 flows of UDP, 4 stale');
+});
+
+test('beside manifests, a trace has the flows of the listing and the rules of the manifests', async () => {
+  const flags = ['--proxy-mode', 'iptables', '--from', '10.244.1.9', '--to', dns, '--proto', 'udp'];
+  const inputs = [write('in.yaml', manifests), write('conntrack.txt', listing)];
+  const { stdout, status } = await runKpc(['trace', '-q', ...inputs, ...flags]);
+  expect(status).toBe(0);
+  expect(stdout).toContain('delivered to');
+  expect(stdout).toContain('flows of this sender exist and keep their ends');
+  // Only a trace compiles: describe has the endpoints of the manifests.
+  const other = await runKpc(['describe', ...inputs, '--proxy-mode', 'iptables']);
+  expect(other.stderr).toMatch(/--proxy-mode: only for manifests, and \S*conntrack\.txt is a dump/);
+});
+
+test('a trace says where flows of the same ends keep going', async () => {
+  const inputs = [write('node.txt', rules), write('conntrack.txt', listing)];
+  const ask = (from: string, ...more: readonly string[]) =>
+    runKpc(['trace', '-q', ...inputs, '--from', from, '--to', dns, '--proto', 'udp', ...more]);
+  expect((await ask('10.244.1.9')).stdout).toContain(
+    '3 flows of this sender exist and keep their ends, whatever the rules say: 2 to 10.244.9.9:53, where no rule leads now; 1 to 10.244.1.5:53\n',
+  );
+  expect((await ask('10.244.1.200')).stdout).toContain('3 flows to the same address exist');
+  expect(JSON.parse((await ask('pod', '--output', 'json')).stdout)).toMatchObject({
+    existingFlows: [{ address: '10.244.9.9', port: 53, flows: 2 }, { address: '10.244.1.5' }],
+  });
+});
