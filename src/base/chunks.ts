@@ -1,18 +1,16 @@
-/** A text, or its pieces: joined, a long one would be in memory twice. No piece ends inside a character. */
+/** A text or its pieces. Joining a long text would hold it in memory twice. No piece ends inside a character. */
 export type FileText = string | readonly string[];
 
-/** The text in one piece. */
 export function joinText(text: FileText): string {
   return typeof text === 'string' ? text : text.join('');
 }
 
-/** Of characters; in UTF-8 a piece has up to three times as many bytes. */
+/** Characters; in UTF-8 a piece has up to three times as many bytes. */
 const chunkLength = 1 << 20;
 
 /**
- * A text as UTF-8 in pieces, for what would turn all of it into bytes at once: a large bundle's files are held in memory
- * often enough. No piece ends inside a character. All pieces share their memory: each is there until the next is asked
- * for.
+ * A text as UTF-8 in pieces, for callers that would otherwise turn all of a large file into bytes at once. No piece
+ * ends inside a character. The pieces share their memory: each is valid until the next is asked for.
  */
 export function* encodeChunks(text: FileText): Generator<Uint8Array, void> {
   const pieces = typeof text === 'string' ? [text] : text;

@@ -1,4 +1,4 @@
-/** The words' nearest neighbour that is a plausible misspelling of it, `most` letters away, or undefined. */
+/** Returns the word that `wanted` most plausibly misspells, at most `most` letters away; undefined if there is none. */
 export function findNearest(
   word: string,
   words: readonly string[],
@@ -14,10 +14,10 @@ export function findNearest(
   return best;
 }
 
-/** How many suggestions help; more would be a list to search. */
+/** More suggestions would be a list to search. */
 export const mostSuggestions = 3;
 
-/** The names that are most like the one asked for; none if none is near. */
+/** The names most like the wanted one; none if none is near. */
 export function nearest(wanted: string, names: readonly string[]): readonly string[] {
   let limit = Math.max(1, Math.floor(wanted.length / 3));
   let near: string[] = [];
@@ -32,8 +32,8 @@ export function nearest(wanted: string, names: readonly string[]): readonly stri
 }
 
 /**
- * Letters to insert, delete, change, or, if `swaps` count as one, swap with the next one, counted up to `limit`: what is more
- * than that is limit + 1.
+ * The number of letters to insert, delete, change or, if `swaps` count as one, swap with the next one; limit + 1 if
+ * it is over `limit`.
  */
 function editDistance(a: string, b: string, limit: number, swaps: boolean): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;

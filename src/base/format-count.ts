@@ -1,4 +1,4 @@
-/** A whole number with a comma every three digits. Intl would do it too, but takes longer to wake than a small run takes. */
+/** A whole number with a comma every three digits. Intl does the same, but loading it takes longer than a small run. */
 export function formatCount(whole: number): string {
   return String(whole).replace(/\B(?=(?:\d{3}){1,5}$)/g, ',');
 }

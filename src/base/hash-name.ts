@@ -7,10 +7,7 @@ export function hashName(text: string, length: 8 | 16): string {
   return prefixedHash('', text, length);
 }
 
-/**
- * A prefix and the hash after it, as one text in one piece: V8 keeps the sum of two as a tree, and of so many names that is
- * much memory.
- */
+/** Joins a prefix and the hash in one piece of memory: V8 keeps a sum of texts as a tree, and there are many names. */
 export function prefixedHash(prefix: string, text: string, length: 8 | 16 = 16): string {
   const digest = hashBinary(text);
   const codes: number[] = [];

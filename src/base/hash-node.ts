@@ -8,7 +8,10 @@ export function hashHex(text: FileText): string {
   return hash.digest('hex');
 }
 
-/** The SHA-256 of a short text as UTF-8, one character a byte: making a Buffer of each of many digests takes several times as long. */
+/**
+ * The SHA-256 of a short text as UTF-8, one character a byte. Making a Buffer for each of many digests takes several
+ * times as long.
+ */
 export function hashBinary(text: string): string {
   // Node has had `hash`, which makes no object for each text, since version 20.12.
   const { hash } = crypto as Partial<typeof crypto>;

@@ -1,13 +1,14 @@
+import { formatCount } from './format-count.ts';
+
 /** "a, b and c", or with another word before the last. */
 export function joinWords(words: readonly string[], conjunction: 'and' | 'or' = 'and'): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }
 
-/** How many names are enough to see what is meant. */
 const shown = 3;
 
 /** The first names of a list: "a, b, c and 4 more". */
 export function nameSome(names: readonly string[], most: number = shown): string {
   const some = names.slice(0, most).join(', ');
-  return names.length > most ? `${some} and ${names.length - most} more` : some;
+  return names.length > most ? `${some} and ${formatCount(names.length - most)} more` : some;
 }

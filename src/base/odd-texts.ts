@@ -1,4 +1,4 @@
-/** What the bytes of a file are as a text, or why they are none, in words that go on with "it". */
+/** The text of a file, or why it has none, in words that follow "it". */
 export type Decoded =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'none'; readonly reason: string; readonly isPacked?: boolean };
@@ -12,14 +12,14 @@ const packed: readonly (readonly [first: readonly number[], words: string])[] = 
   [[0x50, 0x4b, 0x03, 0x04], 'a zip archive: unpack it first'],
 ];
 
-/** What bytes are that a program packed, and how to unpack them; undefined for any other. */
+/** Names the program that packed the bytes, and how to unpack them; undefined for other bytes. */
 export function describePacked(bytes: Uint8Array): string | undefined {
   return packed.find(([first]) => first.every((byte, i) => bytes[i] === byte))?.[1];
 }
 
 /**
- * The text of what a program printed into a file: UTF-8 whatever it holds, or UTF-16 with its mark, which PowerShell writes.
- * What is packed is not unpacked.
+ * Decodes what a program printed into a file: UTF-8, whatever it holds, or UTF-16 with a byte order mark, as
+ * PowerShell writes. Does not unpack what is packed.
  */
 export function decodePrinted(bytes: Uint8Array): Decoded {
   const words = describePacked(bytes);
@@ -30,7 +30,7 @@ export function decodePrinted(bytes: Uint8Array): Decoded {
   return { kind: 'text', text: new TextDecoder(encoding).decode(bytes) };
 }
 
-/** The line, from 1, where Git began to mark a merge conflict in a text; undefined if it marks none. */
+/** The line, counted from 1, of the first conflict marker of Git; undefined if there is none. */
 export function findConflict(text: string): number | undefined {
   const start = /(?:^|\n)(?=<{7} \S)/.exec(text.includes('<<<<<<< ') ? text : '');
   if (!start) return undefined;
@@ -40,14 +40,17 @@ export function findConflict(text: string): number | undefined {
   return text.slice(0, from).split('\n').length;
 }
 
-/** What to do about it, as a clause about the file. */
+/** Advice on a merge conflict, as a clause about the file. */
 export const conflictText =
   'Git left a merge conflict here: resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>';
 
-/** Characters that look like a space, or like nothing, where YAML takes spaces: pages and chats put them in. */
+/**
+ * Characters that look like a space, or like nothing, in the place of spaces that YAML needs. Web pages and chats
+ * insert them.
+ */
 const oddSpace = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/;
 
-/** What to do about the first such character of a text; undefined for a text without. */
+/** Advice on the first odd space of a text; undefined if it has none. */
 export function adviseOnOddSpace(text: string): string | undefined {
   const [found] = oddSpace.exec(text) ?? [];
   return found && `replace ${nameCharacter(found.charCodeAt(0))}, which only looks like a space, with a normal space`;
@@ -56,4 +59,21 @@ export function adviseOnOddSpace(text: string): string | undefined {
 /** "U+00A0". */
 export function nameCharacter(codePoint: number): string {
   return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+const logStart = '\n==== START logs for container ';
+const logEnd = '\n==== END logs for container ';
+
+/** Blanks the logs that `kubectl cluster-info dump` prints among its JSON. All other text stays on its line. */
+export function blankContainerLogs(text: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (let start = text.indexOf(logStart); start >= 0; start = text.indexOf(logStart, from)) {
+    const last = text.indexOf(logEnd, start);
+    const lineEnd = last < 0 ? -1 : text.indexOf('\n', last + 1);
+    const end = lineEnd < 0 ? text.length : lineEnd;
+    parts.push(text.slice(from, start), text.slice(start, end).replace(/[^\n]+/g, ''));
+    from = end;
+  }
+  return from === 0 ? text : [...parts, text.slice(from)].join('');
 }

@@ -1,6 +1,6 @@
 /**
- * Characters that a terminal acts on, those that turn the text after them around, and those that are not to be seen: two
- * texts that look the same would differ, and one could hold a text that only a program reads.
+ * Characters that a terminal acts on, that reverse the text after them, or that are invisible. With invisible ones,
+ * two texts that look the same could differ, or a text could hide one that only programs read.
  */
 export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
@@ -16,12 +16,12 @@ export function printable(text: string): string {
   return disarm(text.replaceAll('\t', ' ').replace(unprintable, '·'));
 }
 
-/** A line that is no command to GitHub, Azure or TeamCity. */
+/** Makes a line harmless that GitHub, Azure or TeamCity would take for a command. */
 export function disarm(line: string): string {
   return line.replace(/^(\s*)::/, '$1·:').replace(commandStart, '##$1·');
 }
 
-/** As printable, for a text of several lines, which stay lines of their own and keep their tabs. */
+/** As printable, for several lines: keeps line breaks and tabs. */
 export function printableLines(text: string): string {
   return text
     .split('\n')
@@ -36,23 +36,22 @@ function escapeCharacter(character: string): string {
     .join('');
 }
 
-/** JSON that means the same, with escapes for all that a terminal or a CI service would act on. */
+/** Equal JSON, with everything escaped that a terminal or a CI service would act on. */
 export function printableJson(json: string): string {
   return json
     .replace(unprintable, (found) => (found === '\n' ? found : escapeCharacter(found)))
     .replace(commandStart, (_, name: string) => `##${name}${escapeCharacter('[')}`);
 }
 
-/** How much of a quoted text is shown. */
 const longestQuote = 160;
 
-/** A text from outside in quotes, cut if it is long, with escapes for all that printable takes away. */
+/** Quotes a text from outside: cut if it is long, with escapes for what printable replaces. */
 export function quotePrintable(text: string): string {
   const short = text.length > longestQuote ? `${text.slice(0, longestQuote - 3)}...` : text;
   return printable(JSON.stringify(short).replace(unprintable, escapeCharacter));
 }
 
-/** A value from the input, in quotes, short, and without anything that could move a terminal's cursor. */
+/** Quotes a value of the input: short, and with nothing that could move a terminal's cursor. */
 export function quote(text: string): string {
   const short = text.length > 60 ? `${text.slice(0, 57)}...` : text;
   return JSON.stringify(short).replace(unprintable, escapeCharacter);
@@ -70,4 +69,25 @@ export function fieldName(path: readonly (string | number)[]): string {
   if (typeof last === 'string') return last;
   const parent = path.at(-2);
   return typeof parent === 'string' ? `${parent}[${last}]` : `[${last}]`;
+}
+
+/**
+ * A text as one word of a command that a person may paste into a shell, and that printable leaves as it is: what printable would
+ * replace is in a $'…', which shells read the escapes of.
+ */
+export function shellWord(text: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  if (printable(text) === text) return `'${text.replaceAll("'", "'\\''")}'`;
+  const escaped = text.replace(/['\\]/g, '\\$&').replace(unprintable, escapeBytes);
+  return `$'${escaped.replace(commandStart, (found) => `${found.slice(0, -1)}${escapeBytes('[')}`)}'`;
+}
+
+/** The bytes of a character in UTF-8, in octal: an escape of three digits ends there in every shell. */
+function escapeBytes(character: string): string {
+  return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+}
+
+/** A path as a word of a command that is no flag there. "-" stays: it is standard input. */
+export function pathWord(path: string): string {
+  return /^-./.test(path) ? `./${path}` : path;
 }

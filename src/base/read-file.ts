@@ -1,12 +1,24 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync, type Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statSync,
+  type Stats,
+} from 'node:fs';
 import { isatty } from 'node:tty';
+import { pathOfDescriptor } from './system-paths.ts';
 
-/** The most bytes that become one text: V8 has no longer ones. */
+/** Bytes. V8 has no longer texts. */
 export const largestFile = 2 ** 29 - 24;
 
 /**
- * Why a path is not read, in words that quote nothing of what is there. It has the marks of a system's error: no program is
- * at fault.
+ * Explains why a path is not read, without quoting its content. It looks like an error of the system, because the
+ * program is not at fault.
  */
 export class UnreadableFile extends Error {
   readonly code = 'EUNREADABLE';
@@ -21,7 +33,7 @@ export class UnreadableFile extends Error {
   }
 }
 
-/** Why a file was not read, in words that go behind its name. */
+/** Why a file was not read, in words that follow its name. */
 export function describeUnread(error: unknown): string {
   if (error instanceof UnreadableFile) return error.reason;
   if (!(error instanceof Error)) return String(error);
@@ -29,38 +41,46 @@ export function describeUnread(error: unknown): string {
 }
 
 /**
- * The bytes of a file of at most `most` bytes. Anything else is refused before it is opened, for a pipe may have no
- * writer, and a device no end. Throws an UnreadableFile, or what the system says.
+ * Reads a regular file of at most `most` bytes. Anything else is refused before it is opened: a pipe may have no
+ * writer, and a device no end. Throws an UnreadableFile, or the system's error.
+ * `check` gets the real path of the file that was opened, wherever links led to it.
  */
-export function readRegularFile(path: string, most: number = largestFile): Buffer {
+export function readRegularFile(path: string, most: number = largestFile, check?: (opened: string) => void): Buffer {
   checkKind(path, statSync(path));
-  // Where a pipe has taken the file's place meanwhile, opening it does not wait.
+  // If a pipe has replaced the file meanwhile, opening it does not wait.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
   try {
     const found = fstatSync(file);
     checkKind(path, found);
     if (found.size > most) throw tooLarge(path, most);
+    check?.(realPathOf(file, path));
     return readAll(file, path, found.size, most);
   } finally {
     closeSync(file);
   }
 }
 
-/** The text of a file of the kernel's own, in /proc or /sys. They are many, short, and safe to open: Node reads one in one go. */
+/** By the descriptor, as the path may lead elsewhere by now; by the path where there is no /proc. */
+function realPathOf(file: number, path: string): string {
+  const link = pathOfDescriptor(file);
+  return link === undefined ? realpathSync(path) : readlinkSync(link);
+}
+
+/** Reads a file in /proc or /sys at once: they are many, short, and safe to open. */
 export function readKernelFile(path: string): string {
   return readFileSync(path, 'utf8');
 }
 
-/** What the shell hands over in a file's place: `<(command)`, and standard input by name. */
+/** Paths for what a shell passes as a file: `<(command)`, and standard input by name. */
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
 /**
- * What such a pipe held, by its path. The system gives it once, and a command reads its input twice: to see what it is, then as
- * that. The process is handed its pipes once, so this is its state and no run's.
+ * The bytes of such pipes, by path. A pipe can be read once, and a command reads its input twice: to see what it is,
+ * then as that. A process gets its pipes once, so this state belongs to the process, not to a run.
  */
 const handedOverBytes = new Map<string, Buffer>();
 
-/** As readRegularFile, and also what a person may name in a file's place: standard input, `<(command)`, /dev/null. */
+/** As readRegularFile, but also reads what people name instead of a file: standard input, `<(command)`, /dev/null. */
 export function readNamedFile(path: string, most: number = largestFile): Buffer {
   if (path === '/dev/null') return Buffer.alloc(0);
   if (!handedOver.test(path)) return readRegularFile(path, most);
@@ -93,7 +113,7 @@ function tooLarge(path: string, most: number): UnreadableFile {
   return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
 }
 
-/** To the end, which is not always where the size says: files of /proc have none. */
+/** Reads to the end, even if the size is wrong: files of /proc have none. */
 function readAll(file: number, path: string, size: number, most: number): Buffer {
   const full: Buffer[] = [];
   // A file without a size is most often a short one of /proc.

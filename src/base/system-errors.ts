@@ -1,9 +1,8 @@
-/** What a thrown value says. */
 export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whether the system refused something for that reason: "ENOENT" and so on. */
+/** `code` is "ENOENT" and so on. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -1,9 +1,12 @@
-/** Both replaced by the build. */
+/** The build replaces both constants. */
 declare const KPC_VERSION: string | undefined;
 declare const KPC_BUILD: string | undefined;
 
-/** The version of package.json; "0.0.0" where the sources run without having been built. */
+/** The version of package.json; "0.0.0" if the sources run unbuilt. */
 export const version: string = typeof KPC_VERSION === 'undefined' ? '0.0.0' : KPC_VERSION;
 
-/** Differs wherever the program does; '' where the sources run without having been built. */
+/** A text that differs between builds; '' if the sources run unbuilt. */
 export const build: string = typeof KPC_BUILD === 'undefined' ? '' : KPC_BUILD;
+
+/** Where the project and its pages are. */
+export const projectUrl = 'https://github.com/OWNER/REPOSITORY';

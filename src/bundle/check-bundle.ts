@@ -1,8 +1,6 @@
-import { findChangedLines } from '../base/changed-lines.ts';
 import { quotePrintable } from '../base/printable.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
 import { freshTexts, compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
-import { certifyChange } from './certify-change.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type BundleReading } from './read-bundle.ts';
 
@@ -10,18 +8,14 @@ import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type Bun
  * Reads a bundle that may come from an attacker. services.json and manifest.json say what it means: what is in them must be
  * values that Kubernetes and kube-proxy have, and every other file must be, byte by byte, what compiling them gives. So the
  * forms that a bundle may have are those of the compiler, and no list of them can fall behind it.
- *
- * `known` are the files of a bundle that was good: of one that is much alike only the difference is checked.
  */
-export function checkBundle(files: BundleFiles, compile: Compile, known?: BundleFiles): BundleReading {
-  const certified = known && certifyChange(known, files, compile);
-  if (certified) return { kind: 'bundle', bundle: certified };
+export function checkBundle(files: BundleFiles, compile: Compile): BundleReading {
   const meaning = readBundleMeaning(files);
   if ('kind' in meaning) return meaning;
   return meaning.manifest.dumped ? checkDumped(files) : checkCompiled(meaning, files, compile);
 }
 
-/** What was dumped from a node has no Services that say what it means, so it is for comparing only. */
+/** A dump of a node has no Services that its files could be compiled from: it is for comparing only. */
 function checkDumped(files: BundleFiles): BundleReading {
   const reading = readBundle(files);
   if (reading.kind === 'broken') return reading;
@@ -58,7 +52,7 @@ function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles,
   }
 }
 
-/** The fields that follow from the others, and that kpc-apply uses or shows. */
+/** Fields that follow from the others and that kpc-apply uses or shows. */
 const derived: readonly (keyof Manifest)[] = [
   ...(['kubeProxyVersion', 'mode', 'serviceCidrs', 'healthChecks', 'tools', 'counts'] as const),
 ];
@@ -73,24 +67,45 @@ function compareManifests(found: Manifest, fresh: Manifest): readonly string[] {
   ];
 }
 
-/** Reports where a file differs from what kpc writes: each extra line, and each missing one. */
+/** Reports where a file differs from what kpc writes: each line that is not in it, the missing ones, or another order. */
 function compareFiles(name: string, found: string | undefined, fresh: string | undefined): readonly string[] {
   if (found === fresh) return [];
   if (found === undefined) return [`${name} is missing`];
   if (fresh === undefined) return [`${name}: a bundle of this mode and these families has no such file`];
-  const changes = findChangedLines(fresh, found);
-  if (!changes) return [`${name}: not what kpc writes: more than 200 lines of it differ`];
-  return changes.flatMap(({ newAt, removed, added }) => {
-    const before = found.slice(0, newAt).split('\n').length;
-    const place = (i: number): string => `${name}:${before + i}`;
-    const more = removed.length > 1 ? ` and ${removed.length - 1} more` : '';
-    return added.length > 0
-      ? added.map((line, i) => `${place(i)}: not what kpc writes: ${quotePrintable(line)}`)
-      : [`${place(0)}: what services.json calls for is missing: ${quotePrintable(removed[0] ?? '')}${more}`];
+  const [lines, freshLines] = [splitLines(found), splitLines(fresh)];
+  const [missing, ...others] = linesBeyond(freshLines, lines);
+  const extra = linesBeyond(lines, freshLines);
+  const moved = lines.findIndex((line, i) => line !== freshLines[i]);
+  const strange = extra.length > 0 || missing ? extra : [{ line: lines[moved] ?? '', number: moved + 1 }];
+  const more = others.length > 0 ? ` and ${others.length} more` : '';
+  return [
+    ...strange.map(({ line, number }) => `${name}:${number}: not what kpc writes: ${quoteLine(line)}`),
+    ...(missing
+      ? [`${name}:${missing.number}: what services.json calls for is missing: ${quoteLine(missing.line)}${more}`]
+      : []),
+  ];
+}
+
+/** Keeps the line ends: the last line may have none. */
+function splitLines(text: string): readonly string[] {
+  return text.split(/(?<=\n)/);
+}
+
+function quoteLine(line: string): string {
+  return quotePrintable(line.replace(/\n$/, ''));
+}
+
+/** The lines that are more often in one text than in the other. */
+function linesBeyond(lines: readonly string[], others: readonly string[]) {
+  const left = new Map<string, number>();
+  for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);
+  return lines.flatMap((line, i) => {
+    const count = left.get(line) ?? 0;
+    if (count > 0) left.set(line, count - 1);
+    return count > 0 ? [] : { line, number: i + 1 };
   });
 }
 
-/** How many problems of one file are reported one by one. */
 const mostOfFile = 50;
 
 function cut(name: string, problems: readonly string[]): readonly string[] {

@@ -7,10 +7,10 @@ import { describeUnusable, type Address } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs/ipvs.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
-import { findWrongSettings } from '../kube-proxy/settings/table.ts';
+import { findWrongSettings } from '../settings/table.ts';
 import { settingsOf, type Manifest } from './manifest.ts';
 
-/** The values of manifest.json that are of the right shape and that kpc would not write, a line each. */
+/** Finds values of manifest.json that have the right shape, but that kpc would not write. One line each. */
 export function checkManifestValues(manifest: Manifest): readonly string[] {
   const { settings, node, families: chosen, ipvsTimeouts } = manifest;
   const isSelection = chosen.length > 0 && chosen.join() === families.filter((each) => chosen.includes(each)).join();
@@ -28,7 +28,7 @@ export function checkManifestValues(manifest: Manifest): readonly string[] {
   return lines.map((line) => `manifest.json: ${line}`);
 }
 
-/** The values of services.json that are of the right shape and that no Service in a cluster has, a line each. */
+/** Finds values of services.json that have the right shape, but that no Service in a cluster has. One line each. */
 export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly string[] {
   const own = new Set([...node.hostAddresses, node.nodeIPs.ipv4, node.nodeIPs.ipv6]);
   return [
@@ -38,7 +38,7 @@ export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'n
   ].map((problem) => `services.json: ${problem}`);
 }
 
-/** People read the list of Services, and the rules result from their ports: neither may hold what the other lacks. */
+/** People read the list of Services, but the rules follow from their ports: each must match the other. */
 function findOrphans({ services, servicePorts, healthChecks }: Cluster): readonly string[] {
   const known = new Set(services.map(({ namespace, name }) => `${namespace}/${name}`));
   const named = [...servicePorts, ...healthChecks].map(({ namespace, service }) => `${namespace}/${service}`);

@@ -1,7 +1,8 @@
 import { describeError, hasCode } from '../base/system-errors.ts';
-import { lstatSync, realpathSync, writeFileSync, type Dirent } from 'node:fs';
-import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { realpathSync, writeFileSync, type Dirent } from 'node:fs';
+import { lstat, mkdir, open, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
+import { removeTree, withFolder, type OpenFolder } from '../base/open-folder.ts';
 import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
 import { bundleHead, goldenHead } from '../base/file-names.ts';
@@ -10,55 +11,76 @@ import { bundleFileNames, type Manifest } from './manifest.ts';
 import { goldenNodeFile, isGoldenFile } from './golden.ts';
 
 /** Why a folder is left alone. */
-export type FolderProblem =
-  | { readonly kind: 'not-a-bundle'; readonly folder: string; readonly strangers: readonly string[] }
-  | { readonly kind: 'is-a-golden' | 'is-no-golden' | 'is-a-file'; readonly folder: string }
-  | { readonly kind: 'io'; readonly folder: string; readonly reason: string };
+export type FolderProblem = FolderFault & { readonly folder: string };
 
-/** The files that a bundle may hold. */
+type FolderFault =
+  | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
+  | { readonly kind: 'is-a-golden' | 'is-no-golden' | 'is-a-file' }
+  | { readonly kind: 'io'; readonly reason: string };
+
 export const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
 
-/** Whether a bundle may hold a file of that name. */
 export function isBundleFile(name: string): boolean {
   return knownNames.has(name);
 }
 
+/** Makes a file that is not there yet. */
+type MakeFile<Text> = (path: string, text: Text, name: string) => Promise<void>;
+
 /**
- * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so
- * that no reader ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
- * anything in it that no bundle has is left alone: `-o` may name a home folder. `makeFile` makes the file of that
- * path and text that is not there yet.
+ * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so that no
+ * reader ever sees half of a bundle; the folder that was there comes back where that fails. A folder with anything in
+ * it that no bundle has is left alone: `-o` may name a home folder. All goes by descriptors of folders, as they may be
+ * another user's, who may put links in their place.
  */
 export async function replaceFolder<Text extends FileText>(
   folder: string,
   files: ReadonlyMap<string, Text>,
-  makeFile: (path: string, text: Text, name: string) => Promise<void> = writeDurably,
+  makeFile: MakeFile<Text> = writeDurably,
 ): Promise<FolderProblem | undefined> {
   try {
     const target = await followLink(resolve(folder));
-    if (await isFile(target)) return { kind: 'is-a-file', folder };
-    const present = await listFolder(target);
-    const strangers = findStrangers(target, present);
-    if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
-    // What is kept in git must not turn into another form because of one wrong flag.
-    if (!files.has(goldenHead) && hasFile(present, isGoldenHead)) return { kind: 'is-a-golden', folder };
-    if (files.has(goldenHead) && hasFile(present, isBundleFile)) return { kind: 'is-no-golden', folder };
     await mkdir(dirname(target), { recursive: true });
-    const work = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
-    try {
-      // Inside, because mkdtemp lets only its owner in, and a bundle is no secret.
-      const fresh = join(work, 'new');
-      await mkdir(fresh);
-      // At once, for each waits for the disk; and to the end, so that none appears in a folder that is being removed.
-      const made = await Promise.allSettled([...files].map(([name, text]) => makeFile(join(fresh, name), text, name)));
-      for (const result of made) if (result.status === 'rejected') throw result.reason;
-      await swapIn(fresh, target, `${work}.old`);
-    } finally {
-      await rm(work, { recursive: true, force: true });
-    }
-    return undefined;
+    return await withFolder(dirname(target), { isLink: 'followed' }, async (parent) => {
+      const kind = await findProblem(parent.at(basename(target)), files);
+      if (kind) return { folder, ...kind };
+      await replaceIn(parent, basename(target), files, makeFile);
+      return undefined;
+    });
   } catch (error) {
     return { kind: 'io', folder, reason: describeError(error) };
+  }
+}
+
+/** Undefined if the folder may be replaced. */
+async function findProblem(target: string, files: ReadonlyMap<string, FileText>): Promise<FolderFault | undefined> {
+  if (await isFile(target)) return { kind: 'is-a-file' };
+  const present = await listFolder(target);
+  const strangers = findStrangers(target, present);
+  if (strangers.length > 0) return { kind: 'not-a-bundle', strangers };
+  // What is kept in git must not turn into another form because of one wrong flag.
+  if (!files.has(goldenHead) && hasFile(present, isGoldenHead)) return { kind: 'is-a-golden' };
+  if (files.has(goldenHead) && hasFile(present, isBundleFile)) return { kind: 'is-no-golden' };
+  return undefined;
+}
+
+async function replaceIn<Text>(
+  parent: OpenFolder,
+  name: string,
+  files: ReadonlyMap<string, Text>,
+  makeFile: MakeFile<Text>,
+): Promise<void> {
+  const work = parent.makeFolder(temporaryPrefix(name));
+  try {
+    await withFolder(parent.at(work), { isLink: 'refused' }, async (fresh) => {
+      // At once, for each waits for the disk; and to the end, so that none appears in a folder that is being removed.
+      const made = await Promise.allSettled([...files].map(([file, text]) => makeFile(fresh.at(file), text, file)));
+      for (const result of made) if (result.status === 'rejected') throw result.reason;
+    });
+    await swapIn(parent, work, name);
+  } catch (error) {
+    removeTree(parent.at(work));
+    throw error;
   }
 }
 
@@ -68,18 +90,18 @@ async function followLink(path: string): Promise<string> {
   return found?.isSymbolicLink() ? realpath(path) : path;
 }
 
-/** How the names begin that a folder has while it is written; short enough for the letters that come after. */
+/** The start of the folder's names while it is written, short enough for the letters that follow. */
 function temporaryPrefix(name: string): string {
   return `.${name.slice(0, 200)}.`;
 }
 
-/** Whether a folder of that name is what a killed replaceFolder left beside the folder `name`. */
+/** Whether `entry` is what a killed replaceFolder left beside the folder `name`. */
 export function isRemainOf(name: string, entry: string): boolean {
   const prefix = temporaryPrefix(name);
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
-/** What is in the folder that kpc did not write, which replaceFolder does not replace; nothing if there is no folder. */
+/** The entries that kpc did not write: replaceFolder does not replace such a folder. None if there is no folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
   return findStrangers(folder, await listFolder(folder));
 }
@@ -95,10 +117,14 @@ function hasFile(entries: readonly Dirent[], isMeant: (name: string) => boolean)
   return entries.some((entry) => isMeant(entry.name) && !entry.isDirectory());
 }
 
-/** Whether there is something of that name, and no folder. */
 export async function isFile(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   return found?.isDirectory() === false;
+}
+
+/** Whether readFolder reads a file of a bundle's folder: a golden's head, too, which says what the folder is instead. */
+export function isStoredFile(name: string): boolean {
+  return isBundleFile(name) || isGoldenHead(name);
 }
 
 /** manifest.json has a few lines for a Service, as a file of a golden has; a file with more is not meant to be read. */
@@ -110,7 +136,7 @@ const largestManifest = 64 * 2 ** 20;
  */
 export async function readFolder(
   folder: string,
-  isOwn: (name: string) => boolean = (name) => isBundleFile(name) || isGoldenHead(name),
+  isOwn: (name: string) => boolean = isStoredFile,
 ): Promise<ReadonlyMap<string, string>> {
   const names = (await readdir(folder)).filter(isOwn).toSorted();
   return new Map(
@@ -124,15 +150,16 @@ export async function readFolder(
 /**
  * The bytes of a file of a folder. A link that leads out of the folder is refused: who writes one into a repository could have
  * any file of those who compare it printed. The folder itself may be a link.
+ * Test: a link in a folder that --check compares.
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
-  // Whatever is not a file is refused with its kind, also behind a link.
-  const bytes = readRegularFile(path, most);
-  if (!lstatSync(path).isSymbolicLink()) return bytes;
   const root = realpathSync(folder);
-  if (realpathSync(path).startsWith(root.endsWith(sep) ? root : root + sep)) return bytes;
-  throw new UnreadableFile(path, 'it is a link to something outside the folder');
+  // Whatever is not a file is refused with its kind, also behind a link.
+  return readRegularFile(path, most, (opened) => {
+    if (opened.startsWith(root.endsWith(sep) ? root : root + sep)) return;
+    throw new UnreadableFile(path, 'it is a link to something outside the folder');
+  });
 }
 
 /**
@@ -193,7 +220,7 @@ function isAssumed({ assigned, assumedEndpoints }: { readonly [K in keyof Manife
   return [assigned, assumedEndpoints].some((list) => Array.isArray(list) && list.length > 0);
 }
 
-/** Makes a file without waiting for the disk: a golden has one for each Service, and git keeps what is lost. */
+/** Does not wait for the disk: a golden has a file for each Service, and git keeps what is lost. */
 export async function writeQuickly(path: string, text: string): Promise<void> {
   // One at a time: all files open at once are more than a process may have.
   writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
@@ -210,14 +237,15 @@ async function writeDurably(path: string, text: FileText): Promise<void> {
 }
 
 /** No rename replaces a folder that is not empty, so the old one steps aside first. */
-async function swapIn(fresh: string, target: string, aside: string): Promise<void> {
+async function swapIn(parent: OpenFolder, work: string, name: string): Promise<void> {
+  const [target, aside] = [parent.at(name), parent.at(`${work}.old`)];
   const isOld = (await lstat(target).catch(() => undefined)) !== undefined;
   if (isOld) await rename(target, aside);
   try {
-    await rename(fresh, target);
+    await rename(parent.at(work), target);
   } catch (error) {
     if (isOld) await rename(aside, target);
     throw error;
   }
-  await rm(aside, { recursive: true, force: true });
+  removeTree(aside);
 }

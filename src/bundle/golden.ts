@@ -1,5 +1,5 @@
 import { goldenHead } from '../base/file-names.ts';
-import { isObject, listOf, parseShape, readShape, shape, type Shape } from '../base/json-shape.ts';
+import { anything, isObject, listOf, mapOf, parseShape, readShape, type Shape } from '../base/json-shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -7,7 +7,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { kubeProxyVersions, releases } from '../kube-proxy/releases.ts';
-import { defaultSettings } from '../kube-proxy/settings/table.ts';
+import { defaultSettings } from '../settings/table.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import {
   compileContent,
@@ -39,12 +39,10 @@ function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }
 
-/** Whether a file has the name that goldenServiceFile gives: "shop.web.txt". */
 function isGoldenServiceFile(name: string): boolean {
   return /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
 }
 
-/** Whether a golden may hold a file of that name. */
 export function isGoldenFile(name: string): boolean {
   return name === goldenHead || name === goldenNodeFile || isGoldenServiceFile(name);
 }
@@ -57,7 +55,7 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
   readonly goldenVersion: number;
   /** "1.36": of a patch release nothing changes here. */
   readonly kubernetesVersion: string;
-  /** Those that are not at their default. */
+  /** Settings that are not at their default. */
   readonly settings: object;
 }
 
@@ -136,7 +134,6 @@ const assignedSection = 'assigned.json';
 /** The section with the workloads that the Service's endpoints are assumed of, a line each. */
 const assumedSection = 'assumed.json';
 
-/** Whether any Pod of a workload is an endpoint of a cluster's Services. */
 function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster): boolean {
   const addresses = new Set([
     ...servicePorts.flatMap(({ endpoints }) => endpoints.map(({ address }) => address.text)),
@@ -157,7 +154,6 @@ function formatSections(sections: readonly (readonly [name: string, text: string
     .join('\n');
 }
 
-/** The texts of a file with headings, by name. */
 function parseSections(text: string): ReadonlyMap<string, string> {
   const sections = new Map<string, string>();
   for (const part of text.split(/^(?===> )/m)) {
@@ -232,7 +228,6 @@ export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: str
   return { kind: 'bundle', bundle: { manifest: makeBundle(content).manifest, state: content.state, cluster } };
 }
 
-/** The content of one Service's file. */
 interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
   readonly service: ServiceInfo;
   /** At most one. */
@@ -270,7 +265,7 @@ function readLines<T>(sections: ReadonlyMap<string, string>, name: string, lineS
 
 /** Returns the problem as a string if the head is wrong. */
 function readHead(text: string | undefined, kpcVersion: string): Manifest | string {
-  const head = parseShape(shape<Partial<GoldenHead>>('a JSON object', isObject), text ?? '');
+  const head = parseShape(mapOf(anything), text ?? '');
   if ('wrong' in head) return `${goldenHead} is not a JSON object`;
   const { goldenVersion: found, kubernetesVersion, settings, ...said } = head.value;
   if (found !== goldenVersion) {
@@ -284,7 +279,7 @@ function readHead(text: string | undefined, kpcVersion: string): Manifest | stri
     formatVersion,
     kpcVersion,
     kubeProxyVersion: kubeProxyVersions[release],
-    settings: { ...addDefaults(settings, usualSettings), mode: said.mode },
+    settings: { ...addDefaults(settings, usualSettings), mode: said['mode'] },
     ipvsTimeouts: null,
     healthChecks: [],
     assigned: [],

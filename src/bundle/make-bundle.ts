@@ -24,12 +24,11 @@ import { passingRules } from '../kernel/iptables/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, type CountName } from '../kube-proxy/modes.ts';
 
-/** Everything that goes into a bundle. */
 export interface BundleContent extends BundleInputs {
   readonly state: KernelState;
 }
 
-/** What a bundle is made of: its state, too, is compiled from this. */
+/** The inputs from which a bundle, with its state, is compiled. */
 export interface BundleInputs {
   readonly cluster: Cluster;
   readonly node: NodeContext;
@@ -53,7 +52,7 @@ export type Compile = (
   families: readonly Family[],
 ) => KernelState;
 
-/** What kpc makes of what a bundle's manifest and services.json say: what the bundle must hold. */
+/** Compiles what a bundle's manifest and services.json describe: the content that the bundle must have. */
 export function compileContent(manifest: Manifest, cluster: Cluster, compile: Compile): BundleContent {
   const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const [settings, node] = [settingsOf(manifest), nodeOfBundle(manifest)];
@@ -70,14 +69,14 @@ export interface Bundle<Text extends FileText = string> {
   readonly files: ReadonlyMap<string, Text>;
 }
 
-/** The parts of a bundle's text that bundles of other nodes may have in common with it. */
+/** Texts that bundles of several nodes share. */
 export interface BundleTexts extends PartTexts {
   readonly writeServices: (cluster: Cluster) => FileText;
   /** The SHA-256 of a file in hex. */
   digest(name: BundleFileName, text: FileText): string;
 }
 
-/** Each text made when it is asked for, for one bundle alone. */
+/** Makes each text anew: for one bundle alone. */
 export const freshTexts: BundleTexts = {
   each: (format) => format,
   writeServices: writeServicePieces,
@@ -85,8 +84,8 @@ export const freshTexts: BundleTexts = {
 };
 
 /**
- * Keeps the texts of what bundles of many nodes have in common: those of the objects that their states share, and the
- * checksum of each file as it was last. It changes no byte.
+ * Keeps texts that bundles of many nodes share: those of objects that their states share, and the last checksum of
+ * each file. Bundles are the same without it.
  */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
@@ -146,12 +145,11 @@ export function makeBundle(content: BundleContent, texts: BundleTexts = freshTex
   return makeBundleOf(content, texts, joinText);
 }
 
-/** The same for who only hashes and writes it: a joined text of 30 MB costs as much again, and a run of the garbage collector. */
+/** Same content in chunks, for hashing and writing without joining 30 MB. */
 export function makeLongBundle(content: BundleContent): Bundle<FileText> {
   return makeBundleOf<FileText>(content, freshTexts, (text) => text);
 }
 
-/** The files with each text in one piece. */
 export function joinFiles({ files }: Bundle<FileText>): BundleFiles {
   return new Map([...files].map(([name, text]) => [name, joinText(text)]));
 }
@@ -219,13 +217,14 @@ export function writeServiceRanges({ cluster, settings }: BundleContent): Manife
   return programs(settings.mode, 'nftables') ? writeServiceCidrs(cluster) : undefined;
 }
 
-/** What a manifest counts of a state. */
-export function countState(state: KernelState): Readonly<Record<CountName, number>> {
+/** What no state of most modes has is not counted, either. */
+export function countState(state: KernelState): { readonly [N in CountName]?: number } {
   const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
   const chains = iptables.flatMap((table) => [...table.values()]);
   const nftChains = state.nftables.flatMap((table) => [...table.chains.values()]);
   const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);
   return {
+    ...(state.proxyPorts.length > 0 && { proxyPorts: state.proxyPorts.length }),
     virtualServers: state.virtualServers.length,
     realServers: sum(state.virtualServers.map(({ realServers }) => realServers.length)),
     addresses: sum(state.links.map(({ addresses }) => addresses.length)),

@@ -20,8 +20,8 @@ import type { Cluster, NodeContext, ServiceRange } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
-import { kubeProxyVersions, newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
-import { settingsShape } from '../kube-proxy/settings/table.ts';
+import { kubeProxyVersions, parseRelease, releaseRange } from '../kube-proxy/releases.ts';
+import { settingsShape } from '../settings/table.ts';
 import { stateFileNames, type StateFileName } from './state-files.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
@@ -30,26 +30,24 @@ export const formatVersion = 1;
 /** A file that a bundle may hold besides manifest.json. */
 export type BundleFileName = StateFileName | 'services.json';
 
-/** All of them, in the order in which people should read them. */
+/** In the order in which people should read them. */
 export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json'];
 
 /** An address of either family, however it is written. */
 export const addressShape = textThat('an IP address', (value) => parseAddress(value) !== undefined);
 /** An address with a prefix length. */
 export const networkShape = textThat('a CIDR', (value) => parseNetwork(value) !== undefined);
-/** The name of a node; '' for none. */
 export const nodeNameShape = textThat("a node's name", (value) => value === '' || isName(value, 'subdomain'));
-/** A port that can be listened on. */
 export const portShape = wholeNumber(1, 65_535);
 
-/** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for anything else. */
+/** An address of a bundle's JSON, the shape of which was checked. Throws a TypeError for anything else. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
   if (!parsed) throw new TypeError(`"${value}" is not an address`);
   return parsed;
 }
 
-/** A network of a bundle's JSON, likewise. */
+/** A network of a bundle's JSON, the shape of which was checked. Throws a TypeError for anything else. */
 export function readNetwork(value: string): Network {
   const parsed = parseNetwork(value);
   if (!parsed) throw new TypeError(`"${value}" is not a network`);
@@ -90,7 +88,7 @@ export const manifestShape = objectOf({
   kpcVersion: text,
   /** The kube-proxy whose state this is: "v1.36.3". It says the release that the settings leave out. */
   kubeProxyVersion: textThat(
-    `the version of a kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}`,
+    `the version of a kube-proxy of Kubernetes ${releaseRange}`,
     (value) => parseRelease(value) !== undefined,
   ),
   mode: oneOf(...proxyModes),
@@ -148,7 +146,6 @@ export function nodeOfBundle({ node }: Pick<Manifest, 'node'>): NodeContext {
   };
 }
 
-/** What a manifest says of the node. */
 export function writeNode(node: NodeContext): Manifest['node'] {
   return {
     name: node.name,

@@ -32,7 +32,7 @@ interface BrokenBundle {
 /** The part of a bundle from which everything else in it results. */
 export type BundleMeaning = Pick<StoredBundle, 'manifest' | 'cluster'>;
 
-/** A reading of what has something wrong with it; undefined if nothing has. */
+/** Undefined if there are no problems. */
 export function findBroken(problems: readonly string[], manifest?: Manifest): BrokenBundle | undefined {
   return problems.length > 0 ? { kind: 'broken', problems, manifest } : undefined;
 }
@@ -45,36 +45,14 @@ export function readBundle(files: BundleFiles): BundleReading {
   return findBroken(problems) ?? { kind: 'bundle', bundle: { ...meaning, state } };
 }
 
-/** Reads the part from which everything else in a bundle results, and checks format version and checksums. */
+/**
+ * Reads manifest.json and services.json, from which all other files result, and checks format version and checksums.
+ */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
   const manifest = readListed(files);
   if ('kind' in manifest) return manifest;
   const cluster = readCluster(manifest, files);
   return typeof cluster === 'string' ? { kind: 'broken', problems: [cluster] } : { manifest, cluster };
-}
-
-/** The manifest of a bundle whose files are those that it lists, by their checksums too; undefined if that fails. */
-export function readListedManifest(files: BundleFiles): Manifest | undefined {
-  const manifest = readListed(files);
-  return 'kind' in manifest ? undefined : manifest;
-}
-
-/** A bundle that is known to be one that kpc wrote, of which each part is read when it is asked for. */
-export function openBundle(manifest: Manifest, files: BundleFiles): StoredBundle {
-  let state: KernelState | undefined;
-  let cluster: Cluster | undefined;
-  return {
-    manifest,
-    files,
-    get state() {
-      return (state ??= readState(manifest, files).state);
-    },
-    get cluster() {
-      const read = cluster ?? readCluster(manifest, files);
-      if (typeof read === 'string') throw new TypeError(read);
-      return (cluster = read);
-    },
-  };
 }
 
 /** The files that git could not merge, a line each; `remedy` is what to do instead of merging. */
@@ -98,7 +76,7 @@ function readListed(files: BundleFiles): Manifest | BrokenBundle {
   return findBroken(checkFiles(manifest, files)) ?? manifest;
 }
 
-/** A text is what is wrong with it. */
+/** Returns a text if something is wrong: what it is. */
 function readCluster(manifest: Manifest, files: BundleFiles): Cluster | string {
   const text = files.get('services.json');
   if (text === undefined) {
@@ -114,7 +92,7 @@ export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'service
   return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
 }
 
-/** A text is what is wrong with it. */
+/** Returns a text if something is wrong: what it is. */
 function readManifest(text: string | undefined): Manifest | string {
   if (text === undefined) return 'there is no manifest.json: this is not a bundle that kpc compile wrote';
   const reading = parseShape(manifestShape, text);

@@ -11,12 +11,12 @@ import type { ServicePortSpec, EndpointStatus } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
 import { addressShape, networkShape, nodeNameShape, portShape, readAddress, readNetwork } from './manifest.ts';
 import {
+  anyOf,
   boolean,
   listOf,
   objectOf,
   oneOf,
   optional,
-  shape,
   text,
   textThat,
   wholeNumber,
@@ -30,7 +30,6 @@ import { isName } from '../base/object-names.ts';
 import { joinHostPort, parseAddress, type Address, type Network } from '../kernel/address.ts';
 import { schedulers } from '../kernel/ipvs/ipvs.ts';
 
-/** A Service of services.json. */
 type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
 
 const protocolShape = oneOf(...protocols);
@@ -55,10 +54,7 @@ const serviceShape = objectOf<ServiceRecord>({
       name: portName,
       protocol: protocolShape,
       port: portOrNone,
-      targetPort: shape<number | string>(
-        'a string or a number',
-        (value) => typeof value === 'string' || (typeof value === 'number' && Number.isSafeInteger(value)),
-      ),
+      targetPort: anyOf('a string or a number', text, wholeNumber(Number.MIN_SAFE_INTEGER)),
       nodePort: portOrNone,
     }),
   ),
@@ -80,7 +76,7 @@ const endpointShape = objectOf({
   assumed: optional(oneOf(true)),
 });
 
-/** An endpoint of services.json: a field at its usual value is left out. */
+/** A field at its usual value is left out, as in a Service port. */
 type EndpointRecord = Shaped<typeof endpointShape>;
 
 const servicePortShape = objectOf({
@@ -105,8 +101,7 @@ const servicePortShape = objectOf({
   endpoints: listOf(endpointShape),
 });
 
-/** A Service port of services.json, likewise. */
-export type ServicePortRecord = Shaped<typeof servicePortShape>;
+type ServicePortRecord = Shaped<typeof servicePortShape>;
 
 /** What services.json must be like: nothing that reads a Cluster looks at its fields again. */
 const servicesShape = objectOf({
@@ -133,7 +128,7 @@ export function writeServices(cluster: Cluster): string {
   return writeServicePieces(cluster).join('');
 }
 
-/** The same in pieces. */
+/** services.json in pieces. Joining a long one would hold it in memory twice. */
 export function writeServicePieces(cluster: Cluster): readonly string[] {
   const out = new LongText();
   const tailOf = rememberTails();
@@ -219,7 +214,7 @@ function healthCheckRecord(check: ServiceHealthCheck): ServiceHealthCheck {
 }
 
 function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoints'> {
-  const { namespace, service, protocol, family, hasIgnoredExternalIPs, affinitySeconds, scheduler } = port;
+  const { namespace, service, protocol, family, hasIgnoredExternalIPs } = port;
   return {
     namespace,
     service,
@@ -233,16 +228,15 @@ function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoint
     hasIgnoredExternalIPs,
     loadBalancerIPs: textsOf(port.loadBalancerIPs),
     sourceRanges: textsOf(port.sourceRanges),
-    affinitySeconds,
+    affinitySeconds: port.affinitySeconds || undefined,
     internalTrafficPolicy: port.internalPolicyLocal ? 'Local' : undefined,
     externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : undefined,
     healthCheckNodePort: port.healthCheckNodePort || undefined,
-    scheduler,
+    scheduler: port.scheduler || undefined,
     forwarding: port.forwarding === 'masquerade' ? undefined : port.forwarding,
   };
 }
 
-/** What follows an endpoint's address in its line. */
 function endpointTail(port: number, status: EndpointStatus): string {
   const record: Omit<EndpointRecord, 'address'> = {
     port,
@@ -294,11 +288,11 @@ function readServicePort(record: ServicePortRecord, statuses: StatusSharing): Se
     hasIgnoredExternalIPs: record.hasIgnoredExternalIPs,
     loadBalancerIPs: (record.loadBalancerIPs ?? []).map(readAddress),
     sourceRanges: (record.sourceRanges ?? []).map(readNetwork),
-    affinitySeconds: record.affinitySeconds,
+    affinitySeconds: record.affinitySeconds ?? 0,
     internalPolicyLocal: record.internalTrafficPolicy === 'Local',
     externalPolicyLocal: record.externalTrafficPolicy === 'Local',
     healthCheckNodePort: record.healthCheckNodePort ?? 0,
-    scheduler: record.scheduler,
+    scheduler: record.scheduler ?? '',
     forwarding: record.forwarding ?? 'masquerade',
     endpoints: record.endpoints.map((endpoint) => readEndpoint(endpoint, statuses)),
   };

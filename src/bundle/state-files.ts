@@ -1,4 +1,5 @@
 import type { FileText } from '../base/chunks.ts';
+import { formatBalancer, parseBalancer } from '../kernel/balancer/balancer.ts';
 import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
 import { formatAppends, writeTables } from '../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
@@ -25,7 +26,6 @@ export interface StateFile {
   readonly kind: ObjectKind;
   /** What --print calls it. */
   readonly print: string;
-  /** What is in it, and what reads it. */
   readonly title: string;
   /** Undefined if the state has no such part. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
@@ -33,7 +33,7 @@ export interface StateFile {
   read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
-/** All of them, in the order in which people should read them. A mode has the files of its kinds. */
+/** In the order in which people should read them. A mode has the files of its kinds. */
 export const stateFiles = {
   'modules.conf': {
     kind: 'modules',
@@ -72,6 +72,13 @@ export const stateFiles = {
     format: ({ links }) => formatLinks(links),
     read: parseIpBatch,
   },
+  'balancer.conf': {
+    kind: 'proxyPorts',
+    print: 'balancer',
+    title: 'proxy ports and the endpoints behind them, for nginx -c',
+    format: ({ proxyPorts }) => formatBalancer(proxyPorts),
+    read: parseBalancer,
+  },
   'nftables.nft': {
     kind: 'nftables',
     print: 'nftables',
@@ -87,16 +94,15 @@ export const stateFiles = {
 /** The name of a file in the bundle that holds a part of the kernel state. */
 export type StateFileName = keyof typeof stateFiles;
 
-/** All of them, in the order of the manifest. */
+/** In the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
-/** All of them, in the order in which people want to see them: what a Service becomes first, what every node has last. */
+/** In the order in which people want to see them: first what a Service becomes, last what every node has. */
 export const filesToRead: readonly StateFileName[] = [
-  ...(['nftables.nft', 'ipvsadm.restore', 'ip.batch', 'ipset.restore'] as const),
+  ...(['nftables.nft', 'ipvsadm.restore', 'ip.batch', 'ipset.restore', 'balancer.conf'] as const),
   ...(['iptables.restore', 'ip6tables.restore', 'sysctl.conf', 'modules.conf'] as const),
 ];
 
-/** Adds what the text of a file says to a state. */
 export function readStateFile(
   name: StateFileName,
   text: string,
@@ -113,7 +119,7 @@ function rulesFile<Print extends string>(family: Family, print: Print, title: st
     title,
     format: ({ iptables }, texts) => iptables[family] && writeTables(iptables[family], texts.each(formatAppends)),
     read: (text, { iptables }) => {
-      const { tables, unread } = parseIptablesSave(text);
+      const { tables, unread } = parseIptablesSave(text, { isInput: true });
       return { iptables: { ...iptables, [family]: tables }, unread };
     },
   } as const satisfies StateFile;

@@ -8,20 +8,25 @@ import { isLeftToOther, skipReason } from './build-cluster.ts';
 import { fullName, type FieldPath, type Service, type ServicePortSpec, type Sourced } from './objects.ts';
 import { pick, pickAddress, poolSize } from './pick-by-hash.ts';
 
-/** What Services without addresses and node ports get them from; what is not given is not assigned. */
+/**
+ * The ranges that missing addresses and node ports are assigned from; without a range, nothing of that kind is
+ * assigned.
+ */
 export interface AssignmentRanges {
-  /** One network, or one of each family. The first one's family is that of Services that ask for none. */
+  /** One network, or one of each family. Services that name no family get the first one's. */
   readonly clusterIPs: readonly Network[];
   /** Set if the networks come from objects of the cluster, not from a flag. */
   readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
   /** Networks that load balancers take addresses from. */
   readonly loadBalancerIPs?: readonly Network[] | undefined;
-  /** Set if no flag names these networks: a Service that has a cluster IP is a cluster's, whose load balancer has no address yet. */
+  /**
+   * Set if no flag names these networks. A Service that already has a cluster IP then keeps waiting for its cluster's
+   * load balancer.
+   */
   readonly sparesPending?: true | undefined;
 }
 
-/** The addresses and ports that one Service got. */
 export interface AssignedService {
   /** "namespace/name". */
   readonly service: string;
@@ -29,11 +34,10 @@ export interface AssignedService {
   /** Port label ("http/TCP" or "TCP") → node port. */
   readonly nodePorts: Readonly<Record<string, number>>;
   readonly healthCheckNodePort?: number | undefined;
-  /** The load balancer's addresses. */
   readonly loadBalancerIPs?: readonly string[] | undefined;
 }
 
-/** The node ports that a Service got, that of its health check too. */
+/** Node ports and the port of the health check. */
 export function assignedPorts({
   nodePorts,
   healthCheckNodePort,
@@ -41,26 +45,24 @@ export function assignedPorts({
   return [...Object.values(nodePorts), ...(healthCheckNodePort === undefined ? [] : [healthCheckNodePort])];
 }
 
-/** All addresses and ports that a Service got, as they are written. */
 export function assignedTexts(assigned: Omit<AssignedService, 'service'>): readonly string[] {
   const { clusterIPs, loadBalancerIPs = [] } = assigned;
   return [...clusterIPs, ...loadBalancerIPs, ...assignedPorts(assigned).map(String)];
 }
 
-/** What assignAddresses gives. */
 export interface Assignment {
-  /** All Services, in the order in which they came, with what was assigned filled in. */
+  /** All Services, in the order of the input, completed. */
   readonly services: readonly Sourced<Service>[];
-  /** Sorted by namespace and name; Services that got nothing are not in it. */
+  /** Sorted by namespace and name; without Services that got nothing. */
   readonly assigned: readonly AssignedService[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
 /**
- * Gives Services what the API server would give them on creation where the manifests leave it out: cluster addresses,
- * node ports and health check node ports. The choice depends on the Service's name alone unless it is taken, so
- * it is the same for the same Services in any order, and another Service rarely moves it. Nothing that any of the
- * Services uses is given away. What cannot be assigned gets a warning each that says what kube-proxy leaves out.
+ * Gives Services what the API server would give them on creation and manifests leave out: cluster IPs, node ports and
+ * health check node ports. The choice follows from the Service's name, unless that is taken: it is the same in any
+ * order of the input, and another Service rarely moves it. Addresses and ports that any Service uses are not given
+ * away. A warning says what could not be assigned, and what kube-proxy leaves out.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
@@ -92,7 +94,6 @@ function compareServices(a: Sourced<Service>, b: Sourced<Service>): number {
   return compareText(fullName(a.object.metadata), fullName(b.object.metadata));
 }
 
-/** Whether there is something that the API server would give the Service. */
 export function lacksAnything({ spec }: Service): boolean {
   if (spec.type === 'ExternalName' || spec.clusterIP === 'None') return false;
   return lacksClusterIP(spec) || lacksNodePort(spec) || lacksHealthCheckPort(spec);
@@ -117,13 +118,12 @@ function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local' && healthCheckNodePort === 0;
 }
 
-/** Whether a load balancer would give the Service addresses, and the ranges say which. */
+/** Whether a load balancer would give the Service addresses, and there are ranges for these. */
 function wantsLoadBalancer(service: Service, { loadBalancerIPs = [], sparesPending }: AssignmentRanges): boolean {
   const isSpared = sparesPending === true && service.spec.clusterIP !== '';
   return lacksLoadBalancer(service) && loadBalancerIPs.length > 0 && !isSpared;
 }
 
-/** Whether a Service waits for its load balancer. */
 export function lacksLoadBalancer({ spec, ingress }: Service): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0;
 }
@@ -134,7 +134,6 @@ class Assigner {
   readonly #ranges: AssignmentRanges;
   readonly #usedAddresses = new Set<string>();
   readonly #usedPorts = new Set<number>();
-  /** The address of a load balancer that a Service asks for, by the Service's name. */
   readonly #reserved = new Map<string, Address>();
 
   constructor(services: readonly Sourced<Service>[], ranges: AssignmentRanges) {
@@ -143,7 +142,7 @@ class Assigner {
     for (const { object } of services.toSorted(compareServices)) this.#reserve(object);
   }
 
-  /** Keeps the address that a Service asks its load balancer for, if a range has it and no other Service does. */
+  /** Keeps the address that a Service asks its load balancer for, if it is in a range and no other Service has it. */
   #reserve(service: Service): void {
     if (!wantsLoadBalancer(service, this.#ranges)) return;
     const asked = parseAddress(service.spec.loadBalancerIP ?? '');
@@ -162,7 +161,6 @@ class Assigner {
     this.#usedPorts.add(spec.healthCheckNodePort);
   }
 
-  /** The Service with what it lacked. */
   assign(service: Sourced<Service>): Service {
     const { object } = service;
     const addresses = this.#assignClusterIPs(service);
@@ -217,8 +215,8 @@ class Assigner {
   }
 
   /**
-   * As the API server infers them on creation: PreferDualStack adds the second family if there is one, RequireDualStack
-   * adds it in any case.
+   * Infers the families as the API server does on creation: PreferDualStack adds the second family if there is one,
+   * RequireDualStack in any case.
    */
   #familiesOf({ clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): Service['spec']['ipFamilies'] {
     const configured = this.#ranges.clusterIPs.map(({ family }) => familyNames[family]);
@@ -260,7 +258,7 @@ class Assigner {
     return address?.text;
   }
 
-  /** The ports with node ports; undefined if none was needed. A port of two protocols gets one number for both. */
+  /** Undefined if no port needed one. A port of two protocols gets one number for both. */
   #assignNodePorts(service: Sourced<Service>): readonly ServicePortSpec[] | undefined {
     const { spec } = service.object;
     if (!lacksNodePort(spec)) return undefined;
@@ -284,7 +282,9 @@ class Assigner {
     return spec.ports.map((port) => ({ ...port, nodePort: nodePortOf(port) }));
   }
 
-  /** One address of each family that the Service has, if a range has that; what it asked for itself, if it did. */
+  /**
+   * One address of each of the Service's families that has a range; the one that the Service asked for, if possible.
+   */
   #assignLoadBalancer(service: Sourced<Service>, clusterIPs: readonly string[]): readonly string[] | undefined {
     const { object } = service;
     if (!wantsLoadBalancer(object, this.#ranges)) return undefined;

@@ -5,7 +5,7 @@ import {
   endpointsByPort,
   headlessLabel,
   proxyNameLabel,
-  settleRivals,
+  pickFromRivals,
   writtenAddresses,
   type HintReading,
   type ServiceWithSlices,
@@ -28,8 +28,8 @@ import type { Place } from '../kernel/place.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 
 /**
- * Puts Services and their slices together into what all modes compile from. The order of the input has no say in the
- * result. Objects are taken as checked: what does not parse here is left out, as kube-proxy leaves it out.
+ * Builds what all modes compile from, out of Services and their slices. The order of the input does not matter. The
+ * input checks come before: what cannot be parsed here is left out, as kube-proxy leaves it out.
  */
 export function buildCluster(
   services: readonly ServiceWithSlices[],
@@ -62,20 +62,20 @@ function isWatched(service: Service, behaviours: Behaviours): boolean {
 }
 
 /**
- * The cluster as a node sees it: where two slices name one endpoint, which of them counts is settled. The same value
- * if there is nothing to settle.
+ * The cluster as a node sees it: decides which endpoint counts if two slices have the same one. Returns the same
+ * value if there is nothing to decide.
  */
-export function settleOnNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
-  // Which counts is settled for all nodes then.
+export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
+  // Then it is decided for all nodes.
   if (behaviours.has('running-endpoint-first')) return cluster;
-  let settled = false;
+  let changed = false;
   const servicePorts = cluster.servicePorts.map((port) => {
-    const endpoints = settleRivals(port.endpoints, (endpoint) => isLocal(endpoint, node));
+    const endpoints = pickFromRivals(port.endpoints, (endpoint) => isLocal(endpoint, node));
     if (endpoints === port.endpoints) return port;
-    settled = true;
+    changed = true;
     return { ...port, endpoints };
   });
-  return settled ? { ...cluster, servicePorts } : cluster;
+  return changed ? { ...cluster, servicePorts } : cluster;
 }
 
 /** By namespace, Service, port name, protocol, then IPv4 before IPv6. */
@@ -138,7 +138,6 @@ function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceIn
   );
 }
 
-/** Adds the ports of a Service in both families. */
 function addServicePorts(
   { object: service, source, slices }: ServiceWithSlices,
   behaviours: Behaviours,
@@ -146,7 +145,7 @@ function addServicePorts(
 ): void {
   const { namespace, name } = service.metadata;
   const hints = readHints(service, behaviours);
-  const policies = policiesOf(service);
+  const policies = policiesOf(service, behaviours);
   for (const family of families) {
     const clusterIP = clusterIPOf(service, family);
     if (!clusterIP) continue;
@@ -182,7 +181,7 @@ function addServicePorts(
   }
 }
 
-/** kube-proxy's annotations by which a Service once asked for zone hints; the first wins where both are there. */
+/** The annotations that once asked for zone hints; the first wins. */
 const hintAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 
 /** Which hints of the Service's endpoints count (canUseTopology in pkg/proxy/topology.go, up to v1.32). */
@@ -204,27 +203,29 @@ interface IndexedPort {
   readonly port: ServicePortSpec;
 }
 
-/** A port named twice counts once: the later one, as in kube-proxy's map. */
+/** Of two ports with the same name and protocol, the later one counts, as in kube-proxy's map. */
 function indexPorts({ spec }: Service): readonly IndexedPort[] {
   const ports = spec.ports.map((port, index) => ({ index, port }));
   if (ports.length < 2) return ports;
   return [...new Map(ports.map((indexed) => [`${indexed.port.name}/${indexed.port.protocol}`, indexed])).values()];
 }
 
-function policiesOf(service: Service) {
+function policiesOf(service: Service, behaviours: Behaviours) {
   const { spec } = service;
-  const external = spec.type !== 'ClusterIP' || spec.externalIPs.length > 0;
+  const follows = behaviours.has('traffic-policies');
+  const external = follows && (spec.type !== 'ClusterIP' || spec.externalIPs.length > 0);
   return {
-    affinitySeconds: spec.sessionAffinity === 'ClientIP' ? spec.sessionAffinityTimeout : undefined,
-    internalPolicyLocal: spec.internalTrafficPolicy === 'Local',
+    affinitySeconds: spec.sessionAffinity === 'ClientIP' ? spec.sessionAffinityTimeout : 0,
+    internalPolicyLocal: follows && spec.internalTrafficPolicy === 'Local',
     externalPolicyLocal: external && spec.externalTrafficPolicy === 'Local',
-    healthCheckNodePort: needsHealthCheck(service) ? spec.healthCheckNodePort : 0,
-    scheduler: readScheduler(service.metadata.annotations),
+    healthCheckNodePort: needsHealthCheck(service, behaviours) ? spec.healthCheckNodePort : 0,
+    scheduler: readScheduler(service.metadata.annotations) ?? '',
     forwarding: readForwardingMethod(service.metadata.annotations) ?? 'masquerade',
   } satisfies Partial<ServicePort>;
 }
 
-function needsHealthCheck(service: Service): boolean {
+function needsHealthCheck(service: Service, behaviours: Behaviours): boolean {
+  if (!behaviours.has('traffic-policies')) return false;
   return service.spec.type === 'LoadBalancer' && service.spec.externalTrafficPolicy === 'Local';
 }
 
@@ -244,7 +245,6 @@ const noAddresses: ServiceAddresses = {
   rangeIndexes: [],
 };
 
-/** The addresses of one family that a Service answers on. */
 function addressesOf(service: Service, family: Family, behaviours: Behaviours): ServiceAddresses {
   // Most Services have none.
   const { externalIPs: external, loadBalancerSourceRanges } = service.spec;
@@ -256,7 +256,8 @@ function addressesOf(service: Service, family: Family, behaviours: Behaviours): 
     ),
     family,
   );
-  const ranges = loadBalancerSourceRanges.flatMap((text, index) => {
+  const followed = behaviours.has('traffic-policies') ? loadBalancerSourceRanges : [];
+  const ranges = followed.flatMap((text, index) => {
     const range = parseNetwork(text.trim());
     return range?.family === family ? [[index, range] as const] : [];
   });
@@ -287,17 +288,16 @@ function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
   return address?.family === family ? address : undefined;
 }
 
-/** Most Services have no headless endpoints. */
 const none: readonly never[] = [];
 
-/** Paths that are asked for of each Service: made once, they are no work for the garbage collector. */
+/** Made once: making them for each Service is work for the garbage collector. */
 const paths = {
   name: ['metadata', 'name'],
   clusterIP: ['spec', 'clusterIP'],
   firstPort: ['spec', 'ports', 0],
 } as const;
 
-/** Places of one Service port's fields, each made when it is asked for. */
+/** Each place is made when it is asked for. */
 class FieldPlaces implements ServicePortPlaces {
   readonly #source: Source;
   readonly #index: number;
@@ -345,7 +345,7 @@ function addHealthChecks(
   into: ServiceHealthCheck[],
 ): void {
   const port = service.spec.healthCheckNodePort;
-  if (!needsHealthCheck(service) || port === 0 || service.spec.ports.length === 0) return;
+  if (!needsHealthCheck(service, behaviours) || port === 0 || service.spec.ports.length === 0) return;
   const { namespace, name } = service.metadata;
   for (const family of families) {
     if (clusterIPOf(service, family) === undefined) continue;
@@ -354,7 +354,7 @@ function addHealthChecks(
   }
 }
 
-/** An endpoint and its rivals, each as the node sees it that it is on: the last of each node. */
+/** For an endpoint and its rivals, what the node of each would take: the last one on that node. */
 function asOwnNodesSee(endpoint: Endpoint): readonly Endpoint[] {
   if (!endpoint.rivals) return [endpoint];
   return [...new Map([endpoint, ...endpoint.rivals].map((each) => [each.status.nodeName, each])).values()];

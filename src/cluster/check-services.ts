@@ -1,4 +1,4 @@
-import { joinHostPort, type Address } from '../kernel/address.ts';
+import type { Address } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -7,16 +7,15 @@ import type { Cluster, ServicePort } from './model.ts';
 import { fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
 
 /**
- * One warning for all Services with a selector that the input holds neither slices nor Endpoints of. In a cluster each has
- * one: their absence says that the input is not all there is.
+ * One warning for all Services with a selector but neither slices nor Endpoints in the input. In a cluster each has
+ * one, so the input is not complete.
  */
 export function findUnserved(
   services: readonly ServiceWithSlices[],
   cluster: Cluster,
-  /** Whether the input holds workloads that Pods could be assumed of. */
+  /** Whether Pods could be assumed for workloads of the input. */
   hasWorkloads: boolean,
 ): readonly Diagnostic[] {
-  // Mostly there are none, and then it does not matter how many select.
   if (services.every(({ object, isServed }) => isServed || !hasSelector(object))) return [];
   const programmed = new Set(
     cluster.servicePorts.map(({ namespace, service }) => fullName({ namespace, name: service })),
@@ -33,9 +32,9 @@ export function findUnserved(
 }
 
 /**
- * Source ranges of length zero, which IPVS mode puts into an ipset up to v1.33 of kube-proxy (open-source-range in the
- * table of releases). The kernel's hash sets take no such range: kube-proxy logs that and goes on without it, and
- * `ipset restore` stops there.
+ * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset in IPVS mode (open-source-range
+ * in the table of releases). The kernel's hash sets refuse such a range: kube-proxy logs it and goes on, but `ipset
+ * restore` stops there.
  */
 export function findUnloadableRanges({ servicePorts }: Cluster): readonly Diagnostic[] {
   return servicePorts
@@ -49,6 +48,12 @@ export function findUnloadableRanges({ servicePorts }: Cluster): readonly Diagno
     );
 }
 
+/** A node port has no address. */
+interface ClaimedSocket {
+  readonly address?: string;
+  readonly port: number;
+}
+
 /**
  * Warns of Service ports that claim the same address, port and protocol. kube-proxy serves whichever it happened to
  * program last; kpc serves the first by namespace, name, port name and protocol, in every mode.
@@ -57,32 +62,34 @@ export function findConflicts({ servicePorts }: Cluster): readonly Diagnostic[] 
   const holders = new Map<string, ServicePort>();
   const diagnostics = new Map<string, Diagnostic>();
   for (const port of servicePorts) {
-    const claim = (what: string, findPlace: () => Place | undefined): void => {
+    const { protocol, label } = port;
+    const claim = (socket: ClaimedSocket, findPlace: () => Place | undefined): void => {
+      const what = `${socket.address ?? ''} ${socket.port} ${protocol}`;
       const holder = holders.get(what);
       if (!holder) holders.set(what, port);
-      else if (holder.label !== port.label || holder.protocol !== port.protocol) {
-        const details = { what, holder: holder.label, rival: port.label };
+      else if (holder.label !== label || holder.protocol !== protocol) {
+        const details = { ...socket, protocol, holder: holder.label, rival: label };
         const diagnostic = diagnose('address-conflict', details, findPlace());
         diagnostics.set(diagnostic.text, diagnostic);
       }
     };
-    // As people write it: "10.96.0.1:80/TCP".
     const claimAddress = ({ text }: Address, findPlace: () => Place | undefined): void => {
-      claim(`${joinHostPort(text, port.port)}/${port.protocol}`, findPlace);
+      claim({ address: text, port: port.port }, findPlace);
     };
     claimAddress(port.clusterIP, () => port.places?.clusterIP);
     port.externalIPs.forEach((address, i) => claimAddress(address, () => port.places?.externalIP(i)));
     port.loadBalancerIPs.forEach((address, i) => claimAddress(address, () => port.places?.ingress(i)));
-    if (port.nodePort !== 0) claim(`node port ${port.nodePort}/${port.protocol}`, () => port.places?.nodePort);
+    if (port.nodePort !== 0) claim({ port: port.nodePort }, () => port.places?.nodePort);
   }
   return [...diagnostics.values()];
 }
 
-/** How many rules any input may give, and how many more for each of its ports, endpoints, addresses and source ranges. */
+/**
+ * Rules that any input may result in, and further ones for each of its ports, endpoints, addresses and source ranges.
+ */
 const freeLines = 2_000_000;
 const linesPerEntry = 100;
 
-/** How many rules one Service gives. */
 interface Size {
   readonly service: Sourced<Service>;
   /** Pairs of a port and an endpoint. */
@@ -92,9 +99,9 @@ interface Size {
 }
 
 /**
- * Says what is too much to compile, before anything is made of it: ports, endpoints, addresses and source ranges multiply,
- * so that a small file can describe more than memory holds. `nodeAddresses` is the number of addresses on which node ports
- * listen.
+ * Refuses what is too large to compile before anything is made of it. Ports, endpoints, addresses and source ranges
+ * multiply, so a small file can describe more than memory holds. `nodeAddresses` is the number of addresses on which
+ * node ports listen.
  */
 export function checkSize(
   services: readonly ServiceWithSlices[],

@@ -1,12 +1,12 @@
 /**
- * What was made last of each subject, and in which context. Contexts are plain data: those with the same text are equal. It
- * changes no result.
+ * Keeps what was made last of each subject, and in which context. Contexts are plain data: those of equal text are
+ * equal. Results are the same without it.
  */
 export class ContextMemo<Subject extends object, Made> {
   readonly #made = new WeakMap<Subject, { readonly key: string; readonly made: Made }>();
   readonly #keys = new WeakMap<object, string>();
 
-  /** What `make` makes of the subject in the context, or what it made last if the context was equal. */
+  /** Calls `make`, unless the subject's last context was equal. */
   recall(subject: Subject, context: object, make: () => Made): Made {
     const key = this.#keyOf(context);
     const known = this.#made.get(subject);
@@ -16,7 +16,7 @@ export class ContextMemo<Subject extends object, Made> {
     return made;
   }
 
-  /** The context as text: once for all subjects that share it. */
+  /** Makes the text once for all subjects that share a context. */
   #keyOf(context: object): string {
     let key = this.#keys.get(context);
     if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context, listSets)));

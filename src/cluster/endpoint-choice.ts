@@ -1,4 +1,4 @@
-import type { Endpoint, NodeContext, NodeIdentity, ServicePort } from './model.ts';
+import type { Endpoint, NodeContext, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /** Which endpoints of a Service port a node sends traffic to. Lists keep the order of the port's endpoints. */
 export interface EndpointChoice {
@@ -6,9 +6,9 @@ export interface EndpointChoice {
   readonly cluster: readonly Endpoint[];
   /** For traffic under policy Local; empty if the port has no such traffic. */
   readonly local: readonly Endpoint[];
-  /** Both together: all that any rule of the port may name. */
+  /** Endpoints of both policies, each once: no rule of the port names any other. */
   readonly reachable: readonly Endpoint[];
-  /** Whether any node could send traffic somewhere, even where this one cannot. */
+  /** Whether any node has an endpoint to send traffic to, even if this one has none. */
   readonly hasAny: boolean;
 }
 
@@ -35,18 +35,20 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
   return { cluster, local, reachable: union(port.endpoints, cluster, local), hasAny };
 }
 
-/** Whether the endpoint runs on the node; on no node where the node has no name. */
+/** False for every endpoint if the node has no name. */
 export function isLocal(endpoint: Endpoint, node: Pick<NodeContext, 'name'>): boolean {
   return isLocalNode(endpoint.status.nodeName, node);
 }
 
-/** Whether an endpoint's node is this one. */
 export function isLocalNode(nodeName: string | undefined, node: Pick<NodeContext, 'name'>): boolean {
   return node.name !== '' && nodeName === node.name;
 }
 
-/** Whether the port is reached by anything but its cluster IP, as kube-proxy has it (ExternallyAccessible). */
-export function isExternallyAccessible(port: ServicePort): boolean {
+/**
+ * Whether the port is reached by anything but its cluster IP, as kube-proxy has it (ExternallyAccessible). A kernel may not
+ * show by what: it never shows that there is no node port.
+ */
+export function isExternallyAccessible(port: ShownPort): boolean {
   return (
     port.nodePort !== 0 ||
     port.loadBalancerIPs.length > 0 ||
@@ -72,8 +74,8 @@ export function usesLocalEndpoints(port: ServicePort): boolean {
 type Topology = 'same-node' | 'same-zone' | 'everywhere';
 
 /**
- * Node hints bind where every ready endpoint has one and one names this node; else zone hints likewise; else none do
- * (kube-proxy's topologyModeFromHints).
+ * Node hints bind if every ready endpoint has some and one of them names this node. Else zone hints bind on the same
+ * terms; else none do (kube-proxy's topologyModeFromHints). Hints of endpoints that are not ready never count.
  */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
   if (endpoints.every(({ status: { ready, nodeHints } }) => !ready || nodeHints.length > 0)) {
@@ -107,7 +109,7 @@ export function explainUnboundHints(port: ServicePort, node: NodeIdentity): Unbo
 function clusterEndpoints(endpoints: readonly Endpoint[], topology: Topology, node: NodeIdentity): readonly Endpoint[] {
   const isUsable =
     topology === 'everywhere' ? isReady : (endpoint: Endpoint) => isReady(endpoint) && isNear(endpoint, topology, node);
-  // Mostly all are, and need no list of their own.
+  // Usually all are usable, and no new list is needed.
   if (endpoints.every(isUsable)) return endpoints;
   const ready = endpoints.filter(isUsable);
   return ready.length > 0 ? ready : endpoints.filter(servesWhileTerminating);
@@ -163,12 +165,11 @@ export interface EndpointUse {
   readonly local: EndpointReason | undefined;
 }
 
-/** Whether the reason is one to use the endpoint. */
 export function isUsed(reason: EndpointReason | undefined): boolean {
   return reason?.kind === 'ready' || reason?.kind === 'last-resort';
 }
 
-/** Says of each endpoint of a port why chooseEndpoints takes it or leaves it. */
+/** Explains, for each endpoint of a port, the choice of chooseEndpoints. */
 export function explainEndpoints(port: ServicePort, node: NodeIdentity): readonly EndpointUse[] {
   const choice = chooseEndpoints(port, node);
   const cluster = usesClusterEndpoints(port) ? new Set(choice.cluster) : undefined;

@@ -1,10 +1,10 @@
 import type { EndpointStatus } from './objects.ts';
 
-/** Keeps one status for the many endpoints of a node that have the same: it saves memory, and comparing them later. */
+/** Lets the endpoints of a node share one status object if theirs are equal: it saves memory, and comparisons later. */
 export class StatusSharing {
   readonly #last = new Map<string | undefined, EndpointStatus>();
 
-  /** The status, or the last one of its node if that says the same. */
+  /** Returns the last status of the same node if it is equal, else the given one. */
   share(status: EndpointStatus): EndpointStatus {
     const last = this.#last.get(status.nodeName);
     if (last && areSame(last, status)) return last;
@@ -13,7 +13,7 @@ export class StatusSharing {
   }
 }
 
-/** Whether two of one node, without hints, are the same. Hints are lists, and few have any. */
+/** False if one has hints: these are lists, and few endpoints have any. */
 function areSame(a: EndpointStatus, b: EndpointStatus): boolean {
   return (
     a.zone === b.zone &&

@@ -6,7 +6,6 @@ import { ByName, type ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 import type { EndpointSlice, EndpointStatus, Service, SliceEndpoint, Sourced } from './objects.ts';
-import { sortAsGo } from './go-sort.ts';
 
 /** The label by which a slice names its Service. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
@@ -16,27 +15,25 @@ export const headlessLabel = 'service.kubernetes.io/headless';
 /** A Service with this label is left to another proxy (apis.LabelServiceProxyName in pkg/proxy/apis/well_known_labels.go). */
 export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
-/** A Service with what is known of its endpoints, looked up once for all that asks for it. */
 export interface ServiceWithSlices extends Sourced<Service> {
   /** All its slices, sorted by name. */
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Those of the input, and what the control plane makes of its Endpoints, but none made of Pods. */
+  /** Slices of the input, and slices mirrored from its Endpoints; none made of Pods. */
   readonly given: readonly Sourced<EndpointSlice>[];
   /** Whether its endpoints are known, even if it has none. */
   readonly isServed: boolean;
 }
 
-/** Whether the Service selects Pods. An empty selector counts as none. */
+/** An empty selector counts as none. */
 export function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
 }
 
-/** All slices of one Service. */
 type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
 
 /**
- * The slices by their Service, each list sorted by slice name, so that the order of the input has no say where
- * two slices name one endpoint. Slices without the service label belong to no Service and are left out.
+ * Sorts the slices of each Service by name, so that the order of the input does not matter if two slices have the
+ * same endpoint. Slices without the service label belong to no Service and are left out.
  */
 export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesByService {
   const groups = new ByName<Sourced<EndpointSlice>[]>();
@@ -78,16 +75,15 @@ function sliceFamily(slice: EndpointSlice): Family | undefined {
 /** "name/protocol": how slice ports are matched with Service ports. */
 export type PortKey = `${string}/${string}`;
 
-/** Which hints of a Service's endpoints a kube-proxy reads. */
 export interface HintReading {
   readonly zones: boolean;
   readonly nodes: boolean;
 }
 
 /**
- * The endpoints behind each port of one Service, of one family. An endpoint named twice counts once (kube-proxy's
- * EndpointSliceCache.addEndpoints): the last that does not terminate, or, of the releases before that, the first with
- * the others as its rivals.
+ * The endpoints behind each port of one Service, of one family. Of several with the same address and port, one counts
+ * (kube-proxy's EndpointSliceCache.addEndpoints): the last that does not terminate; before running-endpoint-first,
+ * the first, with the others as its rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -99,18 +95,14 @@ export function endpointsByPort(
   for (const sourced of slices) {
     const slice = sourced.object;
     if (sliceFamily(slice) !== family || isUnwatched(slice, behaviours)) continue;
-    const order = endpointOrder(slice, behaviours);
     for (let p = 0; p < slice.ports.length; p++) {
       const port = slice.ports[p];
       if (!port?.port) continue;
       const key: PortKey = `${port.name}/${port.protocol}`;
       let found = byPort.get(key);
       if (!found) byPort.set(key, (found = []));
-      for (let i = 0; i < slice.endpoints.length; i++) {
-        const index = order ? (order[i] ?? i) : i;
-        const from = slice.endpoints[index];
-        if (!from?.address) continue;
-        found.push(new SlicedEndpoint(from.address, port.port, readHints(from.status, hints), sourced));
+      for (const { address, status } of slice.endpoints) {
+        if (address) found.push(new SlicedEndpoint(address, port.port, readHints(status, hints), sourced));
       }
     }
   }
@@ -119,7 +111,7 @@ export function endpointsByPort(
   return byPort;
 }
 
-/** The status as a kube-proxy sees it that reads these hints: what it does not read says nothing to it. */
+/** Without the hints that the kube-proxy does not read. */
 function readHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
   const readsZones = hints.zones || status.zoneHints.length === 0;
   const readsNodes = hints.nodes || status.nodeHints.length === 0;
@@ -132,16 +124,6 @@ function readHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
 }
 
 const noHints: readonly string[] = [];
-
-/**
- * The indexes of a slice's endpoints in the order in which kube-proxy takes them up; undefined for the order as written. It matters only where two have one
- * address; up to v1.30 they were sorted before, by a sort that is not stable (newEndpointSliceInfo).
- */
-function endpointOrder({ endpoints }: EndpointSlice, behaviours: Behaviours): readonly number[] | undefined {
-  if (behaviours.has('slices-as-written')) return undefined;
-  const labelled = endpoints.map((endpoint, index) => ({ label: writtenAddresses(endpoint).join(','), index }));
-  return sortAsGo(labelled, (a, b) => compareText(a.label, b.label)).map(({ index }) => index);
-}
 
 /** Sorted, with one endpoint for each address and port. */
 function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint[] {
@@ -164,10 +146,10 @@ function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint
 }
 
 /**
- * Settles which of the endpoints with one address and port a node takes: of the releases before v1.36 the last that is
- * on the node, else the first (isLocal in EndpointSliceCache.addEndpoints). Without rivals it is the same list.
+ * Settles which of the endpoints with one address and port a node takes. Up to v1.35 that is the last one on the
+ * node, else the first (isLocal in EndpointSliceCache.addEndpoints). Returns the same list if there are no rivals.
  */
-export function settleRivals(
+export function pickFromRivals(
   endpoints: readonly Endpoint[],
   isLocal: (endpoint: Endpoint) => boolean,
 ): readonly Endpoint[] {
@@ -176,8 +158,8 @@ export function settleRivals(
 }
 
 /**
- * An endpoint of a slice at one of its ports, and its own place. There are so many of them that only what the slice does
- * not say is kept.
+ * An endpoint of a slice at one of its ports, and its own place. There are very many, so it holds only what the slice
+ * does not.
  */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
@@ -198,7 +180,6 @@ class SlicedEndpoint implements Endpoint, Place {
     return joinHostPort(this.address.text, this.port);
   }
 
-  /** Another endpoint of this address and port. */
   addRival(rival: Endpoint): void {
     (this.rivals ??= []).push(rival);
   }
@@ -216,7 +197,7 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 }
 
-/** The place of the endpoint with this address. Compares by identity, because two endpoints may have the same text. */
+/** Finds the endpoint by the identity of its address, as two endpoints may have the same text. */
 function placeIn({ object, source }: Sourced<EndpointSlice>, own: Address): Place {
   return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === own)]);
 }
@@ -244,7 +225,7 @@ function rankBytes(sign: string): Uint8Array {
   return ranks;
 }
 
-/** A signed number of 32 bits that is greater where the address with a colon after it comes later as text. */
+/** A signed 32-bit number that orders addresses as the text "address:" does. */
 function textRank({ bits }: Extract<Address, { family: 'ipv4' }>): number {
   const first = rankBeforeDot[bits >>> 24] ?? 0;
   const second = rankBeforeDot[(bits >>> 16) & 255] ?? 0;

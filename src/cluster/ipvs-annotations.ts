@@ -1,5 +1,5 @@
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
-import { findingOf } from '../diagnostics/fields.ts';
+import { foundOf } from '../diagnostics/fields.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from './group-by.ts';
 import type { Cluster, ServicePort } from './model.ts';
@@ -13,21 +13,21 @@ const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** The scheduler asked for; undefined if none is, or none that exists (which the annotations' check reports). */
+/** Undefined if none is asked for, or none that exists: the check of annotations reports that. */
 export function readScheduler(annotations: Annotations): string | undefined {
   const scheduler = annotations[schedulerAnnotation];
   return schedulers.find((known) => known === scheduler);
 }
 
-/** The forwarding method asked for; undefined as for readScheduler. */
+/** Undefined if the annotation is absent, or names no method: the check of annotations reports that. */
 export function readForwardingMethod(annotations: Annotations): ForwardingMethod | undefined {
   const method = annotations[forwardingAnnotation];
   return forwardingMethods.find((known) => known === method);
 }
 
 /**
- * Checks kpc's annotations of all Services: values that exist, and no forwarding method that would have to change a
- * port. Only masquerading rewrites packets; a direct or tunnelled packet reaches the pod with the port it came with.
+ * Checks kpc's annotations of all Services: the values exist, and no forwarding method has to change a port. Only
+ * masquerading rewrites packets; a direct or tunnelled packet reaches the pod with the port that it came with.
  */
 export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Diagnostic[] {
   const annotated = services.filter(({ object: { metadata } }) =>
@@ -52,7 +52,7 @@ function checkValue(
 ): readonly Diagnostic[] {
   const value = object.metadata.annotations[annotation];
   if (value === undefined || known.includes(value)) return [];
-  const details = { field: annotation, found: findingOf(value), expected: `one of ${known.join(', ')}` };
+  const details = { field: annotation, found: foundOf(value), expected: `one of ${known.join(', ')}` };
   return [diagnose('bad-value', details, annotationPlace(source, annotation))];
 }
 
@@ -63,7 +63,6 @@ function checkPorts({ object, source }: Sourced<Service>, ports: readonly Servic
   const found = ports
     .flatMap(portChanges)
     .map((change) => diagnose('forwarding-changes-port', { method, ...change }, place));
-  // Both addresses of a dual-stack Service change the same.
   return [...new Map(found.map((each) => [each.text, each])).values()];
 }
 
@@ -73,7 +72,7 @@ interface PortChange {
   readonly help: string;
 }
 
-/** Each port number that a packet to the Service port would have to be given on its way. */
+/** The port numbers that a packet to the Service port would have to be given. */
 export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
   const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
   const changes = targets.map((target) => {

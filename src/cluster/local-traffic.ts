@@ -6,14 +6,14 @@ import type { ProxySettings } from './objects.ts';
 /** How kube-proxy recognises traffic of the node's own Pods. */
 export type LocalTraffic =
   | { readonly kind: 'from-network'; readonly network: Network }
-  /** It comes in by the interface of this name, a bridge. */
+  /** By the interface of this name, a bridge, that it comes in by. */
   | { readonly kind: 'from-interface'; readonly name: string }
-  /** It comes in by an interface whose name starts so. */
+  /** By the start of the name of that interface. */
   | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
 /**
- * The detector that detectLocalMode selects for one family; undefined if it has nothing to go on (no CIDR of
- * that family, no node). As getLocalDetectors in kube-proxy's server_linux.go.
+ * The detector that detectLocalMode selects for one family (getLocalDetectors in kube-proxy's server_linux.go);
+ * undefined if it lacks what it needs, such as a CIDR of that family, or the node.
  */
 export function detectLocalTraffic(
   settings: Pick<ProxySettings, 'detectLocal' | 'clusterCIDRs'>,

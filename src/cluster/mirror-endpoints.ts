@@ -1,4 +1,7 @@
-import { serviceNameLabel } from './endpoints.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { compareText } from '../kernel/compare-text.ts';
+import { namesOf } from './by-name.ts';
+import { hasSelector, serviceNameLabel } from './endpoints.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import type {
@@ -7,6 +10,7 @@ import type {
   Endpoints,
   EndpointSlice,
   FieldPath,
+  Service,
   SliceEndpoint,
   Source,
   Sourced,
@@ -14,78 +18,136 @@ import type {
 
 const skipMirrorLabel = 'endpointslice.kubernetes.io/skip-mirror';
 const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader';
+const managerLabel = 'endpointslice.kubernetes.io/managed-by';
+const mirroringController = 'endpointslicemirroring-controller.k8s.io';
 
-/** kube-controller-manager's --mirroring-max-endpoints-per-subset: what is past it never reaches kube-proxy. */
-const maxEndpoints = 1000;
+/** kube-controller-manager's --mirroring-max-endpoints-per-subset: further addresses never reach kube-proxy. */
+const maxAddresses = 1000;
 
-/** An endpoint with the path of its address in the Endpoints object. */
-interface Mirrored {
-  readonly endpoint: SliceEndpoint;
+interface MirrorSources {
+  readonly services: readonly Sourced<Service>[];
+  readonly endpoints: readonly Sourced<Endpoints>[];
+  readonly slices: readonly Sourced<EndpointSlice>[];
+}
+
+interface MirroredSlices {
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  /** Says what is past the limit. */
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** An address of the Endpoints object, with its path in it. */
+interface Mention {
+  readonly address: EndpointAddress;
   readonly path: FieldPath;
 }
 
-/** A slice that is being made, with the path of its port in the Endpoints object; its endpoints by address. */
+interface Mirrored extends Mention {
+  readonly isReady: boolean;
+}
+
+/** A port with its path in the Endpoints object, and its addresses as they are written. */
 interface MirroredPort {
   readonly port: EndpointPort;
   readonly path: FieldPath;
-  readonly endpoints: Map<string, Mirrored>;
+  readonly addresses: Map<string, Mirrored>;
 }
 
 /**
- * The slices that the control plane makes of v1 Endpoints (pkg/controller/endpointslicemirroring), for those Services
- * that no slice is for: one for each port and family. Labels and annotations that make the control plane skip an
- * object are respected.
+ * The slices that the control plane makes of v1 Endpoints (pkg/controller/endpointslicemirroring): here one for each port
+ * and family. Honours the labels and annotations that make the control plane skip an object. Does not mirror Endpoints if the
+ * input holds their copies: slices of the mirroring controller or, for a Service with a selector, any slice, because
+ * Endpoints and slices then come from the same Pods.
  */
-export function mirrorEndpoints(
-  endpoints: readonly Sourced<Endpoints>[],
-  slices: readonly Sourced<EndpointSlice>[],
-): Sourced<EndpointSlice>[] {
-  if (endpoints.length === 0) return [];
-  const served = new Set(
-    slices.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`),
+export function mirrorEndpoints({ services, endpoints, slices }: MirrorSources): MirroredSlices {
+  if (endpoints.length === 0) return { slices: [], diagnostics: [] };
+  const selecting = namesOf(services.filter(({ object }) => hasSelector(object)).map(({ object }) => object.metadata));
+  const copied = namesOf(
+    slices.flatMap(({ object: { metadata } }) => {
+      const { namespace, labels } = metadata;
+      const name = labels[serviceNameLabel];
+      if (name === undefined) return [];
+      const isCopy = labels[managerLabel] === mirroringController || selecting.has(namespace, name);
+      return isCopy ? [{ namespace, name }] : [];
+    }),
   );
-  return endpoints
-    .filter(({ object: { metadata } }) => !served.has(`${metadata.namespace}/${metadata.name}`))
-    .filter(({ object }) => isMirrored(object))
-    .flatMap((object) => families.flatMap((family) => mirrorFamily(object, family)));
+  const mirrored = endpoints
+    .filter(({ object }) => isMirrored(object) && !copied.has(object.metadata.namespace, object.metadata.name))
+    .map((each) => ({ each, ports: repack(each.object) }));
+  return {
+    slices: mirrored.flatMap(({ each, ports }) => families.flatMap((family) => mirrorFamily(each, family, ports))),
+    diagnostics: mirrored.flatMap(({ each, ports }) => describeLeftOut(each, ports)),
+  };
 }
 
 function isMirrored({ metadata }: Endpoints): boolean {
   return metadata.labels[skipMirrorLabel] !== 'true' && !Object.hasOwn(metadata.annotations, leaderAnnotation);
 }
 
-function mirrorFamily({ object, source }: Sourced<Endpoints>, family: Family): Sourced<EndpointSlice>[] {
+/**
+ * The addresses of each port (RepackSubsets in pkg/api/v1/endpoints). One that is mentioned again keeps its first mention's
+ * node and host name, at whatever port that was, and is not ready at a port where any mention says so.
+ */
+function repack({ subsets }: Endpoints): readonly MirroredPort[] {
+  const first = new Map<string, Mention>();
   const ports = new Map<string, MirroredPort>();
-  for (const [i, subset] of object.subsets.entries()) {
-    const mirrored = (['addresses', 'notReadyAddresses'] as const).flatMap((field) =>
+  for (const [i, subset] of subsets.entries()) {
+    const mentions = (['addresses', 'notReadyAddresses'] as const).flatMap((field) =>
       subset[field].map((address, j): Mirrored => {
-        return { endpoint: makeEndpoint(address, field === 'addresses'), path: ['subsets', i, field, j, 'ip'] };
+        const mention = first.get(address.ip) ?? { address, path: ['subsets', i, field, j, 'ip'] };
+        first.set(address.ip, mention);
+        return { ...mention, isReady: field === 'addresses' };
       }),
     );
     for (const [j, port] of subset.ports.entries()) {
       const key = `${port.name}/${port.protocol}/${port.port}`;
-      const known = ports.get(key) ?? { port, path: ['subsets', i, 'ports', j], endpoints: new Map() };
+      const known = ports.get(key) ?? { port, path: ['subsets', i, 'ports', j], addresses: new Map() };
       ports.set(key, known);
-      for (const one of mirrored) addEndpoint(known.endpoints, one, family);
+      for (const mention of mentions) {
+        if (known.addresses.get(mention.address.ip)?.isReady !== false)
+          known.addresses.set(mention.address.ip, mention);
+      }
     }
   }
-  return [...ports.values()]
-    .filter(({ endpoints }) => endpoints.size > 0)
-    .map((port, i) => makeSlice(object, source, family, i, port));
+  return [...ports.values()];
 }
 
-/** An address that is listed both as ready and as not ready is not ready. */
-function addEndpoint(endpoints: Map<string, Mirrored>, mirrored: Mirrored, family: Family): void {
-  const { address, status } = mirrored.endpoint;
-  if (address?.family !== family) return;
-  const known = endpoints.get(address.text);
-  if (known ? known.endpoint.status.ready && !status.ready : endpoints.size < maxEndpoints) {
-    endpoints.set(address.text, mirrored);
-  }
+/** The addresses of a port that the control plane mirrors, of both families: ready ones first, each sorted as text. */
+function chooseMirrored({ addresses }: MirroredPort): readonly Mirrored[] {
+  if (addresses.size <= maxAddresses) return [...addresses.values()];
+  const order = (a: Mirrored, b: Mirrored): number =>
+    Number(b.isReady) - Number(a.isReady) || compareText(a.address.ip, b.address.ip);
+  return [...addresses.values()].sort(order).slice(0, maxAddresses);
 }
 
-/** The control plane sets ready alone, and what is not set counts as serving and not terminating. */
-function makeEndpoint({ ip, hostname, nodeName }: EndpointAddress, ready: boolean): SliceEndpoint {
+function describeLeftOut({ source }: Sourced<Endpoints>, ports: readonly MirroredPort[]): readonly Diagnostic[] {
+  const largest = ports.toSorted((a, b) => b.addresses.size - a.addresses.size)[0];
+  if (!largest || largest.addresses.size <= maxAddresses) return [];
+  const details = {
+    object: 'Endpoints',
+    field: 'addresses',
+    count: largest.addresses.size,
+    limit: maxAddresses,
+  } as const;
+  return [diagnose('too-many', details, source.place(largest.path))];
+}
+
+function mirrorFamily(
+  { object, source }: Sourced<Endpoints>,
+  family: Family,
+  ports: readonly MirroredPort[],
+): readonly Sourced<EndpointSlice>[] {
+  return ports.flatMap((port, i) => {
+    const endpoints = chooseMirrored(port).flatMap((mirrored) => {
+      const endpoint = makeEndpoint(mirrored);
+      return endpoint.address?.family === family ? [{ endpoint, path: mirrored.path }] : [];
+    });
+    return endpoints.length === 0 ? [] : [makeSlice(object, source, `${family}-${i}`, family, port, endpoints)];
+  });
+}
+
+/** The control plane sets `ready` alone; the other conditions have their defaults: serving, not terminating. */
+function makeEndpoint({ address: { ip, hostname, nodeName }, isReady: ready }: Mirrored): SliceEndpoint {
   const other = { zone: undefined, serving: true, terminating: false, zoneHints: [], nodeHints: [] };
   return { address: parseAddress(ip), hostname, status: { nodeName, ready, ...other } };
 }
@@ -93,22 +155,22 @@ function makeEndpoint({ ip, hostname, nodeName }: EndpointAddress, ready: boolea
 function makeSlice(
   { metadata }: Endpoints,
   source: Source,
+  suffix: string,
   family: Family,
-  index: number,
-  { port, path: portPath, endpoints }: MirroredPort,
+  { port, path: portPath }: MirroredPort,
+  mirrored: readonly { readonly endpoint: SliceEndpoint; readonly path: FieldPath }[],
 ): Sourced<EndpointSlice> {
-  const mirrored = [...endpoints.values()];
   const object: EndpointSlice = {
     metadata: {
       ...metadata,
-      name: `${metadata.name}-${family}-${index}`,
+      name: `${metadata.name}-${suffix}`,
       labels: { ...metadata.labels, [serviceNameLabel]: metadata.name },
     },
     addressType: familyNames[family],
     ports: [port],
     endpoints: mirrored.map(({ endpoint }) => endpoint),
   };
-  /** Fields of an endpoint are fields of the address that it was made of, and those of a port are fields of that. */
+  /** Maps fields of an endpoint to the address that it was made of, and fields of a port to that port. */
   const place = (path: FieldPath): ReturnType<Source['place']> => {
     const [first, at, ...below] = path;
     if (first === 'ports') return source.place([...portPath, ...below]);

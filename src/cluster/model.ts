@@ -15,13 +15,15 @@ export interface Cluster {
   readonly servicePorts: readonly ServicePort[];
   /** Sorted by service and family. */
   readonly healthChecks: readonly ServiceHealthCheck[];
-  /** Of a part of a cluster, how many endpoints the Service ports have that are left out. */
+  /** In a part of a cluster, the number of endpoints of the Service ports that were left out. */
   readonly endpointsElsewhere?: { readonly [F in Family]: number };
-  /** What cluster IPs are given from, sorted, none twice: kube-proxy drops packets to the rest of it in nftables mode. */
+  /**
+   * The ranges of cluster IPs, sorted, without duplicates. In nftables mode kube-proxy refuses packets to unused IPs
+   * in them.
+   */
   readonly serviceCidrs: readonly ServiceRange[];
 }
 
-/** A network that cluster IPs are given from. */
 export interface ServiceRange {
   readonly network: Network;
   /** An object of the cluster, or the flag that replaces it. */
@@ -29,7 +31,6 @@ export interface ServiceRange {
   readonly place?: Place | undefined;
 }
 
-/** A Service as people know it, whether kube-proxy programs it or not. */
 export interface ServiceInfo {
   readonly namespace: string;
   readonly name: string;
@@ -39,14 +40,13 @@ export interface ServiceInfo {
   readonly clusterIPs: readonly string[];
   readonly externalName: string | undefined;
   readonly ports: readonly ServicePortSpec[];
-  /** Set if the input held neither an EndpointSlice nor Endpoints of it, and kube-proxy would look for them. */
+  /** False if the input has neither EndpointSlices nor Endpoints of it, and kube-proxy would look for them. */
   readonly endpointsGiven?: false | undefined;
   /** The addresses that DNS answers with, of a headless Service only. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];
   readonly place?: Place | undefined;
 }
 
-/** One address that the name of a headless Service resolves to. */
 export interface HeadlessEndpoint {
   readonly address: string;
   readonly hostname: string | undefined;
@@ -63,44 +63,63 @@ export interface ServiceHealthCheck {
   readonly readyEndpoints: readonly { readonly address: string; readonly nodeName: string }[];
 }
 
-/** A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and its endpoints. */
-export interface ServicePort {
-  readonly namespace: string;
-  readonly service: string;
+/**
+ * A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and its endpoints. Manifests and
+ * bundles show all of it. A kernel shows some: see ShownPort.
+ */
+export interface ServicePort<Unknown = never> {
+  readonly namespace: string | Unknown;
+  readonly service: string | Unknown;
   /** '' for a port without a name. */
-  readonly portName: string;
+  readonly portName: string | Unknown;
   readonly protocol: Protocol;
   readonly family: Family;
-  /** "namespace/service" or "namespace/service:port": kube-proxy's name of it, the same in both families. */
+  /**
+   * "namespace/service" or "namespace/service:port": kube-proxy's name of it, the same in both families. If nothing shows
+   * that, "10.96.0.1:80/TCP" or "node port 30080/TCP".
+   */
   readonly label: string;
-  readonly clusterIP: Address;
-  readonly port: number;
+  readonly clusterIP: Address | Unknown;
+  readonly port: number | Unknown;
   /** 0 for none. */
-  readonly nodePort: number;
+  readonly nodePort: number | Unknown;
   readonly externalIPs: readonly Address[];
-  /** Set if the Service has others, which the settings say to ignore: it still counts as reached from outside. */
+  /** Set if the Service has some that the settings say to ignore: it still counts as reached from outside. */
   readonly hasIgnoredExternalIPs?: true | undefined;
   /** Ingress addresses of mode VIP. */
   readonly loadBalancerIPs: readonly Address[];
-  /** Empty where every client is let in. */
-  readonly sourceRanges: readonly Network[];
-  /** Seconds of session affinity by client address; undefined for none. */
-  readonly affinitySeconds: number | undefined;
-  readonly internalPolicyLocal: boolean;
-  readonly externalPolicyLocal: boolean;
+  /** Its addresses in a kernel that does not show of which of these kinds they are. */
+  readonly otherIPs?: readonly Address[] | undefined;
+  /** Empty if every client is allowed. */
+  readonly sourceRanges: readonly (Network | Printed<Unknown>)[] | Unknown;
+  /** Set if a kernel shows that there are source ranges, but not which. */
+  readonly hidesSourceRanges?: true | undefined;
+  /** Seconds of session affinity by client address; 0 for none. */
+  readonly affinitySeconds: number | Unknown;
+  readonly internalPolicyLocal: boolean | Unknown;
+  readonly externalPolicyLocal: boolean | Unknown;
   /** 0 for none. */
-  readonly healthCheckNodePort: number;
-  /** From the annotation kpc.dev/ipvs-scheduler; undefined takes the node's. */
-  readonly scheduler: string | undefined;
+  readonly healthCheckNodePort: number | Unknown;
+  /** From the annotation kpc.dev/ipvs-scheduler; '' takes the node's. */
+  readonly scheduler: string | Unknown;
   /** From the annotation kpc.dev/ipvs-forwarding-method. */
-  readonly forwarding: ForwardingMethod;
+  readonly forwarding: ForwardingMethod | Unknown;
   /** Sorted by kube-proxy's order: "ip:port" as text. One for each address and port. */
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly Endpoint<Unknown>[] | Unknown;
   /** Fields to point at; absent if the cluster was read from a bundle. */
   readonly places?: ServicePortPlaces | undefined;
 }
 
-/** Places of the fields of one Service port. Called only where a rule's origin is asked for. */
+/**
+ * A Service port as far as its source shows it. Fields that a kernel does not show are undefined. Manifests and bundles show
+ * all, so every ServicePort is a ShownPort.
+ */
+export type ShownPort = ServicePort<undefined>;
+
+/** In a kernel, a range of addresses as its tool prints it. */
+type Printed<Unknown> = Unknown extends undefined ? { readonly text: string } : never;
+
+/** The functions are called only if someone asks for a rule's origin. */
 export interface ServicePortPlaces {
   readonly port: Place;
   readonly clusterIP: Place;
@@ -110,23 +129,25 @@ export interface ServicePortPlaces {
   readonly sourceRange: (index: number) => Place;
 }
 
-/** One address and port behind a Service port. Which of them a node uses is not said here: see endpoint-choice.ts. */
-export interface Endpoint {
-  readonly address: Address;
-  readonly port: number;
+/**
+ * One address and port behind a Service port. endpoint-choice.ts decides which of them a node uses. A kernel shows
+ * no status, and may show an address without a port, or a name that takes the place of both.
+ */
+export interface Endpoint<Unknown = never> {
+  readonly address: Address | Unknown;
+  readonly port: number | Unknown;
   /** "ip:port", brackets around IPv6: kube-proxy's name of it. */
   readonly label: string;
   /** With the hints that the kube-proxy of the release reads, and no others. */
-  readonly status: EndpointStatus;
+  readonly status: EndpointStatus | Unknown;
   /**
-   * Others of the same address and port, in the order of their slices, where a kube-proxy takes the one that is on its
-   * own node: see settleRivals. Absent once that is settled.
+   * Other endpoints of the same address and port, in the order of their slices, if kube-proxy takes the one on its
+   * own node: see pickFromRivals. Absent once that is decided.
    */
   readonly rivals?: readonly Endpoint[] | undefined;
   readonly place?: Place | undefined;
 }
 
-/** What kpc knows of the node it compiles for. */
 export interface NodeContext {
   /** '' if there is no node: then no endpoint is local. */
   readonly name: string;
@@ -145,8 +166,28 @@ export interface NodeContext {
   readonly hostAddresses: readonly Address[];
 }
 
-/** What of a node decides which endpoints of a Service port it uses: no plan of a Service port looks at more. */
+/** The part of a node that decides which endpoints of a Service port it uses. */
 export type NodeIdentity = Pick<NodeContext, 'name' | 'zone'>;
+
+export interface PortAddress {
+  readonly kind: 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'unknown';
+  readonly address: Address;
+}
+
+/** All addresses that a Service port has of its own. */
+export function portAddresses(port: ShownPort): readonly PortAddress[] {
+  const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [] } = port;
+  const all: PortAddress[] = clusterIP ? [{ kind: 'cluster-ip', address: clusterIP }] : [];
+  for (const address of externalIPs) all.push({ kind: 'external-ip', address });
+  for (const address of loadBalancerIPs) all.push({ kind: 'load-balancer-ip', address });
+  for (const address of otherIPs) all.push({ kind: 'unknown', address });
+  return all;
+}
+
+/** "namespace/service", without the namespace if nothing shows that; the port's label if nothing shows the Service. */
+export function serviceName({ namespace, service, label }: ShownPort): string {
+  return service === undefined ? label : namespace === undefined ? service : `${namespace}/${service}`;
+}
 
 /** "namespace/service:port" → kube-proxy's ServicePortName.String(). */
 export function servicePortLabel(namespace: string, service: string, portName: string): string {

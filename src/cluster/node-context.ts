@@ -11,12 +11,11 @@ import type { NodeContext } from './model.ts';
 import { nodePortNetworks } from './node-port-addresses.ts';
 import type { Node, ProxySettings } from './objects.ts';
 
-/** The label that says which zone a node is in. */
 export const zoneLabel = 'topology.kubernetes.io/zone';
 
 /**
- * What kube-proxy would know of the node. Without host addresses (what `ip -j addr` says, kube-ipvs0 left out), the
- * Node object's own addresses replace them, with 127.0.0.1 if node ports are served on it.
+ * What kube-proxy would know of the node. Without host addresses (the output of `ip -j addr` except kube-ipvs0), the
+ * Node object's addresses are used, and 127.0.0.1 if node ports are served on it.
  */
 export function describeNode(
   name: string,
@@ -41,7 +40,7 @@ export function describeNode(
   };
 }
 
-/** 127.0.0.1 where --nodeport-addresses picks it: each node has it, and no Node object names it. */
+/** 127.0.0.1 if --nodeport-addresses picks it: every node has it, but no Node object lists it. */
 function askedLoopback(
   settings: Pick<ProxySettings, 'mode' | 'nodePortAddresses'>,
   nodeIPs: NodeContext['nodeIPs'],

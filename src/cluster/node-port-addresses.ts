@@ -16,22 +16,22 @@ import { isNodePortWord } from '../kube-proxy/modes.ts';
 import type { Cluster, NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
-/** The networks in which node ports listen, of one family; one zero-length network is all addresses. */
+/** The networks in which node ports listen, of one family; a single network of length zero means all addresses. */
 export interface NodePortNetworks {
   readonly networks: readonly Network[];
   readonly matchesAll: boolean;
   /** Whether --nodeport-addresses picks 127.0.0.0/8, or a part of it. Only iptables mode serves node ports there. */
   readonly picksIPv4Loopback: boolean;
-  /** Whether one of the networks that are asked for begins with a loopback address, be others of them all addresses. */
+  /** Whether one of the given networks begins with a loopback address, even if another is all addresses. */
   readonly namesLoopback: boolean;
 }
 
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
 
 /**
- * --nodeport-addresses as kube-proxy reads it (expandNodePortAddressKeywords, NewNodePortAddresses): words name
- * networks, a family without a network listens everywhere, and a network of length zero makes the others of its family
- * pointless.
+ * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): words name
+ * networks, a family without a network listens everywhere, and a network of length zero includes all others of its
+ * family.
  */
 export function nodePortNetworks(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
@@ -58,11 +58,10 @@ export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 
 
 /** Where a node listens for node ports. */
 export interface NodePortPlan extends Pick<NodePortNetworks, 'picksIPv4Loopback' | 'namesLoopback'> {
-  /** Undefined for every local address, whichever the node has at the time; else these, sorted, loopback included. */
+  /** Sorted, with loopback; undefined means every local address that the node has at the time. */
   readonly addresses: readonly Address[] | undefined;
 }
 
-/** Decides for one family of a node. */
 export function planNodePorts(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
   node: Pick<NodeContext, 'nodeIPs' | 'hostAddresses'>,
@@ -74,8 +73,8 @@ export function planNodePorts(
 }
 
 /**
- * The addresses of one family that are the node's own for good: no loopback, and no link-local one of IPv6. kube-proxy
- * does not bind such an address to kube-ipvs0 even where a Service claims it (isValidForSet).
+ * The permanent addresses of the node, of one family: no loopback, and no link-local one of IPv6. kube-proxy does not
+ * bind such an address to kube-ipvs0 even if a Service claims it (isValidForSet).
  */
 export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: Family): readonly Address[] {
   return node.hostAddresses.filter(

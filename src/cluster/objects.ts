@@ -1,14 +1,13 @@
 import type { Address, Network } from '../kernel/address.ts';
 import type { Place } from '../kernel/place.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import type { SettingValues } from '../kube-proxy/settings/table.ts';
+import type { SettingValues } from '../settings/table.ts';
 
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
 export type FieldPath = readonly (string | number)[];
 
-/** Where an object came from. */
 export interface Source {
-  /** Finds a field, or the nearest field above it that is written down. */
+  /** Finds a field; if it is not written down, the nearest field above it. */
   place(path: FieldPath): Place;
 }
 
@@ -21,7 +20,7 @@ export interface Sourced<T> {
 /** The part of an object's metadata that kpc reads. */
 export interface ObjectMeta {
   readonly name: string;
-  /** "default" where the object names none. */
+  /** "default" if the object names none. */
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -101,27 +100,29 @@ export interface EndpointPort {
   readonly port: number | undefined;
 }
 
-/** One of `endpoints` of a slice. */
 export interface SliceEndpoint {
-  /** The first address, all that kube-proxy takes: the API allows no second one any more. Undefined for a host name. */
+  /**
+   * The first address, the only one that kube-proxy uses; the API no longer allows a second one. Undefined for a host
+   * name.
+   */
   readonly address: Address | undefined;
-  /** All of the list, with host names; absent if that is the text of `address` alone, as it usually is. */
+  /** The whole list, with host names; absent if it is just the text of `address`, as it usually is. */
   readonly written?: readonly string[] | undefined;
   readonly hostname?: string | undefined;
   readonly status: EndpointStatus;
 }
 
-/** Where an endpoint runs, and whether to use it from there. Endpoints come by the thousand, and many share one. */
+/** Where an endpoint runs, and its conditions. Endpoints come by the thousand, and many share one status. */
 export interface EndpointStatus {
   readonly nodeName: string | undefined;
   readonly zone: string | undefined;
-  /** As the conditions say, with what their absence means filled in. */
+  /** The conditions, with the defaults of absent ones. */
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
-  /** Set if it was made of a Pod that no input holds: a workload was taken to have it. */
+  /** Set if it was made of a Pod that kpc assumed for a workload. */
   readonly assumed?: true | undefined;
 }
 
@@ -147,15 +148,17 @@ export interface EndpointAddress {
 /** A Node, as far as rules and endpoints depend on it. */
 export interface Node {
   readonly metadata: ObjectMeta;
-  /** What its kube-proxy, else its kubelet, says of its own version: "v1.34.2"; '' where neither does. */
+  /** The version of its kube-proxy, else of its kubelet: "v1.34.2"; '' if the object has neither. */
   readonly kubernetesVersion: string;
+  /** What uname -r prints on the node; undefined if the Node does not say. */
+  readonly kernelVersion?: string | undefined;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
-  /** Of an assumed one, the name that it has if no flag gives it another. */
+  /** The name of an assumed node, unless a flag gives it another. */
   readonly assumedAs?: string | undefined;
   /** Whether its condition Ready is True. */
   readonly ready: boolean;
-  /** What of its CPUs Pods may use, in billionths of one; 0 where nothing says. */
+  /** The CPUs that Pods may use, in billionths of one; 0 if unknown. */
   readonly nanoCPUs: bigint;
 }
 
@@ -163,25 +166,30 @@ export interface Node {
 export interface Pod {
   readonly metadata: ObjectMeta;
   readonly spec: PodSpec;
-  /** The object that controls it; undefined if nothing does. */
   readonly owner: Owner | undefined;
-  /** Whether it is being deleted. */
   readonly terminating: boolean;
   /** Undefined for a manifest: only a cluster knows the state of a Pod. */
   readonly status: PodStatus | undefined;
-  /** Set if there is no such Pod: a workload of the input was taken to have it. */
+  /** Set if the input has no such Pod: kpc assumed it for a workload. */
   readonly assumed?: true | undefined;
 }
 
-/** What a Pod and a workload's template say alike. */
+/** The fields that a Pod shares with the template of a workload. */
 export interface PodSpec {
   /** '' if it is not set, here and below. */
   readonly nodeName: string;
   readonly hostname: string;
   readonly subdomain: string;
   readonly hostNetwork: boolean;
-  /** Those of the containers, then those of the sidecars: in this order a name is looked up. */
+  /** Ports of containers, then of sidecars: in this order a name is looked up. */
   readonly ports: readonly ContainerPort[];
+  /** Ports that the network plugin opens on the Pod's node. */
+  readonly hostPorts: readonly HostPort[];
+}
+
+export interface HostPort extends ContainerPort {
+  /** Where the node listens. */
+  readonly hostPort: number;
 }
 
 /** A port of a container, by which a target port may be named. */
@@ -200,12 +208,11 @@ export interface PodStatus {
   readonly addresses: readonly Address[];
 }
 
-/** What makes Pods by a template. */
 export interface Workload {
   readonly kind: WorkloadKind;
   readonly metadata: ObjectMeta;
   readonly owner: Owner | undefined;
-  /** How many Pods it is to have; undefined for one on each Node. */
+  /** The number of Pods; undefined for one on each Node. */
   readonly replicas: number | undefined;
   /** The number in the name of its first Pod. */
   readonly firstOrdinal: number;
@@ -217,7 +224,6 @@ export interface Workload {
   };
 }
 
-/** The kinds of objects that Pods can be assumed of. */
 export const workloadKinds = [
   'Deployment',
   'StatefulSet',
@@ -227,7 +233,6 @@ export const workloadKinds = [
   'Job',
 ] as const;
 
-/** The kind of a workload, as manifests name it. */
 export type WorkloadKind = (typeof workloadKinds)[number];
 
 /** The controller of an object, in its own namespace. */
@@ -243,7 +248,7 @@ export interface ServiceCidr {
   readonly cidrs: readonly Network[];
 }
 
-/** What all of which holds of the labels that are selected; without any, every label does. */
+/** All requirements must hold; without any, every label matches. */
 export type LabelSelector = readonly LabelRequirement[];
 
 interface LabelRequirement {
@@ -253,65 +258,152 @@ interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-/** Which connections network plugins let Pods have. kube-proxy does not look at it. */
+/**
+ * What network plugins allow for Pods: a NetworkPolicy, which is of tier namespace, or a policy of the whole cluster
+ * (AdminNetworkPolicy, BaselineAdminNetworkPolicy, ClusterNetworkPolicy). kube-proxy ignores all of them.
+ */
 export interface NetworkPolicy {
   readonly metadata: ObjectMeta;
-  readonly podSelector: LabelSelector;
-  /** Undefined if the policy is not about that direction; empty if it allows nothing. */
+  /** The tiers are asked in this order, until one decides. */
+  readonly tier: 'admin' | 'namespace' | 'baseline';
+  /** In its tier, the lowest is asked first. NetworkPolicies have none, and all are asked: 0. */
+  readonly priority: number;
+  readonly subject: PodSelection;
+  /** Undefined if the policy is not about that direction. */
   readonly ingress: readonly PolicyRule[] | undefined;
   readonly egress: readonly PolicyRule[] | undefined;
 }
 
-/** One of `ingress` or `egress` of a NetworkPolicy. */
+/** One of `ingress` or `egress` of a policy. In a policy of the cluster, the first that matches decides. */
 export interface PolicyRule {
+  /** A NetworkPolicy only accepts. */
+  readonly action: PolicyAction;
   /** Empty for all. */
   readonly peers: readonly PolicyPeer[];
   /** Empty for all. */
   readonly ports: readonly PolicyPort[];
 }
 
-/** `namespaces` is undefined for the policy's own namespace; `network` for one that cannot be read. */
+/** `pass` leaves the decision to the next tier. */
+export type PolicyAction = 'accept' | 'deny' | 'pass';
+
+/** `namespaces` is undefined for the policy's own namespace. */
+export interface PodSelection {
+  readonly pods: LabelSelector;
+  readonly namespaces: LabelSelector | undefined;
+}
+
+/** `network` is undefined for one that cannot be read. */
 export type PolicyPeer =
-  | { readonly kind: 'pods'; readonly pods: LabelSelector; readonly namespaces: LabelSelector | undefined }
-  | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] };
+  | (PodSelection & { readonly kind: 'pods' })
+  | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] }
+  | { readonly kind: 'nodes'; readonly nodes: LabelSelector }
+  | { readonly kind: 'domain-names' };
 
 /** One port, or a range up to `endPort`. */
 export interface PolicyPort {
-  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  /** Undefined for any, with a name as the port. */
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP' | undefined;
   /** Undefined for all ports, a name for the container port that has it. */
   readonly port: number | string | undefined;
   readonly endPort: number | undefined;
 }
 
-/** Where an ingress controller sends requests. */
+export const routeKinds = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'] as const;
+
+/** Where requests go: an Ingress, or a route of the Gateway API. */
 export interface Ingress {
+  readonly kind: 'Ingress' | (typeof routeKinds)[number];
   readonly metadata: ObjectMeta;
+  /** When it was made, as the API server writes it; '' if the object does not say. */
+  readonly created: string;
+  /** What a route attaches to; empty for an Ingress. */
+  readonly parents: readonly RouteParent[];
   readonly routes: readonly IngressRoute[];
 }
 
-/** One path of one host. */
+/** A Gateway, or something else that takes routes, and perhaps one listener or port of it. */
+export interface RouteParent {
+  readonly kind: string;
+  /** "namespace/name". */
+  readonly name: string;
+  readonly listener: string | undefined;
+  readonly port: number | undefined;
+}
+
 export interface IngressRoute {
+  /** Empty for any. */
+  readonly hosts: readonly string[];
+  /** Undefined for the default backend, and for what looks at no path. */
+  readonly path: string | undefined;
+  /** What a pattern means is up to the controller. */
+  readonly pathType: 'exact' | 'prefix' | 'suffix' | 'pattern';
+  /** What else a request needs. */
+  readonly conditions: readonly RouteCondition[];
+  readonly backends: readonly IngressBackend[];
+  /** The filters that kpc does not follow: they may answer in the place of the backends. */
+  readonly filters: readonly string[];
+}
+
+export interface RouteCondition {
+  readonly about: 'method' | 'header' | 'query parameter';
+  /** '' for the method. */
+  readonly name: string;
+  readonly value: string;
+  readonly isPattern: boolean;
+}
+
+/** A port of a Service, by number or name. */
+export interface IngressBackend {
+  /** Undefined for something else: `instead` says what. */
+  readonly service: string | undefined;
+  readonly instead: string;
+  readonly namespace: string;
+  readonly port: string;
+  /** Its part of the requests, in relation to those of the other backends. */
+  readonly weight: number;
+  /** Whether it gets a copy, and no answer of it counts. */
+  readonly isCopy: boolean;
+}
+
+/** A Gateway, or a ListenerSet, which adds listeners to one. */
+export interface Gateway {
+  readonly metadata: ObjectMeta;
+  /** When it was made, as the API server writes it; '' if the object does not say. */
+  readonly created: string;
+  /** "namespace/name" of a ListenerSet's Gateway; undefined for a Gateway. */
+  readonly of: string | undefined;
+  readonly listeners: readonly Listener[];
+  /** Whose ListenerSets a Gateway takes. */
+  readonly sets: Listener['from'];
+}
+
+/** Where a Gateway takes connections. */
+export interface Listener {
+  readonly name: string;
   /** '' for any. */
   readonly host: string;
-  /** Undefined for the default backend. */
-  readonly path: string | undefined;
-  readonly isExact: boolean;
-  /** Undefined for what is no Service. */
-  readonly backend: IngressBackend | undefined;
+  readonly port: number | undefined;
+  readonly protocol: string;
+  /** Whose routes it takes. A selector is of namespaces. */
+  readonly from: 'All' | 'Same' | 'None' | LabelSelector;
+  /** The kinds of routes that it takes; empty for all that its protocol can have. */
+  readonly kinds: readonly string[];
 }
 
-/** A port of a Service in the Ingress's namespace, by number or name. */
-export interface IngressBackend {
-  readonly service: string;
-  readonly port: string;
+/** Lets routes of other namespaces use Services of its own. */
+export interface ReferenceGrant {
+  readonly metadata: ObjectMeta;
+  readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[];
+  /** `name` is undefined for all of a kind. */
+  readonly to: readonly { readonly group: string; readonly kind: string; readonly name: string | undefined }[];
 }
 
-/** A Namespace; only its labels matter, to NetworkPolicies. */
 export interface Namespace {
   readonly metadata: ObjectMeta;
 }
 
-/** What shapes the rules, of a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults filled in. */
+/** The settings that shape rules, from a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults. */
 export interface ProxySettings extends SettingValues {
   /** The release of Kubernetes whose kube-proxy is meant. */
   readonly release: Release;

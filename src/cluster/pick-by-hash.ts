@@ -1,14 +1,13 @@
 import { addressAfter, type Address, type Network } from '../kernel/address.ts';
 
-/** A number range of which some are taken. */
 interface Pool {
   readonly size: number;
-  /** Numbers below it go last: the API server keeps them for people who choose their own. */
+  /** Numbers below it are picked last: the API server keeps them for people who choose their own. */
   readonly reserved: number;
   isFree(offset: number): boolean;
 }
 
-/** A free number of the pool, from where the name's hash points; the reserved ones only when there is no other. */
+/** Searches for a free number from where the name's hash points; takes reserved ones only if there is no other. */
 export function pick(name: string, { size, reserved, isFree }: Pool): number | undefined {
   const open = Math.max(0, size - reserved);
   if (open > 0) {
@@ -22,7 +21,6 @@ export function pick(name: string, { size, reserved, isFree }: Pool): number | u
   return undefined;
 }
 
-/** FNV-1a of 32 bits. */
 export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
@@ -35,7 +33,7 @@ export function poolSize({ family, prefixLength }: Network): number {
 }
 
 /**
- * A free address of a network, as pick. The first `skipped` are no host's, such as the network's own, and neither is the
+ * Picks a free address of a network. The first `skipped` belong to no host, such as the network's own, nor does the
  * broadcast address at the end of an IPv4 network.
  */
 export function pickAddress(

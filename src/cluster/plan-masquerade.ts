@@ -4,26 +4,28 @@ import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
 /**
- * Whose packets leave a node with the node's address for their source, besides those of external paths and of
- * endpoints that reach themselves (see TrafficPlan).
+ * The clients on whose packets a node puts its own address as the source, besides external paths and endpoints that
+ * reach themselves (see TrafficPlan).
  */
 export interface MasqueradePlan {
   /** The bit of a packet's mark, as a number, that says to masquerade it. */
   readonly mark: number;
-  /** How kube-proxy recognises traffic of the node's own Pods; undefined if it cannot. */
   readonly localTraffic: LocalTraffic | undefined;
-  /** Whose packets to cluster IPs are masqueraded. */
-  readonly toClusterIPs: MasqueradedClients;
+  /** Whose packets to cluster IPs are masqueraded; `none-known` if pods cannot be recognised. */
+  readonly toClusterIPs: Exclude<MasqueradedClients, { readonly kind: 'node' }> | { readonly kind: 'none-known' };
 }
 
-type MasqueradedClients =
+/** Clients that endpoints see with the node's address. */
+export type MasqueradedClients =
   | { readonly kind: 'all' }
-  /** Packets to a cluster IP from outside the cluster could be routed through any node, so the answer must be, too. */
+  /**
+   * A packet to a cluster IP from outside the cluster could be routed through any node. The answer must come back
+   * through the same one.
+   */
   | { readonly kind: 'all-but-pods'; readonly pods: LocalTraffic }
-  /** Pods cannot be recognised. */
-  | { readonly kind: 'none-known' };
+  /** The node itself, on its way to external addresses of policy Local. */
+  | { readonly kind: 'node' };
 
-/** Decides for one family of a node. */
 export function planMasquerade(
   settings: Pick<ProxySettings, 'detectLocal' | 'clusterCIDRs' | 'masqueradeAll' | 'masqueradeBit'>,
   node: Pick<NodeContext, 'podCIDRs'>,
@@ -37,7 +39,7 @@ export function planMasquerade(
   };
 }
 
-function masqueradedClients(masqueradeAll: boolean, pods: LocalTraffic | undefined): MasqueradedClients {
+function masqueradedClients(masqueradeAll: boolean, pods: LocalTraffic | undefined): MasqueradePlan['toClusterIPs'] {
   if (masqueradeAll) return { kind: 'all' };
   return pods ? { kind: 'all-but-pods', pods } : { kind: 'none-known' };
 }

@@ -9,7 +9,7 @@ import { planTraffic, type TrafficPlan } from './plan-traffic.ts';
 export class PlanMemo {
   readonly #plans = new Map<ServicePort, Map<string, TrafficPlan>>();
 
-  /** planTraffic of the port on the node, or the one plan of another node that is like it. */
+  /** The plan for this port on this node, or the one made for another node that is like it. */
   recall(port: ServicePort, node: NodeIdentity): TrafficPlan {
     if (namesNode(port, node)) return planTraffic(port, node);
     const zone = namesZone(port, node) ? node.zone : '';
@@ -21,12 +21,12 @@ export class PlanMemo {
   }
 }
 
-/** Whether an endpoint runs on the node, or a hint names it: to the port it is then like no other node. */
+/** Whether an endpoint runs on the node, or a hint names it. If not, the port treats the node like any other. */
 function namesNode(port: ServicePort, { name }: Pick<NodeIdentity, 'name'>): boolean {
   return port.endpoints.some(({ status: { nodeName, nodeHints } }) => nodeName === name || nodeHints.includes(name));
 }
 
-/** Whether a hint names the node's zone: to the port all nodes of that zone are alike. */
+/** Whether a hint names the node's zone. All nodes of a zone are then alike to the port. */
 function namesZone(port: ServicePort, { zone }: Pick<NodeIdentity, 'zone'>): boolean {
   return port.endpoints.some(({ status }) => status.zoneHints.includes(zone));
 }

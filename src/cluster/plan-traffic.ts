@@ -2,7 +2,7 @@ import { contains, type Address, type Network } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import type { Origin, Place } from '../kernel/place.ts';
 import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice } from './endpoint-choice.ts';
-import type { Endpoint, NodeIdentity, ServicePort } from './model.ts';
+import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /**
  * Where the packets to one Service port go on one node: what kube-proxy's proxiers all decide at the start of
@@ -13,39 +13,39 @@ import type { Endpoint, NodeIdentity, ServicePort } from './model.ts';
  */
 export interface TrafficPlan {
   readonly port: ServicePort;
-  /** Whether any node could serve the port. Without, all packets to it are refused. */
+  /** Whether any node could serve the port. If not, all packets to it are refused. */
   readonly hasEndpoints: boolean;
 
-  /** Where packets are taken for the port's. */
   readonly clusterIP: ServiceAddress;
   readonly externalIPs: readonly ServiceAddress[];
   readonly loadBalancerIPs: readonly ServiceAddress[];
   readonly nodePort: NodePort | undefined;
-  /** The port of the Service's health check; open whether or not there are endpoints. */
+  /** kube-proxy listens there whether or not there are endpoints. */
   readonly healthCheck: HealthCheckPort | undefined;
 
-  /** Packets to the cluster IP. */
   readonly internal: TrafficPath;
-  /** Packets to external IPs, load balancer IPs and the node port. */
   readonly external: ExternalPath;
   /** Who may use the load balancer IPs; undefined if all may. */
   readonly firewall: Firewall | undefined;
 
-  /** The endpoints that share the packets of policy Cluster; empty if the port has none. */
+  /** Endpoints for packets of policy Cluster; empty if the port has no such traffic. */
   readonly clusterEndpoints: readonly Endpoint[];
-  /** The endpoints that share the packets of policy Local; empty if the port has none. */
+  /** Endpoints for packets of policy Local; empty if the port has no such traffic. */
   readonly localEndpoints: readonly Endpoint[];
-  /** Both together, each endpoint once: all that packets may be sent to from this node. */
+  /** The endpoints of both policies, each once: all that this node may send packets to. */
   readonly reachable: readonly Endpoint[];
-  /** Those of the port's endpoints that run on the node, in use or not. */
+  /** The port's endpoints that run on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
-  /** The reachable ones on the node. One that reaches itself must be masqueraded, or it gets an answer from its own address. */
+  /**
+   * The reachable ones on the node. One that reaches itself must be masqueraded, or it gets packets from its own
+   * address.
+   */
   readonly hairpin: readonly Endpoint[];
   /** How many seconds a client stays with its endpoint after its last connection; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
 }
 
-/** An address and port of a Service, with what is written about it. */
+/** An address and port of a Service, with a comment for the rule. */
 export interface ServiceAddress {
   readonly address: Address;
   readonly protocol: Protocol;
@@ -53,24 +53,23 @@ export interface ServiceAddress {
   readonly origin: Origin;
 }
 
-/** A port of the node's own addresses that leads to the Service. Source ranges do not bind it. */
+/** A port on the node's own addresses that leads to the Service. Source ranges do not apply to it. */
 interface NodePort {
   readonly protocol: Protocol;
   readonly port: number;
   readonly origin: Origin;
 }
 
-/** A TCP port on which kube-proxy answers a load balancer whether the node has endpoints. */
+/** A TCP port on which kube-proxy tells a load balancer whether the node has endpoints. */
 interface HealthCheckPort {
   readonly port: number;
   readonly origin: Origin;
 }
 
-/** Where the packets of one side go. */
 export interface TrafficPath {
-  /** Which of the two lists of endpoints shares them. */
+  /** Selects clusterEndpoints or localEndpoints. */
   readonly policy: TrafficPolicy;
-  /** Undefined if there are endpoints for them. */
+  /** Undefined if the node has endpoints for the packets. */
   readonly refusal: Refusal | undefined;
 }
 
@@ -90,31 +89,28 @@ interface ExternalPath extends TrafficPath {
   readonly isUsed: boolean;
 }
 
-/** Why packets get no endpoint, and what their sender gets. */
+/** Why packets get no endpoint, and what the sender gets instead. */
 type Refusal =
   | { readonly reason: 'no-endpoints'; readonly answer: 'reject' }
   /** Another node may have endpoints, so the client may try again; a reject would say that nothing is there. */
   | { readonly reason: 'no-local-endpoints'; readonly answer: 'drop' };
 
-/** The source ranges of a load balancer's addresses. There also where the port has no endpoints. */
+/** The source ranges that protect a load balancer's addresses, even if the port has no endpoints. */
 export interface Firewall {
   readonly guarded: readonly ServiceAddress[];
   readonly sourceRanges: readonly SourceRange[];
 }
 
-/** A network whose packets are let through. */
 interface SourceRange {
   readonly network: Network;
   readonly origin: Origin;
 }
 
-/** Who is let through: a network, or one address. */
 export interface AdmittedSource {
   readonly source: Network | Address;
   readonly origin: Origin;
 }
 
-/** Decides for one Service port on one node. */
 export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan {
   const choice = chooseEndpoints(port, node);
   const loadBalancerIPs = port.loadBalancerIPs.map((address, index) =>
@@ -147,7 +143,7 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
     onNode,
     // Mostly all are reachable.
     hairpin: choice.reachable === port.endpoints ? onNode : intersect(onNode, choice.reachable),
-    affinitySeconds: port.affinitySeconds,
+    affinitySeconds: port.affinitySeconds || undefined,
   };
 }
 
@@ -169,7 +165,7 @@ export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean): re
   return [...ranges, ...firewall.guarded.map(({ address, origin }) => ({ source: address, origin }))];
 }
 
-/** Why something of a Service port is in a state. */
+/** Says which Service port a piece of the state comes from, and why. */
 export function originOf({ label }: Pick<ServicePort, 'label'>, place: Place | undefined): Origin {
   return { servicePort: label, place };
 }
@@ -195,6 +191,17 @@ function policyOf(isLocalOnly: boolean): TrafficPolicy {
   return isLocalOnly ? 'Local' : 'Cluster';
 }
 
+/** The policy of traffic to the cluster IP; undefined if nothing shows it. */
+export function internalPolicyOf({ internalPolicyLocal }: ShownPort): TrafficPolicy | undefined {
+  return internalPolicyLocal === undefined ? undefined : policyOf(internalPolicyLocal);
+}
+
+/** The policy of traffic from outside; undefined if nothing shows it, or if no such traffic reaches the port. */
+export function externalPolicyOf(port: ShownPort): TrafficPolicy | undefined {
+  const { externalPolicyLocal } = port;
+  return externalPolicyLocal === undefined || !isExternallyAccessible(port) ? undefined : policyOf(externalPolicyLocal);
+}
+
 function planRefusal(choice: EndpointChoice, policyLocal: boolean): Refusal | undefined {
   if (!choice.hasAny) return noEndpoints;
   return policyLocal && choice.local.length === 0 ? noLocalEndpoints : undefined;
@@ -209,7 +216,7 @@ function planFirewall(port: ServicePort, guarded: readonly ServiceAddress[]): Fi
   return { guarded, sourceRanges };
 }
 
-/** Those of the one list that are also in the other, in the one's order. */
+/** The endpoints in both lists, in the order of `some`. */
 function intersect(some: readonly Endpoint[], others: readonly Endpoint[]): readonly Endpoint[] {
   if (some.length === 0) return some;
   const wanted = new Set(others);

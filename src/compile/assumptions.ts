@@ -24,7 +24,6 @@ const assumedCluster = {
 const assumedNodePorts = { first: 30000, last: 32767 } as const;
 const assumedNodes = ['node-1', 'node-2'] as const;
 
-/** How long the prefix of a Node's part of the Pods' network is. */
 const nodePrefix = { ipv4: 24, ipv6: 64 } as const;
 
 /** What takes the place of what the input lacks. */
@@ -152,7 +151,6 @@ function partOf(networks: readonly Network[], family: Family, at: number): strin
   return contains(network, start) ? `${start.text}/${length}` : undefined;
 }
 
-/** One note with all that is assumed; none if nothing is. */
 export function describeAssumptions(
   { ranges, podNetworks, nodes }: Assumptions,
   { assigned, assumedEndpoints = [] }: Pick<BundleContent, 'assigned' | 'assumedEndpoints'>,

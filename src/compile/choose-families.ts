@@ -3,7 +3,6 @@ import { families, type Family } from '../kernel/family.ts';
 /** --ip-family: auto takes the families that the Services and the node use. */
 export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
 
-/** A value of --ip-family. */
 export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
 
 /** The families that the flag names; with auto, those that are `used`. */

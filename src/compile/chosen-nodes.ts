@@ -1,10 +1,11 @@
 import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
-import { findingOf, nameForms } from '../diagnostics/fields.ts';
+import { foundOf, nameForms } from '../diagnostics/fields.ts';
 import { isName } from '../base/object-names.ts';
 import type { Prepared } from './compile-node.ts';
 import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../kernel/address.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { type Family, families } from '../kernel/family.ts';
+import type { Place } from '../kernel/place.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
 import type { NodeContext, ServicePort } from '../cluster/model.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
@@ -14,16 +15,14 @@ import { isNodePortWord, modeFacts } from '../kube-proxy/modes.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
+import { gatesOfSettings } from '../settings/feature-gates.ts';
 
-/** The nodes to compile for. */
 export interface CheckedNodes {
   readonly names: readonly string[];
-  /** The names given by --node. */
   readonly flag: readonly string[] | undefined;
 }
 
-/** What is known of the Nodes. */
-type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>;
+type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
 
 /**
  * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
@@ -31,7 +30,30 @@ type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>;
  */
 export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Diagnostic[] {
   const unknown = findUnknown(flag, known);
-  return unknown.length > 0 ? unknown : checkLocalDetection(names, known);
+  return unknown.length > 0 ? unknown : [...checkLocalDetection(names, known), ...findTakenAddresses(known)];
+}
+
+/**
+ * Addresses of Nodes that IPVS mode puts on every node's kube-ipvs0, because Services have them too: to all other nodes they are
+ * then their own.
+ */
+function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Diagnostic[] {
+  if (!modeFacts[settings.mode].kinds.has('links')) return [];
+  const owners = new Map(
+    [...nodes].flatMap(([name, node]) => nodeAddresses(node).map(({ text }) => [text, name] as const)),
+  );
+  const found = new Map<string, Diagnostic>();
+  for (const { namespace, service, externalIPs, loadBalancerIPs, places } of cluster.servicePorts) {
+    const report = ({ text: address }: Address, place: Place | undefined): void => {
+      const node = owners.get(address);
+      const key = `${namespace}/${service} ${address}`;
+      if (node === undefined || found.has(key)) return;
+      found.set(key, diagnose('node-address', { service: `${namespace}/${service}`, address, node }, place));
+    };
+    for (const [i, address] of externalIPs.entries()) report(address, places?.externalIP(i));
+    for (const [i, address] of loadBalancerIPs.entries()) report(address, places?.ingress(i));
+  }
+  return [...found.values()];
 }
 
 function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Diagnostic[] {
@@ -123,7 +145,7 @@ function findUnreachableNodePorts(
   const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
   if (addressesIn(networks, node).some(isServed)) return [];
   // kube-proxy itself listens on loopback.
-  if (settings.nftablesLocalhostNodePorts && networks.namesLoopback) return [];
+  if (listensOnLocalhost(settings) && networks.namesLoopback) return [];
   const picked = settings.nodePortAddresses.filter(
     (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
   );
@@ -133,6 +155,12 @@ function findUnreachableNodePorts(
 
 function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Family): boolean {
   return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
+}
+
+/** Whether kube-proxy itself listens for node ports on the loopback addresses that nodePortAddresses names. */
+function listensOnLocalhost(settings: ProxySettings): boolean {
+  const name = 'localhost-node-ports';
+  return concernsMode(name, settings.mode) && behavioursOf(settings.release, gatesOfSettings(settings)).has(name);
 }
 
 /** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */
@@ -160,10 +188,9 @@ export function describeLocalhostListeners({ state, cluster }: BundleContent): r
   return describeListeners(ports, false);
 }
 
-/** The same of many nodes: on each that has endpoints for the node port. */
-export function describeListenersOfNodes({ cluster, settings, gates }: Prepared): readonly Diagnostic[] {
-  const name = 'localhost-node-ports';
-  if (!concernsMode(name, settings.mode) || !behavioursOf(settings.release, gates).has(name)) return [];
+/** Warns once for all nodes that have endpoints for such a node port. */
+export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Diagnostic[] {
+  if (!listensOnLocalhost(settings)) return [];
   const named = new Set(
     families.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
   );
@@ -188,9 +215,8 @@ function describeListeners(listening: readonly ServicePort[], ofNodes: boolean):
   });
 }
 
-/** What is wrong with a name after --node; undefined for nothing. */
 export function checkNodeName(name: string): Diagnostic | undefined {
   return isName(name, 'subdomain')
     ? undefined
-    : diagnose('bad-value', { field: '--node', found: findingOf(name), expected: nameForms.subdomain });
+    : diagnose('bad-value', { field: '--node', found: foundOf(name), expected: nameForms.subdomain });
 }

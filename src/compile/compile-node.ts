@@ -1,12 +1,13 @@
-import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Assumptions } from './assumptions.ts';
 import type { BundleContent, BundleInputs } from '../bundle/make-bundle.ts';
 import { assignAddresses, type AssignmentRanges } from '../cluster/assign-addresses.ts';
-import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
+import { buildCluster, clusterOfNode } from '../cluster/build-cluster.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
-import type { Cluster, NodeContext } from '../cluster/model.ts';
+import type { Cluster, NodeContext, ServiceRange } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import {
+  fullName,
   workloadKinds,
   type Node,
   type ProxySettings,
@@ -18,17 +19,26 @@ import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts'
 import { findCoveredAddresses } from '../cluster/node-port-addresses.ts';
 import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../cluster/check-services.ts';
 import type { Inputs } from '../input/read-inputs.ts';
-import { programs } from '../kube-proxy/modes.ts';
-import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
+import { isDeprecated } from '../kube-proxy/announced.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import {
+  behavioursOf,
+  concernsMode,
+  type Behaviours,
+  type FeatureGates,
+  type Release,
+} from '../kube-proxy/releases.ts';
 import { compileIptables, IptablesMemo } from '../modes/iptables/compile-iptables.ts';
 import { compileIpvs, IpvsMemo } from '../modes/ipvs/compile-ipvs.ts';
 import { isLoopback, type Address, type Network } from '../kernel/address.ts';
 import { compileNftables, NftablesMemo, findLongComments } from '../modes/nftables/compile-nftables.ts';
+import { compileUserspace } from '../modes/userspace/compile-userspace.ts';
+import { checkProxyPorts } from '../modes/userspace/proxy-ports.ts';
 import { families as allFamilies, type Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../cluster/slices/slice-warnings.ts';
-import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/feature-gates.ts';
+import { gatesOfSettings, withGatedSettings } from '../settings/feature-gates.ts';
 import { version } from '../base/version.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
@@ -36,30 +46,26 @@ import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
-  /** How kube-proxy behaves; undefined if that follows from the release in the settings. */
+  /** Undefined if it follows from the release in the settings. */
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
   /** The names of those that no input holds, the one first that is compiled for if none is named. */
   readonly assumedNodes: readonly string[];
-  /** With what kpc assigned; those that kube-proxy programs nothing for, too. */
+  /** Includes what kpc assigned, and Services that kube-proxy programs nothing for. */
   readonly services: readonly Sourced<Service>[];
   readonly assigned: BundleContent['assigned'];
   readonly assumedEndpoints: BundleContent['assumedEndpoints'];
   readonly diagnostics: readonly Diagnostic[];
-  /** The feature gates that the configuration sets. */
   readonly gates: FeatureGates;
-  /** The same inputs as a kube-proxy sees them that behaves so. */
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
 }
 
-/** Facts about a cluster besides its objects and kube-proxy's settings. */
 export interface ClusterFacts {
   readonly ranges: AssignmentRanges;
   readonly hostAddresses?: readonly Address[] | undefined;
   /** The networks named for Pods, if workloads are assumed to have Pods. */
   readonly assumedNetworks?: readonly Network[] | undefined;
-  /** What to assume in place of what the inputs lack. */
   readonly assumptions?: Assumptions | undefined;
 }
 
@@ -104,6 +110,8 @@ export function prepare(
       ...diagnostics,
       ...tooLarge,
       ...found.diagnostics,
+      ...describeMissingRanges(services, settings, behavioursOf(settings.release, gates), serving),
+      ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
       ...findConflicts(cluster),
       ...describeSlicePorts(found.services),
       // A Service or a slice that is wrong is not there.
@@ -121,13 +129,53 @@ export function prepare(
   };
 }
 
-/** What kube-proxy of the release writes, and its tools do not take: source ranges in sets, and comments that are too long. */
+/**
+ * A note if Services of a cluster come without the ServiceCIDRs that it has, which shape rules. default/kubernetes is in every
+ * cluster, and in no manifests from git.
+ */
+function describeMissingRanges(
+  services: readonly Sourced<Service>[],
+  { mode }: ProxySettings,
+  behaviours: Behaviours,
+  ranges: readonly ServiceRange[],
+): readonly Diagnostic[] {
+  if (ranges.length > 0 || !behaviours.has('service-cidrs') || !concernsMode('service-cidrs', mode)) return [];
+  const own = services.find(({ object }) => fullName(object.metadata) === 'default/kubernetes');
+  return own ? [diagnose('no-service-cidrs', {}, own.source.place([]))] : [];
+}
+
+/** A warning for Services of whose policies and ranges a kube-proxy takes no notice. */
+function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: Behaviours): readonly Diagnostic[] {
+  if (behaviours.has('traffic-policies')) return [];
+  const ignored = services.filter(({ object: { spec } }) => {
+    const isLocal = spec.internalTrafficPolicy === 'Local' || spec.externalTrafficPolicy === 'Local';
+    return isLocal || spec.loadBalancerSourceRanges.length > 0;
+  });
+  const [first] = ignored;
+  if (!first) return [];
+  const names = ignored.map(({ object }) => fullName(object.metadata));
+  return [diagnose('userspace', { problem: 'ignored', services: names }, first.source.place([]))];
+}
+
+/** What ends, and what kube-proxy of the release writes and its tools do not take: source ranges in sets, comments that are too long. */
 export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Diagnostic[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
   return [
+    ...findEndingAddresses(cluster, settings.release),
     ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+    ...(programs(settings.mode, 'proxyPorts') ? checkProxyPorts(cluster, settings) : []),
     ...(programs(settings.mode, 'nftables') && !cutsComments ? findLongComments(cluster) : []),
   ];
+}
+
+/** One warning for all Services whose externalIPs end. */
+function findEndingAddresses({ servicePorts }: Cluster, release: Release): readonly Diagnostic[] {
+  const users = isDeprecated('external-ips', release)
+    ? servicePorts.filter(({ externalIPs }) => externalIPs.length > 0)
+    : [];
+  if (users.length === 0) return [];
+  const services = [...new Set(users.map(({ namespace, service }) => `${namespace}/${service}`))];
+  return [diagnose('external-ips', { services }, users[0]?.places?.externalIP(0))];
 }
 
 /** Whether the input holds what Pods could be assumed of. */
@@ -135,7 +183,7 @@ function hasWorkloads({ skipped, pods }: Inputs): boolean {
   return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
 }
 
-/** The same inputs as a release's kube-proxy sees them, or one with these behaviours, even if no release has them. */
+/** Prepares the same inputs for another release, or for behaviours that no release has. */
 export function prepareForRelease(
   prepared: Prepared,
   release: Release,
@@ -149,13 +197,12 @@ export function prepareForRelease(
   };
 }
 
-/** The same inputs under other settings, as those of a bundle, by the release that these name. */
+/** Prepares the same inputs under other settings, such as those of a bundle; the release is the one that they name. */
 export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
   const gates = new Map([...prepared.gates, ...gatesOfSettings(settings)]);
   return prepareForRelease({ ...prepared, settings }, settings.release, behavioursOf(settings.release, gates));
 }
 
-/** What makes one node's bundle out of the prepared inputs. */
 export interface NodeRequest {
   readonly nodeName: string;
   /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
@@ -163,31 +210,31 @@ export interface NodeRequest {
   readonly ipFamily: IpFamilyChoice;
 }
 
-/** What compiling the same prepared inputs for one node leaves for the nodes after it. It changes no result. */
+/** Remembers what nodes have in common while one after the other is compiled. It changes no result. */
 export class NodeMemo {
   readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
   readonly nftables = new NftablesMemo();
 }
 
-/** Compiles for one node. */
 export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
-  return compileInputs(prepared, settleInputs(prepared, request), memo);
+  return compileInputs(prepared, inputsOfNode(prepared, request), memo);
 }
 
-/** All that a node's bundle is made of, before its state is compiled. */
-export function settleInputs(prepared: Prepared, request: NodeRequest): BundleInputs {
+/** Everything that a node's bundle is made of, before its state is compiled. */
+export function inputsOfNode(prepared: Prepared, request: NodeRequest): BundleInputs {
   const { settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
-  const cluster = settleOnNode(prepared.cluster, node, behavioursFor(prepared));
-  const chosen = chooseFamilies(request.ipFamily, () => usedFamilies(cluster, node));
+  const cluster = clusterOfNode(prepared.cluster, node, behavioursFor(prepared));
+  const asked = chooseFamilies(request.ipFamily, () => usedFamilies(cluster, node));
+  const known = modeFacts[settings.mode].families;
+  const chosen = known.length === allFamilies.length ? asked : known;
   const { assigned, assumedEndpoints } = prepared;
   const isNodeAssumed = prepared.assumedNodes.includes(request.nodeName);
   const inputs = { cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
   return isNodeAssumed ? { ...inputs, isNodeAssumed } : inputs;
 }
 
-/** The families that the Services and the node use. */
 function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
   const used = allFamilies.filter(
     (family) =>
@@ -198,7 +245,6 @@ function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
   return used.length > 0 ? used : ['ipv4'];
 }
 
-/** What the bundle holds that is made of these inputs. */
 export function compileInputs(prepared: Prepared, inputs: BundleInputs, memo?: NodeMemo): BundleContent {
   const { cluster, node, settings, families: chosen } = inputs;
   return { ...inputs, state: compileState(cluster, node, settings, chosen, memo, behavioursFor(prepared)) };
@@ -224,6 +270,8 @@ export function compileState(
       return compileIptables(cluster, node, settings, chosen, memo?.iptables);
     case 'nftables':
       return compileNftables(cluster, node, settings, chosen, memo?.nftables, behaviours);
+    case 'userspace':
+      return compileUserspace(cluster, node, settings);
   }
 }
 

@@ -17,7 +17,7 @@ import {
   prepareForRelease,
   type Prepared,
   compileInputs,
-  settleInputs,
+  inputsOfNode,
 } from './compile-node.ts';
 import {
   type InputOptions,
@@ -31,12 +31,11 @@ import {
 import type { Release, FeatureGates } from '../kube-proxy/releases.ts';
 import { parseShard, isInShard, type Shard } from '../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../input/configuration/range-flags.ts';
-import { findingOf } from '../diagnostics/fields.ts';
+import { foundOf } from '../diagnostics/fields.ts';
 import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../kernel/address.ts';
 
-/** The node and the families to compile for. */
 export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
   /** The node's name; without it, hostnameOverride or the only Node among the manifests names it. */
   readonly node?: string | undefined;
@@ -49,7 +48,6 @@ export interface Compilation {
   /** Undefined if a diagnostic is an error: nothing is compiled then. */
   readonly content: BundleContent | undefined;
   readonly diagnostics: readonly Diagnostic[];
-  /** Parts that are compiled, but perhaps not as the user expects. */
   readonly gaps: readonly Diagnostic[];
 }
 
@@ -63,7 +61,7 @@ export function compileLoaded(
   const { hostAddresses } = loaded;
   const nodeName = chooseNodeName(node ?? likeNode, loaded.prepared);
   const named = node === undefined ? undefined : [node];
-  const { preparedFor, diagnostics } = settleNodes(loaded, { names: [nodeName], flag: named }, refusals);
+  const { preparedFor, diagnostics } = prepareChecked(loaded, { names: [nodeName], flag: named }, refusals);
   if (!preparedFor) return { content: undefined, diagnostics, gaps: [] };
   const prepared = preparedFor(nodeName);
   const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily }, memo);
@@ -72,7 +70,7 @@ export function compileLoaded(
 }
 
 /** What each node compiles from (undefined if there is an error), and all diagnostics of the input for these nodes. */
-export function settleNodes(
+export function prepareChecked(
   loaded: LoadedInputs,
   nodes: CheckedNodes,
   refusals: readonly Diagnostic[],
@@ -87,8 +85,8 @@ export function settleNodes(
 }
 
 /**
- * What each node compiles from: with --kubernetes-version auto, the inputs as the kube-proxy of its Node's release sees
- * them. The diagnostics report what is wrong in such a release, and name the release if there is one node.
+ * With --kubernetes-version auto, each node compiles from the inputs as the kube-proxy of its Node's release sees them.
+ * The diagnostics report what is wrong in such a release, and name the release if there is one node.
  */
 function prepareForNodes(
   loaded: LoadedInputs,
@@ -115,7 +113,7 @@ function prepareForNodes(
   return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
 }
 
-/** What is wrong with the input for kube-proxies of other releases than the one that it was read for. */
+/** Checks the input for kube-proxies of other releases than the one that it was read for. */
 export function checkReleases(
   { checkSettings, diagnostics }: LoadedInputs,
   seen: readonly Prepared[],
@@ -127,7 +125,7 @@ export function checkReleases(
     .filter(({ text }) => !said.has(text) && said.add(text));
 }
 
-/** The flags of a command, of which it may know some only. */
+/** Flags as a command got them; a command may have some of them only. */
 export interface GivenFlags extends Partial<InputOptions> {
   readonly shard?: string | undefined;
 }
@@ -135,10 +133,10 @@ export interface GivenFlags extends Partial<InputOptions> {
 function checkShard(shard: string | undefined): readonly Diagnostic[] {
   if (shard === undefined || parseShard(shard)) return [];
   const expected = 'I/N for part I of N; I counts from 0, so the last of eight is 7/8';
-  return [diagnose('bad-value', { field: '--shard', found: findingOf(shard), expected })];
+  return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), expected })];
 }
 
-/** What is wrong with the values of flags alone, for a command whose input is not read because other flags are wrong. */
+/** Checks the values of flags alone, for a command that reads no input because other flags are wrong. */
 export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
   const version = parseVersionChoice(flags.kubernetesVersion);
   const { diagnostics: wrongSettings } = resolveSettings(undefined, flags, startingRelease(version.choice, []));
@@ -153,12 +151,10 @@ export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
   ].filter(isError);
 }
 
-/** A node of the fleet, whose bundle is not made yet. */
 export interface FleetNode {
   readonly node: string;
   readonly inputs: BundleInputs;
   readonly gates: FeatureGates;
-  /** Texts that the bundles share. */
   readonly texts: BundleTexts;
   readonly compile: () => BundleContent;
 }
@@ -166,21 +162,20 @@ export interface FleetNode {
 /** Compiles loaded inputs for many nodes; `nodes` is undefined if a diagnostic is an error. */
 export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
   const nodes = { names: fleet.nodes, flag: fleet.named };
-  const { preparedFor, diagnostics } = settleNodes(loaded, nodes, fleet.diagnostics);
+  const { preparedFor, diagnostics } = prepareChecked(loaded, nodes, fleet.diagnostics);
   if (!preparedFor) return { diagnostics, nodes: undefined };
   const memo = new NodeMemo();
   const texts = new BundleMemo();
-  const settleEach = function* (): Generator<FleetNode> {
+  const eachNode = function* (): Generator<FleetNode> {
     for (const node of fleet.nodes) {
       const prepared = preparedFor(node);
-      const inputs = settleInputs(prepared, { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily });
+      const inputs = inputsOfNode(prepared, { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily });
       yield { node, inputs, gates: prepared.gates, texts, compile: () => compileInputs(prepared, inputs, memo) };
     }
   };
-  return { diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics], nodes: settleEach() };
+  return { diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics], nodes: eachNode() };
 }
 
-/** The options that choose several nodes, or a part of them. */
 export interface FleetOptions {
   readonly allNodes?: boolean;
   readonly node?: readonly string[];
@@ -195,18 +190,15 @@ export function isFleet({ allNodes, node, shard }: FleetOptions): boolean {
 
 /** The nodes to compile for, and diagnostics about that choice; if one is an error, nothing is compiled. */
 export interface Fleet {
-  /** Sorted. */
   readonly nodes: readonly string[];
-  /** The nodes that --node names. */
   readonly named: readonly string[];
-  /** The number of nodes in all shards. */
+  /** In all shards together. */
   readonly total: number;
   readonly shard: Shard | undefined;
   readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** The addresses of many nodes, and what is wrong with their source. */
 export interface Hosts {
   readonly addresses: ReadonlyMap<string, readonly Address[]>;
   readonly diagnostics: readonly Diagnostic[];

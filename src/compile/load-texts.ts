@@ -1,24 +1,26 @@
-import { findingOf, nameForms } from '../diagnostics/fields.ts';
+import { foundOf, nameForms } from '../diagnostics/fields.ts';
 import { diagnose, isError, type Diagnostic, placeAtLine } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../input/configuration/range-flags.ts';
-import type { LoadedFiles } from '../input/files/load-files.ts';
 import { readConfigText, type ConfigFile } from '../input/configuration/read-config.ts';
-import { collectInputs, type Inputs, readsManifests } from '../input/read-inputs.ts';
+import { collectInputs, keyOfObject, type Inputs, readsManifests } from '../input/read-inputs.ts';
+import type { UnreadLists } from '../input/objects/kinds.ts';
 import { type Node, fullName } from '../cluster/objects.ts';
-import { type Release, newestRelease, parseRelease, releaseRange, releases } from '../kube-proxy/releases.ts';
-import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
+import { type Release, newestRelease, parseRelease, previews, releaseRange, releases } from '../kube-proxy/releases.ts';
+import type { ProxyFlags } from '../settings/table.ts';
 import { resolveSettings } from '../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
-import type { TextFile } from '../input/documents/text-file.ts';
+import type { LoadedFiles, TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import { prepare, type Prepared } from './compile-node.ts';
-import { findOutermost } from '../input/files/beside-manifests.ts';
+import { findOutermost } from '../input/files/kustomizations.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
-import { parseIpAddrJson } from '../kernel/link/link.ts';
+import { parseIpAddrJson, type Link } from '../kernel/link/link.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
@@ -38,10 +40,12 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   readonly ipFamily: IpFamilyChoice;
+  /** The mode if neither flags nor a configuration name one. */
+  readonly unnamedMode?: ProxyMode | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
   readonly kubernetesVersion?: string | undefined;
-  /** Of objects that name none. */
+  /** For objects that name none. */
   readonly namespace?: string | undefined;
   /** Whether files with errors are left out, instead of being errors. */
   readonly skipInvalid?: boolean | undefined;
@@ -51,8 +55,9 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
-  /** The nodes to compile for, by name. */
   readonly node?: string | readonly string[] | undefined;
+  /** What of a cluster could not be read. */
+  readonly unread?: UnreadLists | undefined;
 }
 
 /** Everything read and checked; it must not be compiled if a diagnostic is an error. */
@@ -65,27 +70,42 @@ export interface LoadedInputs {
   /** Reports what is wrong with the settings for the kube-proxy of a release. */
   readonly checkSettings: (release: Release) => readonly Diagnostic[];
   readonly prepared: Prepared;
+  /** As flags and configurations name them. */
+  readonly ranges: AssignmentRanges;
   readonly hostAddresses: readonly Address[] | undefined;
-  /** The objects as they were read. */
   readonly inputs: Inputs;
   /** Sorted by place. */
   readonly diagnostics: readonly Diagnostic[];
-  /** The files read, by the names that diagnostics give them. */
   readonly files: Inputs['files'];
 }
 
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
-  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid, traffic, into } = options;
+  return loadBeside(texts, options, [], 0);
+}
+
+/** What is left out may make others wrong, but not without end. */
+const mostRounds = 8;
+
+/** The same without the objects of these errors, which only what all objects make together shows. */
+function loadBeside(
+  texts: InputTexts,
+  options: InputOptions,
+  uncompiled: readonly Diagnostic[],
+  rounds: number,
+): LoadedInputs {
+  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid, traffic, into, unread } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
   const isTolerant = assume !== false && assumeEndpoints === undefined;
-  const inputs = collectInputs(texts.manifests, { workloads, traffic, namespace, skipInvalid, into, isTolerant });
+  const isShown = options.emptyResult === undefined;
+  const reading = { workloads, traffic, namespace, skipInvalid, into, isTolerant, isShown, uncompiled, unread };
+  const inputs = collectInputs(texts.manifests, reading);
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
   const { settings, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges({
-    ...(inputs.serviceCidrs.length > 0 ? {} : facts[0]?.ranges),
+    ...(inputs.serviceCidrs.length > 0 ? {} : facts.find(({ ranges: known }) => known)?.ranges),
     ...definedOf(options),
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
@@ -98,14 +118,12 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     assumedNetworks: pods.networks,
     assumptions,
   });
-  // Of several configurations none is better than the others, and the order of files must not choose.
-  const [, ...others] = inputs.configs;
-  const rivals = others.map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
-  const wrongFiles = skipInvalid ? findWrongFiles(texts.manifests, prepared.diagnostics) : undefined;
-  if (wrongFiles) return loadTexts({ ...texts, manifests: wrongFiles }, options);
+  const found = skipInvalid && rounds < mostRounds ? findUncompiled(prepared.diagnostics, uncompiled) : [];
+  if (found.length > 0) return loadBeside(texts, options, [...uncompiled, ...found], rounds + 1);
   return {
     ...read,
     prepared,
+    ranges,
     hostAddresses: host?.addresses,
     inputs,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
@@ -114,7 +132,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...checkNamespace(namespace),
       ...describeSkipped(inputs.skipped, workloads),
       ...inputs.diagnostics,
-      ...(config?.diagnostics ?? rivals),
+      ...(config?.diagnostics ?? findRivals(inputs)),
       ...wrongSettings,
       ...wrongRanges,
       ...pods.diagnostics,
@@ -139,42 +157,69 @@ function readSettings(
   const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
   const started = startingRelease(version, nodes);
-  const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started);
+  const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started, options.unnamedMode);
   return {
     version,
     settings,
     gates,
     configured,
     modeNote: configured && !given ? undefined : modeNote,
-    checkSettings: (release: Release) => resolveSettings(given, flags, release).diagnostics,
-    diagnostics: [...wrongVersion, ...diagnostics],
+    checkSettings: (release: Release) => [
+      ...describePreview(release),
+      ...resolveSettings(given, flags, release, options.unnamedMode).diagnostics,
+    ],
+    diagnostics: [...wrongVersion, ...describePreview(started), ...diagnostics],
   };
 }
 
-/** The manifests without the files of which one object cannot be compiled beside the others; undefined if there are none. */
-function findWrongFiles(
-  { files, diagnostics, unreadable = [] }: LoadedFiles,
-  found: readonly Diagnostic[],
-): LoadedFiles | undefined {
-  const wrong = new Map<string, Diagnostic>();
-  for (const diagnostic of found) {
-    const name = diagnostic.place?.file;
-    if (name !== undefined && isError(diagnostic) && !wrong.has(name)) wrong.set(name, diagnostic);
-  }
-  const left = files.filter(({ name }) => !wrong.has(name));
-  if (left.length === files.length) return undefined;
-  return { files: left, diagnostics, unreadable: [...unreadable, ...wrong.values()] };
+/** Of several configurations none is better than the others, and the order of files must not choose. */
+function findRivals({ configs, facts }: Inputs): readonly Diagnostic[] {
+  if (configs.length === 0) return findDifferingArguments(facts);
+  return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/** The options that are given: one that is undefined takes no other's place. */
+/** The kube-proxies of the input whose arguments differ from those of the first. */
+function findDifferingArguments(facts: Inputs['facts']): readonly Diagnostic[] {
+  const [first, ...others] = facts.filter(({ isObject, configures }) => isObject && configures);
+  return others
+    .filter(({ proxy }) => !isSame(proxy, first?.proxy))
+    .map(({ place }) => diagnose('duplicate-configuration', { isOfArguments: true }, place));
+}
+
+function isSame(some: ProxyFlags, others: ProxyFlags = {}): boolean {
+  const flags = Object.entries(definedOf(some));
+  return (
+    flags.length === Object.keys(definedOf(others)).length &&
+    flags.every(([key, value]) => others[key as keyof ProxyFlags] === value)
+  );
+}
+
+/** A note on what kpc takes for the rules of a release that is not out. */
+function describePreview(release: Release): readonly Diagnostic[] {
+  return previews[release] === undefined ? [] : [diagnose('kubernetes-preview', { release })];
+}
+
+/** An error of each object that cannot be compiled beside the others; none of those that are left out already. */
+function findUncompiled(found: readonly Diagnostic[], known: readonly Diagnostic[]): readonly Diagnostic[] {
+  const keyOf = ({ place }: Diagnostic): string | undefined => place && keyOfObject(place);
+  const errors = new Map(
+    found
+      .filter(isError)
+      .toReversed()
+      .map((error) => [keyOf(error), error]),
+  );
+  for (const key of [undefined, ...known.map(keyOf)]) errors.delete(key);
+  return [...errors.values()].toReversed();
+}
+
+/** Leaves out undefined options, so that spreading the rest overrides nothing. */
 function definedOf<T extends object>(options: T): Partial<T> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** What is wrong with a namespace after --namespace. */
 export function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
-  return [diagnose('bad-value', { field: '--namespace', found: findingOf(namespace), expected: nameForms.label })];
+  return [diagnose('bad-value', { field: '--namespace', found: foundOf(namespace), expected: nameForms.label })];
 }
 
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
@@ -200,7 +245,7 @@ export function parseVersionChoice(
   const choice = text === undefined || text === 'auto' ? text : parseRelease(text);
   if (text === undefined || choice !== undefined) return { choice, diagnostics: [] };
   const expected = `a release of Kubernetes ${releaseRange}, or auto`;
-  return { choice, diagnostics: [diagnose('bad-value', { field: flag, found: findingOf(text), expected })] };
+  return { choice, diagnostics: [diagnose('bad-value', { field: flag, found: foundOf(text), expected })] };
 }
 
 /** The release to check settings by, before the node is known: with auto, the newest that a node of the input runs. */
@@ -273,14 +318,25 @@ export function parseHostAddresses(file: HostText | Diagnostic): {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Diagnostic[];
 } {
-  if ('severity' in file) return { addresses: [], diagnostics: [file] };
-  const { links, unread } = parsePrinted(file.text);
-  const [first] = unread;
-  if (first) return { addresses: [], diagnostics: [badHostAddresses(file.name, first.reason)] };
+  const { links, diagnostics } = parseHostLinks(file);
   const addresses = links
     .filter((link) => link.name !== serviceLink)
     .flatMap((link) => link.addresses.map(({ address }) => address));
-  return { addresses, diagnostics: [] };
+  return { addresses, diagnostics };
+}
+
+/**
+ * The links in the output of `ip -j addr` or `ip addr`, with kube-ipvs0; none if a diagnostic reports that the text is
+ * wrong.
+ */
+export function parseHostLinks(file: HostText | Diagnostic): {
+  readonly links: readonly Link[];
+  readonly diagnostics: readonly Diagnostic[];
+} {
+  if ('severity' in file) return { links: [], diagnostics: [file] };
+  const { links, unread } = parsePrinted(file.text);
+  const [first] = unread;
+  return first ? { links: [], diagnostics: [badHostAddresses(file.name, first.reason)] } : { links, diagnostics: [] };
 }
 
 /** Text that is not from ip addr is read as JSON, whose parser reports what is wrong with it. */
@@ -291,7 +347,6 @@ function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
 }
 
-/** The diagnostic for a file that cannot be used; `reason` says why. */
 export function badHostAddresses(file: string, reason: string): Diagnostic {
   return diagnose('bad-host-addresses', { problem: 'content', reason }, placeAtLine(file));
 }

@@ -10,8 +10,11 @@ import {
   type HostText,
 } from './load-texts.ts';
 import { statSync } from 'node:fs';
+import type { TextFile } from '../input/documents/text-file.ts';
+import { openTrees } from '../git/open-trees.ts';
 import { join } from 'node:path';
-import { readNamedFile } from '../base/read-file.ts';
+import { readsManifests } from '../input/read-inputs.ts';
+import { disk, type FileTree } from '../input/files/file-tree.ts';
 import { describeError } from '../base/system-errors.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
@@ -20,7 +23,13 @@ import type { Hosts } from './compile.ts';
 /** The options of all commands that compile manifests: what to read, and how to compile it. */
 export interface FileOptions extends InputOptions {
   readonly file?: readonly string[];
+  /** Manifests that were read already. */
+  readonly texts?: readonly TextFile[] | undefined;
   readonly exclude?: readonly string[];
+  /** Whether inputs that are charts or kustomizations are rendered. */
+  readonly render?: boolean;
+  /** The files of values for charts. */
+  readonly renderValues?: readonly string[];
   readonly config?: string;
   readonly hostAddresses?: string | undefined;
 }
@@ -28,29 +37,47 @@ export interface FileOptions extends InputOptions {
 /** Reads all of standard input; returns the same each time. */
 export type ReadStdin = () => Promise<Stdin>;
 
-/** Reads all files that the options name, and says all that is wrong with them. */
 export async function loadInputs(options: FileOptions, readStdin: ReadStdin): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options, readStdin), options);
 }
 
-/** Reads all files that the options name, and no more. */
+/** Reads all files that the options name, without checking what they hold. */
 export async function readInputs(options: FileOptions, readStdin: ReadStdin): Promise<InputTexts> {
-  const { file: sources = [], exclude, config, hostAddresses } = options;
+  const { file: named = [], texts = [], exclude, config, hostAddresses } = options;
+  const rendered = await renderNamed(named, options);
+  const sources = rendered?.others ?? named;
   const stdin = [...sources, config].includes('-') ? await readStdin() : undefined;
+  const { trees, faults } = await openTrees([...sources, config, hostAddresses].filter((path) => path !== undefined));
+  const known = sources.filter((source) => !faults.has(source));
+  const loaded =
+    named.length + texts.length === 0
+      ? { files: [], diagnostics: [diagnose('no-input', { problem: 'nothing-named' })] }
+      : loadFiles(known, stdin, exclude, trees);
+  const wrong = sources.flatMap((source) => faults.get(source) ?? []);
   return {
-    manifests:
-      sources.length === 0
-        ? { files: [], diagnostics: [diagnose('no-input', { problem: 'nothing-named' })] }
-        : loadFiles(sources, stdin, exclude),
-    config: config === undefined ? undefined : loadFile(config, stdin),
-    hostAddresses: hostAddresses === undefined ? undefined : readHostText(hostAddresses),
+    manifests: {
+      ...loaded,
+      files: [...texts, ...(rendered?.files ?? []), ...loaded.files],
+      diagnostics: [...(rendered?.diagnostics ?? []), ...wrong, ...loaded.diagnostics],
+    },
+    config: config === undefined ? undefined : (faults.get(config) ?? loadFile(config, stdin, trees.get(config))),
+    hostAddresses:
+      hostAddresses === undefined
+        ? undefined
+        : (faults.get(hostAddresses) ?? readHostText(hostAddresses, trees.get(hostAddresses))),
   };
 }
 
-/** Reads a file, or says why it cannot be read. */
-function readHostText(file: string): HostText | Diagnostic {
+/** Only those who render pay for starting other programs. */
+async function renderNamed(sources: readonly string[], { render, renderValues = [], into }: FileOptions) {
+  if (!render || sources.length === 0) return undefined;
+  const { renderInputs } = await import('../programs/render.ts');
+  return renderInputs(sources, renderValues, into ?? readsManifests);
+}
+
+export function readHostText(file: string, tree: FileTree = disk): HostText | Diagnostic {
   try {
-    return { name: file, text: readNamedFile(file).toString('utf8') };
+    return { name: file, text: tree.readNamed(file).toString('utf8') };
   } catch (error) {
     return badHostAddresses(file, describeError(error));
   }

@@ -2,15 +2,17 @@ import { commandLineDiagnostics } from './command-line.ts';
 import type { Example } from './examples.ts';
 import { fieldDiagnostics } from './fields.ts';
 import { fileDiagnostics } from './files.ts';
+import { lintDiagnostics } from './lint.ts';
 import { objectDiagnostics } from './objects.ts';
 import { serviceDiagnostics } from './services.ts';
 import { settingDiagnostics } from './settings.ts';
-import type { DetailsOf, Severity, Weighing, Words } from './diagnostic-rows.ts';
+import type { DetailsOf, RuleFacts, Severity, Weighing, Words } from './diagnostic-rows.ts';
 
 /** The rows of all domains. No code is in two domains. */
 type Entries = typeof commandLineDiagnostics &
   typeof fieldDiagnostics &
   typeof fileDiagnostics &
+  typeof lintDiagnostics &
   typeof objectDiagnostics &
   typeof serviceDiagnostics &
   typeof settingDiagnostics;
@@ -19,6 +21,7 @@ const entries: Entries = {
   ...commandLineDiagnostics,
   ...fieldDiagnostics,
   ...fileDiagnostics,
+  ...lintDiagnostics,
   ...objectDiagnostics,
   ...serviceDiagnostics,
   ...settingDiagnostics,
@@ -32,15 +35,15 @@ export type ArgumentsOf<Code extends DiagnosticCode> = {
   readonly [C in Code]: DetailsOf<Entries[C]['words']>;
 }[Code];
 
-/** The row of a code. */
 export interface CodeEntry<Code extends DiagnosticCode> {
   readonly severity: Severity | Weighing<ArgumentsOf<Code>>;
   readonly meaning: string;
+  readonly advice?: string;
   readonly example: () => Example;
   readonly words: Words | ((details: ArgumentsOf<Code>) => Words);
+  readonly rule?: RuleFacts;
 }
 
-/** Finds the row of a code. */
 export function entryOf<Code extends DiagnosticCode>(code: Code): CodeEntry<Code> {
   return entries[code] as unknown as CodeEntry<Code>;
 }
@@ -51,5 +54,4 @@ export function severitiesOf(code: DiagnosticCode): readonly Severity[] {
   return typeof severity === 'string' ? [severity] : severity.among;
 }
 
-/** All codes, sorted. */
 export const diagnosticCodes = (Object.keys(entries) as DiagnosticCode[]).toSorted();

@@ -17,6 +17,7 @@ const expectedValues = {
   boolean: 'write true or false',
   list: 'write one value or a list',
   one: 'write one value',
+  ignores: 'write codes, or for each a mapping with code and reason, and service for one Service',
 } as const;
 
 type Flag = Texts<'flag'>;
@@ -29,7 +30,7 @@ interface UnknownFlag {
 }
 
 interface NotShown {
-  /** How severe the messages are that are left out. */
+  /** Of the messages that are left out. */
   readonly severity: Severity;
   readonly count: number;
 }
@@ -69,7 +70,7 @@ export const commandLineDiagnostics = {
           ? ['the tests name no cluster', 'name manifests, a bundle or a dump under "inputs:", or with -f']
           : [`a test has no ${field}`, `write ${field}: it needs from, to and expect`],
       rivals: ['node and nodes mean the same', 'keep one of them'],
-      /** As its reader says it. */
+      /** In the words of whatever reads the field. */
       refused: ({ field, reason, help }: Texts<'field' | 'reason'> & { readonly help?: string | undefined }) => [
         `${field}: ${reason}`,
         help,
@@ -102,6 +103,12 @@ export const commandLineDiagnostics = {
         `${details.flag} cannot be ${describeFound(details.found)}`,
         expectedValues[details.expected],
       ],
+      // An entry of a list, as "ignore[0]".
+      lacks: ({ entry, field }: Texts<'entry' | 'field'>) => [`${entry} has no ${field}`, expectedValues.ignores],
+      'unknown-code': ({ code, meant }: Texts<'code'> & { readonly meant?: string | undefined }) => [
+        `no message has the code ${escapeText(code)}`,
+        meant === undefined ? 'list the codes with "kpc explain"' : `did you mean ${meant}?`,
+      ],
       rivals: ({ flag, other }: Flag & Texts<'other'>) => [`${flag} cannot be used with ${other}`, 'keep one of them'],
       'replaces-outside': ({ flag }: Flag) => [
         `${flag} is outside the folder of kpc.yaml, and its contents would be replaced`,
@@ -115,7 +122,7 @@ export const commandLineDiagnostics = {
         `${flag} leads out of the repository of kpc.yaml`,
         'name that file or folder on the command line',
       ],
-      /** As the parser of the flag says it. */
+      /** In the words of the flag's parser. */
       refused: ({ flag, reason }: Flag & Texts<'reason'>) => `${flag}: ${reason}`,
     }),
   }),
@@ -123,6 +130,8 @@ export const commandLineDiagnostics = {
     { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
     {
       meaning: 'there are more messages than are printed',
+      advice:
+        'correct the messages that are shown, and run the command again; kpc compile --output json prints all of them',
       example: withPorts(Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')),
       words: ({ severity, count }: NotShown) =>
         `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
@@ -149,6 +158,10 @@ export const commandLineDiagnostics = {
       }: Unknown & { readonly from: string; readonly kinds: readonly string[] }) => [
         `no Pod ${name} in the input, and ${from} is not ${kinds.join(', ')}`,
         suggest(near, 'name an address, or one of these words'),
+      ],
+      unread: ({ what, kinds }: Texts<'what'> & Lists<'kinds'>) => [
+        `${what} cannot be looked up: kpc could not read ${joinWords(kinds)} of this cluster`,
+        'ask for the right to list these in all namespaces, or ask about addresses and Services',
       ],
       'no-endpoint': ({ name, near }: Unknown) => [
         `${name} is neither address:port nor a Pod of the input`,
@@ -179,10 +192,10 @@ export const commandLineDiagnostics = {
         'name one of them',
       ],
       skipped: ({ service, why }: Texts<'service'> & { readonly why: keyof typeof skipped }): Words => {
-        const [is, help] = skipped[why];
-        return [`${service} ${is}`, help];
+        const [reason, help] = skipped[why];
+        return [`${service} ${reason}`, help];
       },
-      'no-such': ({ kind, name, near }: Unknown & { readonly kind: 'Service' | 'Ingress' }) => [
+      'no-such': ({ kind, name, near }: Unknown & { readonly kind: string }) => [
         `no ${kind} ${name} here`,
         suggest(near, kind === 'Service' ? 'list the Services with "kpc describe"' : 'name one of the input'),
       ],
@@ -191,8 +204,8 @@ export const commandLineDiagnostics = {
         `name ${joinWords(ports, 'or')}`,
       ],
       'no-ingress-of-host': ({ request }: Texts<'request'>) => [
-        `no Ingress of the input has ${request}`,
-        'name a host and path of one, or ingress/NAME, or svc/NAME for a Service',
+        `no Ingress or Gateway of the input takes ${request}`,
+        'name a host and path of one, or ingress/NAME or gateway/NAME, or svc/NAME for a Service',
       ],
     }),
   }),

@@ -3,7 +3,6 @@ import type { Example } from './examples.ts';
 /** How much a diagnostic weighs: an error means that nothing is written. */
 export type Severity = 'error' | 'warning' | 'note';
 
-/** A severity that depends on the arguments. */
 export interface Weighing<Details = never> {
   /** The severities that are possible, the worst first. */
   readonly among: readonly Severity[];
@@ -16,20 +15,36 @@ export type Words = string | readonly [wrong: string, help: string | undefined];
 /** The words, or how the arguments make them. */
 type Wording = Words | ((details: never) => Words);
 
+/** What makes a code a rule of kpc lint: its page says these. */
+export interface RuleFacts {
+  /** What it does to clients or nodes, in whole sentences. */
+  readonly why: string;
+  /** Public reports and documents about it, as links. */
+  readonly reports?: readonly string[];
+  /** Files that are right, though they look much like those of the example: kpc lint says nothing of this code about them. */
+  readonly passes: Example;
+}
+
 /** The row of a code. The functions take the arguments of a diagnostic with that code. */
 export interface Row<W extends Wording = Wording> {
   readonly severity: Severity | Weighing;
-  /** Why there is such a diagnostic, for docs/codes.md and "kpc explain". */
   readonly meaning: string;
-  /** An input that gives it. */
+  /** What to do, for "kpc explain": required where the words of the example have no help. */
+  readonly advice?: string;
   readonly example: () => Example;
   readonly words: W;
+  readonly rule?: RuleFacts;
 }
 
-/** Makes the row of a code. A long example may be a function that makes it. */
+/** A long example may be a function that makes it. */
 export function row<const W extends Wording>(
   severity: Row['severity'],
-  { example, ...rest }: Pick<Row<W>, 'meaning' | 'words'> & { readonly example: Example | (() => Example) },
+  {
+    example,
+    ...rest
+  }: Pick<Row<W>, 'meaning' | 'advice' | 'words' | 'rule'> & {
+    readonly example: Example | (() => Example);
+  },
 ): Row<W> {
   return { severity, example: typeof example === 'function' ? example : () => example, ...rest };
 }
@@ -39,10 +54,8 @@ export type Texts<Names extends string> = Readonly<Record<Names, string>>;
 export type Numbers<Names extends string> = Readonly<Record<Names, number>>;
 export type Lists<Names extends string> = Readonly<Record<Names, readonly string[]>>;
 
-/** The diagnostics of one domain, by their codes. */
 export type DiagnosticTable = Readonly<Record<string, Row>>;
 
-/** The arguments that a wording takes. */
 export type DetailsOf<W> = W extends Words
   ? Record<string, never>
   : W extends (details: infer Details) => Words
@@ -51,7 +64,7 @@ export type DetailsOf<W> = W extends Words
       : Details
     : never;
 
-/** Wordings by the problem that they are of. */
+/** Keyed by problem. */
 export type Wordings = Readonly<Record<string, Wording>>;
 
 /** The problems whose words need no arguments. */

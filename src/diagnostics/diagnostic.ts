@@ -14,7 +14,7 @@ export type Fault<Code extends DiagnosticCode = DiagnosticCode> = {
 export type Diagnostic = Fault & {
   readonly severity: Severity;
   readonly text: string;
-  /** Undefined if kpc knows nothing to do. */
+  /** Undefined if kpc has no advice. */
   readonly help?: string | undefined;
   /** Undefined for what concerns no field: a missing --node, say. */
   readonly place?: Place | undefined;
@@ -41,12 +41,12 @@ export function diagnose<Code extends DiagnosticCode>(
   } as Diagnostic;
 }
 
-/** No file's path is longer, and no name, value or rule that could be right. */
+/** Longer than the path of any file, and than any valid name, value or rule. */
 const longestText = 4096;
 
 /**
- * The same with long texts cut. An alias in YAML makes one text of a file the value of thousands of fields: all diagnostics of
- * them together must not be larger than what can be written.
+ * Cuts long texts. An alias in YAML makes one text of a file the value of thousands of fields: all diagnostics of them
+ * together must not be larger than what can be written.
  */
 function cutTexts<Value>(value: Value): Value;
 function cutTexts(value: unknown): unknown {
@@ -61,17 +61,16 @@ export function faultOf<Code extends DiagnosticCode>(code: Code, details: Argume
   return { code, arguments: details } as Fault;
 }
 
-/** Makes a diagnostic of a fault, once its place is known. */
+/** For code that knows the place of a fault that other code found. */
 export function diagnoseFault({ code, arguments: details }: Fault, place?: Place): Diagnostic {
   return diagnose<DiagnosticCode>(code, details, place);
 }
 
-/** Adds words to the end of a diagnostic's text. */
 export function addWords(diagnostic: Diagnostic, words: string): Diagnostic {
   return { ...diagnostic, text: `${diagnostic.text}${words}` };
 }
 
-/** Whether it keeps kpc from writing anything. */
+/** An error keeps kpc from writing anything. */
 export function isError({ severity }: Pick<Diagnostic, 'severity'>): boolean {
   return severity === 'error';
 }
@@ -81,7 +80,7 @@ export function placeAtLine(file: string, line?: number): Place {
   return { file, locate: () => ({ file, line: line ?? 1, column: 1 }), isWholeFile: line === undefined };
 }
 
-/** The place as data: of a file as a whole, its name alone. */
+/** The place as data; a file as a whole has its name alone. */
 export function locate(place: Place | undefined): Partial<Location> {
   if (place?.isWholeFile) return { file: place.file };
   return place?.locate() ?? {};

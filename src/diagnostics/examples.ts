@@ -9,9 +9,13 @@ export function run(line: string, files: Example['files']): Example {
   return { words: line.split(' '), files };
 }
 
-/** Manifests that are compiled with these flags. */
 export function manifests(text: string, flags = ''): Example {
   return run(`compile -f in.yaml ${flags}`.trimEnd(), { 'in.yaml': text.replace(/---\n$/, '') });
+}
+
+/** Manifests for kpc lint, and other files. */
+export function lint(text: string, flags = '', more: Example['files'] = {}): Example {
+  return run(`lint in.yaml ${flags}`.trimEnd(), { 'in.yaml': text.replace(/---\n$/, ''), ...more });
 }
 
 /** What a node printed, which is compared with a Service. */
@@ -20,10 +24,8 @@ export function dump(files: Example['files']): Example {
   return run('diff dump in.yaml --node worker-1', { 'in.yaml': web, ...Object.fromEntries(inFolder) });
 }
 
-/** A configuration of kube-proxy. */
 export const configuration = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
 
-/** A Service with these spec fields, written on one line. */
 export function aService(spec: string, status = '', name = 'web'): string {
   return `apiVersion: v1
 kind: Service
@@ -40,17 +42,16 @@ export function withFields(fields: string, type?: 'LoadBalancer'): Example {
   return manifests(aService(`${type ? `type: ${type}, ` : ''}${anIP}, ${fields}, ports: [{ port: 80 }]`));
 }
 
-/** A Service with these ports. */
 export function withPorts(ports: string): Example {
   return manifests(aService(`${anIP}, ports: [${ports}]`));
 }
 
 export const web = aService(`${anIP}, ports: [{ port: 80 }]`);
 
-export function slice(more: string): string {
+export function slice(more: string, service = 'web'): string {
   return `apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
-metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }
+metadata: { name: ${service.slice(0, 9)}-1, labels: { kubernetes.io/service-name: ${service} } }
 ${more}
 ---
 `;
@@ -60,6 +61,11 @@ export function endpoint(fields: string): string {
   return slice(`addressType: IPv4
 ports: [{ port: 8080 }]
 endpoints: [{ addresses: [10.244.0.1], ${fields} }]`);
+}
+
+/** What the control plane makes for a Service without Pods. */
+export function noEndpoint(service: string): string {
+  return slice('addressType: IPv4\nports: []\nendpoints: []', service);
 }
 
 export function aNode(more: string, labels = '{}'): string {
@@ -83,13 +89,10 @@ status: { ${status} }
 
 export const container = 'containers: [{ name: web, image: web, ports: [{ name: http, containerPort: 8080 }] }]';
 
-/** The status of a Node with an address. */
 export const itsAddress = 'status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }';
 
-/** A Pod that a Service may select. */
 export const runningPod = pod(container, 'phase: Running, podIP: 10.244.0.1');
 
-/** A Service of type LoadBalancer with these further spec fields. */
 export function balanced(fields: string): string {
   return aService(`type: LoadBalancer, ${anIP}, ${fields}, ports: [{ port: 80, nodePort: 30080 }]`);
 }
@@ -132,3 +135,26 @@ export function annotated(annotation: string): string {
 }
 
 export const aNodePort = aService(`type: NodePort, ${anIP}, ports: [{ port: 80, nodePort: 30080 }]`);
+
+/** Nodes with the addresses 192.168.1.1 and so on, and Pods of 10.244.0.0/24 and so on. */
+export function someNodes(...names: readonly string[]): string {
+  return names
+    .map(
+      (name, i) => `apiVersion: v1
+kind: Node
+metadata: { name: ${name}, labels: {} }
+spec: { podCIDRs: [10.244.${i}.0/24] }
+status: { addresses: [{ type: InternalIP, address: 192.168.1.${i + 1} }] }
+---
+`,
+    )
+    .join('');
+}
+
+/** A Service of type LoadBalancer with an address and further fields. */
+export function balancer(fields = 'loadBalancerClass: a.example/b'): string {
+  return aService(
+    `type: LoadBalancer, ${anIP}, ${fields}, ports: [{ port: 80, nodePort: 30080 }]`,
+    '{ loadBalancer: { ingress: [{ ip: 203.0.113.10 }] } }',
+  );
+}

@@ -13,7 +13,7 @@ export type Found =
   | { readonly type: 'boolean'; readonly value: boolean };
 
 /** Classifies a value of YAML or JSON. A missing value counts as empty. */
-export function findingOf(value: unknown): Found {
+export function foundOf(value: unknown): Found {
   if (Array.isArray(value)) return { type: 'list' };
   switch (typeof value) {
     case 'string':
@@ -27,7 +27,6 @@ export function findingOf(value: unknown): Found {
   }
 }
 
-/** Describes a value of the input in a few words. */
 export function describeFound(found: Found): string {
   switch (found.type) {
     case 'empty':
@@ -62,17 +61,20 @@ interface OfOneMode {
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
-/** A value that a field, a flag or an annotation does not take. */
 interface WrongValue extends OfOneMode, Texts<'field'> {
   readonly found: Found;
   /** The types of JSON that it may have; undefined for one of a few strings. */
   readonly types?: readonly string[] | undefined;
-  /** What it should be. */
   readonly expected?: string | undefined;
   /** Why it is refused, where its form does not show it, or what follows. */
   readonly because?: string | undefined;
   /** Whether kube-proxy starts with it and makes its rules anyway. */
   readonly isWarning?: boolean | undefined;
+}
+
+interface OddAddress extends Texts<'field' | 'value' | 'address'> {
+  readonly single?: string;
+  readonly isRefused?: true;
 }
 
 /** What follows from a wrong value that no rule needs. */
@@ -101,12 +103,10 @@ function describeWrong({ field, found, types = ['string'], expected, because, ig
 
 const yesIsTrue = ' (to YAML, yes and on are true, no and off are false)';
 
-/** What an address or a network must be. */
 export const anAddress = 'an IP address such as 10.0.0.1 or fd00::1, without a prefix length';
 export const aNetwork = 'a network such as 10.0.0.0/8 or fd00::/64';
 export const oneOfEachFamily = 'one network, or one of each family';
 
-/** What each kind of name must be. */
 export const nameForms: Readonly<Record<NameRule | 'label-value', string>> = {
   label: 'lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends',
   subdomain: 'lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends',
@@ -147,9 +147,9 @@ export const fieldDiagnostics = {
   'odd-address': row('warning', {
     meaning: 'an address or a network is written in a form that other programs may read differently',
     example: withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
-    // `single` is the one address that may be meant, if a network has host bits set.
-    words: ({ field, value, address, single }: Texts<'field' | 'value' | 'address'> & { readonly single?: string }) => [
-      `${field} ${quote(value)} is read as ${address}`,
+    // `single` is the one address that may be meant, if a network has host bits set. `isRefused`: by API servers.
+    words: ({ field, value, address, single, isRefused }: OddAddress) => [
+      `${field} ${quote(value)} is read as ${address}${isRefused ? '; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on' : ''}`,
       single === undefined
         ? 'write it that way, because other programs may read it differently'
         : `write ${address}, or ${single} for the one address`,

@@ -1,7 +1,7 @@
 import { aService, dump, manifests, rules, run, web } from './examples.ts';
 import { count, formatCount } from '../base/format-count.ts';
-import { nameSome } from '../base/join-words.ts';
-import { escapeText, quote } from '../base/printable.ts';
+import { joinWords, nameSome } from '../base/join-words.ts';
+import { escapeText, quote, shellWord } from '../base/printable.ts';
 import {
   type DetailsBy,
   type DiagnosticTable,
@@ -17,7 +17,6 @@ import {
 } from './diagnostic-rows.ts';
 import { adviseOnOddSpace } from '../base/odd-texts.ts';
 
-/** The words for a file or folder that cannot be read, by `problem`. */
 const unreadableWords = {
   url: ({ path }: Texts<'path'>) => [
     'kpc reads files, not URLs',
@@ -34,25 +33,47 @@ const unreadableWords = {
   'broken-link': ['broken link: its target is missing', 'mend or remove it'],
   missing: 'there is no such file or folder',
   'no-text': ({ what }: Texts<'what'>) => [`the file is ${what}`, 'name YAML or JSON in UTF-8'],
-  /** As the system says it. */
+  'no-git': [
+    'there is no such file, and git, which a revision is read with, is not installed',
+    'install git, or check the revision out and name its folder',
+  ],
+  /** In the words of git. */
+  'no-repository': ({ said }: Texts<'said'>) => [
+    `there is no such file, and no revision can be read: ${said}`,
+    'run kpc in the working tree of the repository',
+  ],
+  'no-revision': ({ revision, near }: Texts<'revision'> & { readonly near?: string | undefined }) => [
+    `there is no such file, and ${quote(revision)} is no revision of this repository`,
+    near === undefined
+      ? 'name a branch, a tag or a commit; in a shallow clone, fetch it first with "git fetch --unshallow"'
+      : `did you mean ${near}?`,
+  ],
+  'whole-revision': ({ revision }: Texts<'revision'>) => [
+    `there is no such file, and ${quote(revision)} is a revision without a path`,
+    `name a file or folder in it, as ${escapeText(revision)}:PATH, or the folder that you are in, as ${escapeText(revision)}:.`,
+  ],
+  'git-failed': ({ said }: Texts<'said'>) => [
+    `git cannot read this revision: ${said}`,
+    'check the revision out and name its folder',
+  ],
+  /** In the words of the operating system. */
   system: ({ reason }: Texts<'reason'>) => reason,
 } as const satisfies Wordings;
 
-/** Why a file or folder cannot be read. */
 export type FileProblem = DetailsBy<'problem', typeof unreadableWords>;
 
 interface UnrenderedTemplate {
   /** How many templates the chart or folder has; this is the first. */
   readonly count: number;
-  /** The placeholder as written, if the template is not Helm's. */
-  readonly mark?: string | undefined;
+  readonly mark: string;
+  /** The folder of the Helm chart that it is a part of. */
   readonly chart?: string | undefined;
   /** The folder that the user named, if the template is below it. */
   readonly folder?: string | undefined;
   /** Whether the result lacks it already. */
   readonly isLeftOut: boolean;
-  /** What renders it, if that is known: "helm template web charts/web" of a chart, with its own name and its folder. */
-  readonly render: string | undefined;
+  /** What renders a chart, with its own name and its folder: "helm template web charts/web". */
+  readonly render?: string | undefined;
   /** What reads manifests: "kpc compile -f -". */
   readonly into: string;
   /** How to leave the chart out; undefined if no pattern for it is safe in a shell. */
@@ -61,37 +82,62 @@ interface UnrenderedTemplate {
 
 function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
-  const where = chart !== undefined ? ` in the chart ${chart}` : folder === undefined ? '' : ` below ${folder}`;
   const others = folder === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude ?? 'PATTERN'}`;
   const how =
     render === undefined
       ? `with the program that fills in such templates, and pipe what it prints into "${into}"`
       : `as with "${render} | ${into}"`;
   const help = `render it first, ${how}${others}`;
-  if (mark !== undefined) {
-    const more = number === 1 ? '' : ` (as in ${formatCount(number - 1)} more files of ${folder ?? 'the input'})`;
-    return [`${quote(mark)} is a part of a template that is not filled in${more}`, help];
-  }
-  const one = `a Helm template${chart === undefined ? '' : where}`;
-  return [number === 1 ? one : `the first of ${number} Helm templates${where}`, help];
+  if (chart !== undefined)
+    return [
+      `${number === 1 ? 'a Helm template' : `the first of ${number} Helm templates`} in the chart ${chart}`,
+      help,
+    ];
+  const more = number === 1 ? '' : ` (as in ${count(number - 1, 'more file')} of ${folder ?? 'the input'})`;
+  return [`${quote(mark)} is a part of a template that is not filled in${more}`, help];
 }
 
 type FileNames = Lists<'files'>;
 
+/** `more` other kustomizations lack something, too; `folderWord` is what to build, for `into` to read. */
+interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, Texts<'folderWord' | 'into'> {
+  readonly isShown: boolean;
+}
+
 type OfFolder = Texts<'folder'>;
+
+type Render = Texts<'tool' | 'said' | 'pipe'>;
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
 export const fileDiagnostics = {
   'empty-file': row('warning', {
     meaning: 'a file or a folder holds no objects',
+    advice:
+      'name the file that holds the Services, or remove this one from the input; to render a chart, use helm template',
     example: manifests('# nothing here\n'),
     words: ({ isFolder }: { readonly isFolder?: true }) =>
       isFolder
         ? 'the folder holds no files named *.yaml, *.yml or *.json, or all are excluded'
         : 'the file holds no objects',
   }),
+  'not-rendered': row('error', {
+    meaning: '--render could not render an input, or had none to render',
+    example: run('compile -f in.yaml --render', { 'in.yaml': web }),
+    words: wordsBy('problem', {
+      nothing: [
+        '--render: no input is a chart or a kustomization',
+        'name a folder with a Chart.yaml or a kustomization.yaml, or leave out --render',
+      ],
+      'idle-values': ['--render-values: no input is a chart', 'leave it out'],
+      'no-program': ({ tool, pipe }: Render) => [`there is no ${tool} on the PATH`, `where it is, run: ${pipe}`],
+      'too-large': ({ tool, pipe }: Render) => [`${tool} prints more than kpc reads`, `try: ${pipe}`],
+      'too-slow': ({ tool, pipe }: Render) => [`${tool} did not end in time`, `try: ${pipe}`],
+      failed: ({ tool, said, pipe }: Render) => [`${tool} failed: ${said}`, `see what it says to: ${pipe}`],
+    }),
+  }),
   'ignored-files': row('note', {
     meaning: 'a .kpcignore leaves files out',
+    advice: 'nothing, if these files do not belong to the input; otherwise remove their line from the .kpcignore',
     example: run('compile -f folder', {
       'folder/in.yaml': web,
       'folder/old.yaml': web,
@@ -99,6 +145,23 @@ export const fileDiagnostics = {
     }),
     words: ({ by, files }: FileNames & Texts<'by'>) => `left out by ${by}: ${nameSome(files)}`,
   }),
+  'incomplete-kustomization': row(
+    warningIf(({ isShown }: IncompleteKustomization) => isShown),
+    {
+      meaning: 'a kustomization takes files or folders that the input does not hold',
+      example: run('compile -f overlay', {
+        'overlay/kustomization.yaml': 'resources: [../base, in.yaml]\n',
+        'overlay/in.yaml': web,
+      }),
+      words: ({ lacks, more, folderWord, into }: IncompleteKustomization) => {
+        const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
+        return [
+          `this kustomization takes ${nameSome(lacks)}, which the input does not hold${others}`,
+          `run "kubectl kustomize ${folderWord} | ${into}"`,
+        ];
+      },
+    },
+  ),
   kustomized: row('warning', {
     meaning: 'a kustomization changes Services that are read as their files have them',
     example: run('compile -f folder', {
@@ -116,6 +179,8 @@ export const fileDiagnostics = {
   }),
   'left-out': row(severityBy('problem', 'warning', { advice: 'note' }), {
     meaning: '--skip-invalid leaves out a file, or objects of it, because of an error',
+    advice:
+      'correct the errors above, so that the result holds all Services; without --skip-invalid, kpc writes nothing until then',
     example: manifests(web + aService('clusterIP: $ADDRESS'), '--skip-invalid'),
     words: wordsBy('problem', {
       /** `reason` is the text of the first error, and `more` the number of the others. */
@@ -123,20 +188,26 @@ export const fileDiagnostics = {
         const others = more === 0 ? '' : ` (and ${count(more, 'more error')})`;
         return `left out${files === 1 ? '' : ` ${count(files, 'file')}`}: ${reason}${others}`;
       },
-      all: ({ files, objects }: Numbers<'files' | 'objects'>) => {
+      all: ({ files, partial, objects }: Numbers<'files' | 'partial' | 'objects'>) => {
+        const wrong = `the objects with errors of ${count(partial, 'file')}`;
         const again = `${count(objects, 'object')} that the input defines twice`;
-        const parts = [...(files > 0 ? [`${count(files, 'file')} with errors`] : []), ...(objects > 0 ? [again] : [])];
-        return `the result lacks ${parts.join(' and ')} (--skip-invalid)`;
+        const parts = [
+          ...(files > 0 ? [`${count(files, 'file')} with errors`] : []),
+          ...(partial > 0 ? [wrong] : []),
+          ...(objects > 0 ? [again] : []),
+        ];
+        return `the result lacks ${joinWords(parts)} (--skip-invalid)`;
       },
       /** Nothing is left out, but could be. */
       advice: ({ files, all }: Numbers<'files' | 'all'>) => [
         `${formatCount(files)} of ${formatCount(all)} files ${files === 1 ? 'has' : 'have'} errors`,
-        'skip such files with --skip-invalid',
+        'leave out what is wrong with --skip-invalid',
       ],
     }),
   }),
   'skipped-files': row('note', {
     meaning: 'a folder holds files without any Kubernetes object',
+    advice: 'nothing, if they are the values of a chart or the like; --exclude PATTERN or a .kpcignore leaves them out',
     example: run('compile -f folder', { 'folder/in.yaml': web, 'folder/values.yaml': 'replicas: 3\n' }),
     words: ({ files }: FileNames) =>
       `skipped ${count(files.length, 'file')} without any Kubernetes object: ${nameSome(files)}`,
@@ -148,6 +219,7 @@ export const fileDiagnostics = {
   }),
   'unreadable-file': row('error', {
     meaning: 'a file or folder is missing, cannot be read, or is not text',
+    advice: 'check the path and who may read it; save other encodings as UTF-8',
     example: run('compile -f missing.yaml', {}),
     words: wordsBy('problem', unreadableWords),
   }),
@@ -163,12 +235,22 @@ export const fileDiagnostics = {
   }),
   'bad-json': row('error', {
     meaning: 'a text begins like JSON, but is not valid JSON',
+    advice:
+      'correct the text at the place that the message names; a program that writes JSON, such as jq, shows the same fault',
     example: run('compile -f in.json', { 'in.json': '{ "apiVersion": "v1" "kind": "Service" }' }),
     words: ({ reason }: Texts<'reason'>) => `not valid JSON: ${reason}`,
   }),
+  'not-closed': row('error', {
+    meaning: 'YAML or JSON opens a bracket or a quote, and does not close it',
+    example: manifests('kind: Service\nmetadata: { name: web\n'),
+    words: ({ language, sign, line }: Texts<'language' | 'sign'> & Numbers<'line'>) => [
+      `not valid ${language}: the ${sign} of line ${line} is not closed`,
+      `write ${sign === '{' ? '}' : sign === '[' ? ']' : sign} where it ends`,
+    ],
+  }),
   'bad-yaml': row('error', {
     meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
-    example: manifests('kind: Service\nmetadata: { name: web\n'),
+    example: manifests('kind: Service\nmetadata: name: web\n'),
     // `lines` are those around it, where the parser says so; what only kubectl reads in another way has none.
     words: ({ reason, lines }: Texts<'reason'> & { readonly lines?: string }) => [
       `not valid YAML: ${reason}`,
@@ -181,10 +263,13 @@ export const fileDiagnostics = {
   'duplicate-key': row('error', {
     meaning: 'a mapping has the same key twice',
     example: manifests('apiVersion: v1\nkind: Service\nkind: Service\n'),
-    words: ({ isTwoObjects }: { readonly isTwoObjects?: true }) =>
-      isTwoObjects
-        ? ['a second object begins here without a line "---" before it', 'add that line']
-        : ['this key is in the same mapping twice', 'keep one of them'],
+    words: (repeated: { readonly times: number } | { readonly isTwoObjects: true }) =>
+      'times' in repeated
+        ? [
+            `this key is in the same mapping ${repeated.times === 2 ? 'twice' : `${formatCount(repeated.times)} times`}`,
+            'keep one of them',
+          ]
+        : ['a second object begins here without a line "---" before it', 'add that line'],
   }),
   'merge-conflict': row('error', {
     meaning: 'Git left the marks of a merge conflict in the file',
@@ -193,6 +278,7 @@ export const fileDiagnostics = {
   }),
   'too-deep': row('error', {
     meaning: 'lists or mappings nest deeper than in any Kubernetes object',
+    advice: 'look at what made this text: no Kubernetes object nests so deeply',
     example: manifests('- '.repeat(2000)),
     words: 'lists and mappings nest too deeply',
   }),
@@ -203,14 +289,21 @@ export const fileDiagnostics = {
   }),
   'bad-bundle': row('error', {
     meaning: 'a folder is not a bundle or a golden that kpc wrote, or was changed since',
+    advice: 'compile the bundle again: kpc refuses files that were edited or are from another version',
     example: run('diff bundle in.yaml', { 'in.yaml': web, 'bundle/manifest.json': '{}' }),
     words: ({ path, problem }: Texts<'path' | 'problem'>) => `${path}: ${problem}`,
   }),
   'dump-reading': row('note', {
     meaning: 'how kpc reads a dump that leaves something open',
+    advice:
+      'check that the note is right; to leave nothing open, put the whole output of iptables-save, with its lines *nat and COMMIT, into the dump',
     example: dump({ 'node.txt': '-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN\n' }),
     words: wordsBy('problem', {
       'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
+      'no-interfaces': ({ command }: Texts<'command'>) => [
+        `${command} without -v shows no interfaces: its rules are not compared, and kpc trace takes them for a part`,
+        'add what iptables-save prints, or the list with -v',
+      ],
       'no-table': ({ tables }: Lists<'tables'>) =>
         `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
       'stray-lines': ({ lines }: Numbers<'lines'>) => `ignored ${count(lines, 'unrecognised line')}`,
@@ -232,7 +325,7 @@ export const fileDiagnostics = {
       beside === undefined
         ? [
             `${path} is a ${what}, not manifests: it cannot be compiled`,
-            `look at it with kpc describe -f ${path}, or compare it with kpc diff`,
+            `look at it with kpc describe -f ${shellWord(path)}, or compare it with kpc diff`,
           ]
         : [
             `${path} is a ${what}: ${beside} cannot be beside it`,
@@ -250,6 +343,10 @@ export const fileDiagnostics = {
       'no-bundle': ({ folder }: OfFolder) => [
         `--check ${folder}: kpc compile wrote no bundle and no golden there`,
         'name another folder, or write one with -o or --golden',
+      ],
+      revision: ({ folder }: OfFolder) => [
+        `--check ${folder}: the nodes of a git revision are compared one by one`,
+        'name the folder of one node in it, and the node with --node',
       ],
       'one-node': ({ folder }: OfFolder) => [
         `--check ${folder}: it is the bundle of one node`,
@@ -273,6 +370,8 @@ export const fileDiagnostics = {
   }),
   unreadable: row('error', {
     meaning: 'a side of a comparison cannot be read',
+    advice:
+      'name a folder that kpc or kpc-apply wrote, and check its permissions; compile the bundle again if it is damaged',
     example: run('diff bundle in.yaml', {
       'in.yaml': web,
       'bundle/manifest.json': '{}',
@@ -282,6 +381,8 @@ export const fileDiagnostics = {
   }),
   'unread-file': row('warning', {
     meaning: "a file of a dump is not a tool's output, or is cut off",
+    advice:
+      'print the output of the tool into the file again, as root and as a whole; or remove the file from the dump',
     example: dump({ 'iptables-save': rules, 'ipset-save': 'permission denied\n' }),
     // `expected` is the tool whose output its name promises; `reason` is why it cannot be read as text at all.
     words: (details: {
@@ -297,6 +398,7 @@ export const fileDiagnostics = {
   }),
   'unread-line': row('warning', {
     meaning: 'a line of a dump cannot be read, and is left out',
+    advice: 'print the output again with the tool itself, not edited; report the line to kpc if the tool printed it so',
     example: dump({ 'iptables-save': rules.replace('COMMIT', 'nonsense\nCOMMIT') }),
     // `more` other lines cannot be read for the same reason.
     words: ({ reason, more }: Texts<'reason'> & Numbers<'more'>) =>
@@ -306,7 +408,8 @@ export const fileDiagnostics = {
     warningIf(({ isAll }: { readonly isAll: boolean }) => !isAll),
     {
       meaning: 'a tool printed its output in a form that lacks what kpc needs',
-      example: dump({ 'node.txt': 'Chain KUBE-SERVICES (2 references)\ntarget prot opt source destination\n' }),
+      advice: 'print what the message names, such as iptables-save in place of iptables -L, and give that',
+      example: dump({ 'node.txt': 'IPVS connection entries\npro expire state source virtual destination\n' }),
       // `isAll`: nothing else of the dump can be read.
       words: ({ output, reason }: Texts<'output' | 'reason'> & { readonly isAll: boolean }) => `${output} ${reason}`,
     },
@@ -314,4 +417,4 @@ export const fileDiagnostics = {
 } satisfies DiagnosticTable;
 /** What keeps a text from being read as YAML or JSON. */
 export type SyntaxCode =
-  'alias-bomb' | 'bad-json' | 'bad-yaml' | 'duplicate-key' | 'merge-conflict' | 'too-deep' | 'yaml-tab';
+  'alias-bomb' | 'bad-json' | 'bad-yaml' | 'duplicate-key' | 'merge-conflict' | 'not-closed' | 'too-deep' | 'yaml-tab';

@@ -59,7 +59,6 @@ function pluralOf(name: string): string {
   return [plural.replace(/s?$/, 's'), ...version].join('');
 }
 
-/** The most kinds that a message names. */
 const mostKinds = 5;
 
 interface SkippedKinds {
@@ -112,7 +111,12 @@ export const objectDiagnostics = {
   'duplicate-configuration': row('error', {
     meaning: 'the input, or the file of --config, holds two configurations of kube-proxy',
     example: manifests(`${web}${configuration}---\n${configuration}`),
-    words: ['there is another KubeProxyConfiguration before this one', 'keep one of them, or name one with --config'],
+    words: ({ isOfArguments }: { readonly isOfArguments?: true }) => [
+      isOfArguments
+        ? 'the arguments of this kube-proxy differ from those of another kube-proxy in the input'
+        : 'there is another KubeProxyConfiguration before this one',
+      'keep one of them, or name one with --config',
+    ],
   }),
   'not-an-object': row('error', {
     meaning: 'a document is not a Kubernetes object',
@@ -137,6 +141,7 @@ export const objectDiagnostics = {
   }),
   'skipped-kinds': row('note', {
     meaning: 'the input holds objects of kinds that kube-proxy does not read',
+    advice: 'nothing: they do not shape the rules; check apiVersion and kind if a Service is among them',
     example: manifests(web + 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: web }\n'),
     words: describeSkipped,
   }),
@@ -158,7 +163,7 @@ export const objectDiagnostics = {
       ],
       'no-objects': [
         'nothing to compile: the input holds no objects at all',
-        'give what "kubectl get services,endpointslices,nodes -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
+        'give what "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
       ],
       /** `build` is the command that makes objects of it. */
       kustomization: ({ build }: Texts<'build'>) => [

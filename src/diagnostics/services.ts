@@ -1,5 +1,6 @@
 import {
   balanced,
+  balancer,
   runningPod,
   aSelector,
   aService,
@@ -9,13 +10,17 @@ import {
   deployment,
   endpoint,
   largeInput,
+  lint,
   manifests,
+  noEndpoint,
   slice,
+  someNodes,
   web,
   withFields,
   withPorts,
 } from './examples.ts';
 import { printable, quote } from '../base/printable.ts';
+import { joinHostPort } from '../kernel/address.ts';
 import {
   type DiagnosticTable,
   type Lists,
@@ -28,6 +33,7 @@ import {
 import { count } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
 import { type Family, familyNames } from '../kernel/family.ts';
+import { endWords } from '../kube-proxy/announced.ts';
 
 /** `service` is the largest one. */
 type TooLarge = Numbers<'lines' | 'limit'> &
@@ -36,10 +42,8 @@ type TooLarge = Numbers<'lines' | 'limit'> &
 const asTheClusterHasThem =
   'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
 
-/** What took the place of what manifests from git lack. */
 interface Assumed extends Lists<'nodes'> {
   readonly values: readonly AssumedValues[];
-  /** Whether kpc assumes without being asked to. */
   readonly isDefault: boolean;
 }
 
@@ -63,19 +67,43 @@ const serviceNameLabel = 'kubernetes.io/service-name';
 
 type Limited = Numbers<'count' | 'limit'>;
 
+/** What a selector may be meant for. */
+interface Likely {
+  /** A label much like one of it, and the workload that has it. */
+  readonly near?: Texts<'label' | 'owner'> | undefined;
+  /** What has the labels in another namespace, as "Deployment prod/web". */
+  readonly elsewhere?: string | undefined;
+}
+
 /** Problems with Services, their ports and endpoints, and what a cluster would assign that they lack. */
 export const serviceDiagnostics = {
   'address-conflict': row('warning', {
     meaning: 'two Service ports claim the same address, port and protocol',
     example: manifests(
       aService(`${anIP}, externalIPs: [203.0.113.90], ports: [{ port: 80 }]`) +
-        aService('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api'),
+        aService('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api') +
+        noEndpoint('web') +
+        noEndpoint('api') +
+        someNodes('worker-1'),
     ),
-    // `what` is "10.96.0.1:80/TCP" or "node port 30080/TCP", and `holder` the Service port that gets it.
-    words: ({ what, holder, rival }: Texts<'what' | 'holder' | 'rival'>) => [
-      `${what} is claimed by ${holder} and ${rival}: ${holder} always gets it`,
-      'give one of them another address or port',
-    ],
+    // Without an address it is a node port. kpc gives it to `holder`.
+    words: (
+      details: Texts<'protocol' | 'holder' | 'rival'> & Numbers<'port'> & { readonly address?: string | undefined },
+    ) => {
+      const { address, port, protocol, holder, rival } = details;
+      const socket = address === undefined ? `node port ${port}` : joinHostPort(address, port);
+      return [
+        `${socket}/${protocol} is claimed by ${holder} and ${rival}: kpc gives it to ${holder}, kube-proxy to whichever it programs last`,
+        'give one of them another address or port',
+      ];
+    },
+    rule: {
+      why: 'After its next start, kube-proxy may serve the other one of the two. The API server refuses a cluster IP, a node port or a health check port that is taken, and no other double claim.',
+      passes: lint(
+        aService(`${anIP}, externalIPs: [203.0.113.90], ports: [{ port: 80 }]`) +
+          aService('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 81 }]', '', 'api'),
+      ),
+    },
   }),
   'duplicate-port': row(severityBy('isOfSlice', 'error', { true: 'warning' }), {
     meaning: 'two ports of one object have the same name or number',
@@ -87,6 +115,19 @@ export const serviceDiagnostics = {
         : `${details.field} ${details.value} is already used by ports[${details.first}]`,
       `give each port a ${details.field} of its own`,
     ],
+  }),
+  'external-ips': row('warning', {
+    meaning: 'Services have externalIPs, which kube-proxy will no longer program',
+    example: withFields('externalIPs: [203.0.113.90]'),
+    words: ({ services }: Lists<'services'>) => [
+      `externalIPs of ${nameSome(services)}: ${endWords('external-ips')}`,
+      'give the Services the address of a load balancer (MetalLB, kube-vip) or a Gateway; "kpc migrate --to-kubernetes-version" shows what breaks',
+    ],
+    rule: {
+      why: 'Clients of the address get no answer after the upgrade, unless a feature gate keeps it for a while. Anyone who may create Services can also take over traffic to any address with externalIPs (CVE-2020-8554).',
+      reports: ['https://kep.k8s.io/5707', 'https://github.com/kubernetes/kubernetes/issues/97076'],
+      passes: lint(balancer()),
+    },
   }),
   'forwarding-changes-port': row('error', {
     meaning: 'a Service asks for a forwarding method that cannot change the port, but its ports differ',
@@ -108,7 +149,8 @@ export const serviceDiagnostics = {
   'long-comment': row('warning', {
     meaning: 'the names of a Service port are too long for an nft comment: kube-proxy could program nothing',
     example: manifests(
-      aService(`${anIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '', 'w'.repeat(63)),
+      aService(`${anIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '', 'w'.repeat(63)) +
+        noEndpoint('w'.repeat(63)),
       '--proxy-mode nftables --kubernetes-version 1.36',
     ),
     // `lack` is what the Service has not on the nodes where kube-proxy writes the comment.
@@ -116,6 +158,14 @@ export const serviceDiagnostics = {
       `${servicePort}: kube-proxy writes this name of ${servicePort.length} bytes as a comment on nodes where the Service has ${lack.replaceAll('-', ' ')}, but nft takes ${limit} and refuses all rules with it; kpc cuts the comment`,
       'shorten the names',
     ],
+    rule: {
+      why: 'nft refuses the whole transaction. No change of any Service reaches the node any more, and a node that starts has no Services at all.',
+      reports: ['https://github.com/kubernetes/kubernetes/issues/139515'],
+      passes: lint(
+        aService(`${anIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '', 'w'.repeat(63)),
+        '--proxy-mode nftables',
+      ),
+    },
   }),
   'missing-cluster-ip': row('warning', {
     meaning: 'a Service has clusterIPs, but no clusterIP',
@@ -135,13 +185,38 @@ export const serviceDiagnostics = {
       'name the family of each address in ipFamilies',
     ],
   }),
+  'node-address': row('warning', {
+    meaning: "in IPVS mode, a Service takes a node's own address, so that the other nodes cannot reach that node",
+    example: manifests(
+      aService(`${anIP}, externalIPs: [192.168.1.1], ports: [{ port: 80 }]`) + someNodes('worker-1', 'worker-2'),
+      '--proxy-mode ipvs',
+    ),
+    words: ({ service, address, node: owner }: Texts<'service' | 'address' | 'node'>) => [
+      `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, and no other node can reach ${owner} by it any more, kubelet and API server included`,
+      'give the Service an address that no node has, or use a node port or another mode',
+    ],
+    rule: {
+      why: 'The other nodes take the address for their own, so what they send to that node never leaves them. If it is a control plane node, kubelets lose their API server and become NotReady.',
+      reports: [
+        'https://github.com/kubernetes/kubernetes/issues/104679',
+        'https://github.com/kubernetes/kubernetes/issues/127410',
+      ],
+      passes: lint(
+        aService(`${anIP}, externalIPs: [192.168.1.1], ports: [{ port: 80 }]`) + someNodes('worker-1', 'worker-2'),
+        '--proxy-mode iptables',
+      ),
+    },
+  }),
   'no-ports': row('warning', {
     meaning: 'a Service has no ports, and kube-proxy programs nothing for it',
+    advice: 'add the ports, or remove the Service from the input; a headless Service needs none',
     example: manifests(aService(anIP)),
     words: 'kube-proxy programs nothing for this Service: it has no ports',
   }),
   'too-large': row('error', {
     meaning: 'ports, endpoints and addresses multiply to more rules than kpc compiles',
+    advice:
+      'split the Service that the message names, or give it fewer ports, addresses or endpoints: no node takes so many rules',
     example: () => manifests(largeInput()),
     words: ({ lines, limit, service, factors }: TooLarge) =>
       `the input comes to about ${lines} rules, but the limit for an input of this size is ${limit}: Service ${service} has ${factors.ports} ports, ${factors.pairs} pairs of a port and an endpoint, ${factors.addresses} addresses, ${factors.sourceRanges} source ranges`,
@@ -153,12 +228,23 @@ export const serviceDiagnostics = {
         `type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [0.0.0.0/0], ports: [{ port: 80 }]`,
         '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }',
       ) + endpoint('conditions: { ready: true }'),
-      '--kubernetes-version 1.33',
+      '--proxy-mode ipvs --kubernetes-version 1.33',
     ),
     words: (details: Texts<'servicePort' | 'range'> & { readonly family: 'ipv4' | 'ipv6' }) => [
       `${details.servicePort}: no ipset takes the source range ${details.range}: kube-proxy of this release goes on without it and lets no client in, and ipset.restore does not load`,
       `write ${details.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1'}`,
     ],
+    rule: {
+      why: 'The range that should let everyone in lets nobody in.',
+      reports: ['https://github.com/kubernetes/kubernetes/pull/132722'],
+      passes: lint(
+        aService(
+          `type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [0.0.0.0/1, 128.0.0.0/1], ports: [{ port: 80 }]`,
+          '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }',
+        ) + endpoint('conditions: { ready: true }'),
+        '--proxy-mode ipvs --kubernetes-version 1.33',
+      ),
+    },
   }),
   'unnamed-port': row('warning', {
     meaning: 'a port has no name, though the object has several ports',
@@ -167,6 +253,8 @@ export const serviceDiagnostics = {
   }),
   assumed: row('note', {
     meaning: 'kpc assumes what manifests from git lack: addresses, node ports, Pods and Nodes',
+    advice:
+      'give the objects as the cluster has them (kubectl get ... -o yaml), or forbid assumptions with --no-assume',
     example: manifests(aService('ports: [{ port: 80 }]'), '--assume'),
     words: describeAssumed,
   }),
@@ -221,6 +309,7 @@ export const serviceDiagnostics = {
   }),
   'assumed-endpoints': row('note', {
     meaning: 'kpc assumes endpoints for workloads, as --assume-endpoints asks',
+    advice: 'nothing, for a preview; to use the endpoints of the cluster, give its EndpointSlices or Pods',
     example: manifests(aSelector + deployment(container), '--assume-endpoints=10.244.0.0/16'),
     // `workloads`: each as "3 of Deployment default/web".
     words: ({ pods, workloads }: Numbers<'pods'> & Lists<'workloads'>) => {
@@ -238,6 +327,7 @@ export const serviceDiagnostics = {
   }),
   'endpoints-from-pods': row('note', {
     meaning: 'kpc makes endpoints from the Pods in the input',
+    advice: 'nothing, if these Pods are the ones that run; give the EndpointSlices of the cluster to use them instead',
     example: manifests(aSelector + runningPod),
     // `services` get endpoints made from Pods of the input; `kept` counts those that keep the endpoints in the input.
     words: ({ services, kept }: Lists<'services'> & Numbers<'kept'>) => {
@@ -303,12 +393,23 @@ export const serviceDiagnostics = {
   }),
   'selects-nothing': row('warning', {
     meaning: 'a Service matches no Pod in the input',
+    advice:
+      'compare the selector with the labels of the Pods, and check the namespace; give the Pods or EndpointSlices too, if they are in another file or an operator makes them',
     example: manifests(aSelector + runningPod.replace('app: web', 'app: api')),
     // `selector` is the first Service's, as "app=web".
-    words: ({ services, selector }: Lists<'services'> & Texts<'selector'>) =>
+    words: ({ services, selector, near, elsewhere }: Lists<'services'> & Texts<'selector'> & Likely) => [
       services.length === 1
         ? `${nameSome(services)} matches no Pod in the input (${printable(selector)}), so it has no endpoints`
         : `${services.length} Services (${nameSome(services)}) match no Pod in the input, so they have no endpoints`,
+      near
+        ? `did you mean ${printable(near.label)}, as ${printable(near.owner)} has?`
+        : elsewhere &&
+          `${printable(elsewhere)} has these labels, but a Service selects Pods of its own namespace alone`,
+    ],
+    rule: {
+      why: 'A Service whose selector fits no Pod has no endpoints, and kube-proxy refuses its connections. A label that is spelled in another way is the usual cause.',
+      passes: lint(aSelector + runningPod),
+    },
   }),
   'slice-without-service': row('warning', {
     meaning: 'an EndpointSlice does not name its Service, and kube-proxy skips it',
@@ -320,18 +421,25 @@ export const serviceDiagnostics = {
     ],
   }),
   'too-many': row('warning', {
-    meaning: 'an EndpointSlice has more endpoints or ports than the API server takes',
+    meaning: 'an EndpointSlice or Endpoints object has more endpoints or ports than the control plane takes',
     example: () =>
       manifests(
         web + endpoint('').replace(/endpoints:.*/, `endpoints: [${'{ addresses: [10.244.0.1] }, '.repeat(1001)}]`),
       ),
-    words: ({ field, count: number, limit }: Limited & Texts<'field'>) => [
-      `the EndpointSlice has ${number} ${field}, and the API server takes ${limit} in one`,
-      'split it into several slices',
-    ],
+    words: wordsBy('object', {
+      EndpointSlice: ({ field, count: number, limit }: Limited & Texts<'field'>) => [
+        `the EndpointSlice has ${number} ${field}, and the API server takes ${limit} in one`,
+        'split it into several slices',
+      ],
+      Endpoints: ({ field, count: number, limit }: Limited & Texts<'field'>) => [
+        `the Endpoints object has ${number} ${field} at this port, and the control plane mirrors ${limit}: the ready ones first, sorted as text`,
+        'write EndpointSlices instead',
+      ],
+    }),
   }),
   'too-many-pods': row('error', {
     meaning: 'the Pods of the input, or those that its Services select, are more than kpc takes',
+    advice: 'lower the replicas of the workload that the message names, or give EndpointSlices instead of workloads',
     example: manifests(aSelector + deployment(container).replace('replicas: 3', 'replicas: 200000'), '--assume'),
     // A Pod counts once for each Service that selects it.
     words: ({ of, count: number, limit, largest, most }: Limited & Texts<'of' | 'largest'> & Numbers<'most'>) =>
@@ -339,17 +447,25 @@ export const serviceDiagnostics = {
   }),
   'unknown-port': row('warning', {
     meaning: 'a Service port has no endpoints, because no port of its endpoints or Pods has the name that it means',
+    advice: 'give the port of the Service, and that of its EndpointSlices or Pods, the same name',
     example: manifests(
       aService(`${anIP}, ports: [{ name: http, port: 80 }]`) + endpoint('').replace('{ port', '{ name: htpp, port'),
     ),
     // `found`: the existing ports, each as "http/TCP".
-    words: (details: Texts<'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>) => {
+    // `service` is whose port it is.
+    words: (details: Texts<'service' | 'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>) => {
       const { owner, protocol, name, port, found } = details;
       const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
       return [
         `${owner} has a ${what}, so the Service port ${port} has no endpoints`,
         found.length === 0 ? 'none of their ports has a name' : `their ports: ${printable(nameSome(found))}`,
       ];
+    },
+    rule: {
+      why: 'Service ports, slice ports and container ports are joined by name. One letter less, and the port has no endpoints: kube-proxy refuses its connections.',
+      passes: lint(
+        aService(`${anIP}, ports: [{ name: http, port: 80 }]`) + endpoint('').replace('{ port', '{ name: http, port'),
+      ),
     },
   }),
 } satisfies DiagnosticTable;

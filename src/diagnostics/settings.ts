@@ -1,13 +1,32 @@
-import { itsAddress, aNode, aNodePort, aSelector, container, endpoint, manifests, pod, run, web } from './examples.ts';
+import {
+  anIP,
+  aService,
+  itsAddress,
+  aNode,
+  aNodePort,
+  aSelector,
+  configuration,
+  container,
+  endpoint,
+  manifests,
+  pod,
+  run,
+  web,
+  lint,
+} from './examples.ts';
+import { endWords } from '../kube-proxy/announced.ts';
 import { quote } from '../base/printable.ts';
 import { type ProxyMode, modeFacts } from '../kube-proxy/modes.ts';
 import {
+  type Behaviour,
   type BehaviourChange,
   type Release,
   behaviourChanges,
   kubeProxyVersions,
   modeHistories,
-  newestRelease,
+  lastRelease,
+  previews,
+  rangeOf,
   releaseRange,
 } from '../kube-proxy/releases.ts';
 import {
@@ -21,11 +40,12 @@ import {
   wordsBy,
 } from './diagnostic-rows.ts';
 import { findNearest } from '../base/find-nearest.ts';
+import { count } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { type Family, familyNames } from '../kernel/family.ts';
 
 /** A flag, or a field of the configuration, and what was written there. */
-type Setting = Texts<'name' | 'value'>;
+type WrittenSetting = Texts<'name' | 'value'>;
 
 /** `name` is undefined if no flag or field is meant, but the mode that is compiled for. */
 interface ModeOfRelease {
@@ -46,27 +66,26 @@ function gateOf(mode: ProxyMode): string {
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
-interface GateOfRelease extends Texts<'gate'> {
+interface GateWithoutEffect extends Texts<'gate'> {
+  readonly isOn: boolean;
   readonly release: Release;
+  readonly behaviour: Behaviour;
 }
 
 const describeGate = wordsBy('problem', {
-  unknown: (details: GateOfRelease & { readonly meant?: string | undefined }) => [
-    `kube-proxy ${kubeProxyVersions[details.release]} knows no feature gate ${quote(details.gate)}, and does not start`,
-    details.meant === undefined ? 'leave it out' : `did you mean ${details.meant}?`,
+  misspelled: ({ gate, meant }: Texts<'gate' | 'meant'>) => [
+    `kpc knows no feature gate ${quote(gate)}, and ignores it`,
+    `did you mean ${meant}?`,
   ],
-  /** It is locked to the other value. */
-  locked: (details: GateOfRelease & { readonly value: boolean }) => [
-    `the feature gate ${details.gate} is ${!details.value} for good, and kube-proxy ${kubeProxyVersions[details.release]} does not start with ${details.value}`,
-    'leave it out',
-  ],
-  needs: (details: GateOfRelease & { readonly needed: readonly string[] }) => [
-    `kube-proxy does not start: the feature gate ${details.gate} is on, and needs ${details.needed.join(' and ')}, too`,
-    'turn all of them on, or none',
-  ],
+  'without-effect': ({ gate, isOn, release, behaviour }: GateWithoutEffect) => {
+    const { before, after } = behaviourChanges[behaviour];
+    return [
+      `the feature gate ${gate}=${isOn} has no effect: kube-proxy ${kubeProxyVersions[release]} ${isOn ? before : after}`,
+      'leave it out, or compile for a release that has this gate (--kubernetes-version)',
+    ];
+  },
 });
 
-/** Why kube-proxy of a release does not start with a feature gate. */
 export type GateProblem = Parameters<typeof describeGate>[0];
 
 const defaultModes = {
@@ -93,7 +112,6 @@ function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
 
 const addAllNodes = 'add all Nodes (kubectl get nodes -o yaml)';
 
-/** What follows from a node's addresses being unknown. */
 interface UnknownAddresses {
   /** Node ports have no address to listen on. */
   readonly lacksAddresses: boolean;
@@ -131,9 +149,9 @@ type LocalhostNodePort = Texts<'servicePort'> &
 
 /** Problems with kube-proxy's flags and configuration and the nodes to compile for, and what kpc chose by default. */
 export const settingDiagnostics = {
-  'bad-feature-gate': row('error', {
-    meaning: 'kube-proxy does not start with this feature gate, or not with this value',
-    example: manifests(web, '--feature-gates NoSuchGate=true'),
+  'bad-feature-gate': row('warning', {
+    meaning: 'a feature gate is misspelled, or has no effect in this release of Kubernetes',
+    example: manifests(web, '--feature-gates AllowServiceExternalIP=false'),
     words: describeGate,
   }),
   'bad-kubernetes-version': row('error', {
@@ -154,9 +172,8 @@ export const settingDiagnostics = {
     words: wordsBy('problem', {
       'not-in-release': (details: ModeOfRelease) => {
         const { title } = modeFacts[details.mode];
-        const { since } = modeHistories[details.mode];
         return [
-          `${nameMode(details)}: kpc follows ${title} of Kubernetes ${since} to ${newestRelease}, not of ${details.release}`,
+          `${nameMode(details)}: kpc follows ${title} of Kubernetes ${rangeOf(details.mode)}, not of ${details.release}`,
           'take one of them with --kubernetes-version, or another mode with --proxy-mode',
         ];
       },
@@ -168,23 +185,78 @@ export const settingDiagnostics = {
   }),
   'covered-addresses': row('warning', {
     meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
-    example: manifests(aNodePort, '--nodeport-addresses 10.0.0.0/8'),
+    example: manifests(aNodePort, '--proxy-mode ipvs --nodeport-addresses 10.0.0.0/8'),
     words: ({ network, socket }: Texts<'network' | 'socket'>) => [
       `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}); kpc compiles its first`,
       "name the node's own network alone",
     ],
+    rule: {
+      why: 'Whoever may reach the address of one Service then also reaches the node ports of all others.',
+      passes: lint(aNodePort, '--proxy-mode ipvs --nodeport-addresses 192.168.1.0/24'),
+    },
   }),
   'default-mode': row('note', {
     meaning: 'nothing names a mode: which one kpc took',
-    example: manifests(web),
+    advice: "name the mode of the node with --proxy-mode, or give kube-proxy's configuration with --config",
+    example: manifests(web, '--print manifest'),
     // `named` is what leaves the mode to kube-proxy.
     words: ({ named }: { readonly named: keyof typeof defaultModes }) => defaultModes[named],
   }),
+  'ipvs-ends': row('warning', {
+    meaning: 'the configuration asks for IPVS mode, which ends',
+    example: run('compile -f in.yaml --config config.yaml', {
+      'in.yaml': web,
+      'config.yaml': `${configuration}mode: ipvs\n`,
+    }),
+    words: () => [
+      `IPVS mode is ${endWords('ipvs-mode')}`,
+      'move to nftables mode: "kpc migrate" shows what that needs and breaks',
+    ],
+    rule: {
+      why: 'A kube-proxy that is told to use IPVS mode does not start once the mode is off.',
+      reports: ['https://kep.k8s.io/5495'],
+      passes: lint(web, '--config config.yaml', { 'config.yaml': `${configuration}mode: nftables\n` }),
+    },
+  }),
+  userspace: row(severityBy('problem', 'error', { unserved: 'warning', ignored: 'warning' }), {
+    meaning: 'kube-proxy in userspace mode does not start with these settings, or does not serve these Service ports',
+    advice: 'correct the flag that the message names; for SCTP or IPv6, use another mode',
+    example: manifests(
+      aService(`${anIP}, ports: [{ port: 80, protocol: SCTP }]`),
+      '--proxy-mode userspace --kubernetes-version 1.25',
+    ),
+    words: wordsBy('problem', {
+      'bind-address': ({ address }: Texts<'address'>) => [
+        `--bind-address is ${quote(address)}: kube-proxy in userspace mode listens on IPv4, and not on loopback addresses`,
+        'give an address of the node, or 0.0.0.0 for all of them',
+      ],
+      'few-ports': ({ served, size }: Numbers<'served' | 'size'>) => [
+        `--proxy-port-range has ${count(size, 'port')} for ${count(served, 'Service port')}`,
+        'give a larger range',
+      ],
+      unserved: ({ labels }: Lists<'labels'>) => [
+        `userspace mode serves TCP and UDP over IPv4 alone, so these get no rules: ${nameSome(labels)}`,
+        'kube-proxy serves them in every other mode',
+      ],
+      ignored: ({ services }: Lists<'services'>) => [
+        `userspace mode ignores traffic policies, source ranges and health check node ports: every client reaches all endpoints of ${nameSome(services)}`,
+        'keep clients out by other means, or use another mode',
+      ],
+    }),
+  }),
   'kubernetes-version': row('note', {
     meaning: 'the release that --kubernetes-version auto took from the Node',
+    advice: 'nothing, if the node still runs that release; otherwise name one with --kubernetes-version',
     example: manifests(web + aNode('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'), '--kubernetes-version auto'),
     words: ({ node, version, release }: Texts<'node' | 'version'> & { readonly release: Release }) =>
       `Kubernetes ${release}, as the Node ${quote(node)} says: ${version}`,
+  }),
+  'kubernetes-preview': row('note', {
+    meaning: 'the release is not out yet: what its rules are taken from',
+    advice: 'use the rules to see what will change, not on a node; compile again when the release is out',
+    example: manifests(web, `--kubernetes-version ${lastRelease}`),
+    words: ({ release }: { readonly release: Release }) =>
+      `Kubernetes ${release} is not out: its rules are those of kube-proxy ${previews[release] ?? ''}, as far as its alphas show`,
   }),
   'no-config': row('error', {
     meaning: 'the file of --config holds no configuration that kube-proxy reads',
@@ -197,7 +269,7 @@ export const settingDiagnostics = {
   'not-applicable': row('warning', {
     meaning: 'kube-proxy takes a setting that kpc-apply does not: it refuses the bundle',
     example: manifests(web, '--conntrack-max-per-core 12'),
-    words: ({ name, value, must }: Setting & Texts<'must'>) => [
+    words: ({ name, value, must }: WrittenSetting & Texts<'must'>) => [
       `${name} is ${quote(value)}, but kpc-apply rejects a bundle with it`,
       `it must ${must}`,
     ],
@@ -220,6 +292,8 @@ export const settingDiagnostics = {
   }),
   'localhost-node-port': row('warning', {
     meaning: 'kube-proxy itself listens for a node port on localhost, which no rule can replace',
+    advice:
+      "leave a kube-proxy running on the node, or reach the Service at its cluster IP or at a node port of the node's own address",
     example: manifests(
       aNodePort + endpoint('nodeName: worker-1, conditions: { ready: true }') + aNode(itsAddress),
       '--proxy-mode nftables --nodeport-addresses localhost --feature-gates KubeProxyNFTablesLocalhostNodePorts=true',
@@ -232,6 +306,8 @@ export const settingDiagnostics = {
   }),
   'no-host-addresses': row('note', {
     meaning: 'the folder of --host-addresses has no file for some of the nodes',
+    advice:
+      'nothing, if the Node objects have all addresses; otherwise save what `ip -j addr` prints on each node as NODE.json in the folder',
     example: run('compile -f in.yaml --all-nodes --host-addresses hosts -o out', {
       'in.yaml': web + aNode(''),
       'hosts/worker-2.json': '[]',
@@ -239,6 +315,17 @@ export const settingDiagnostics = {
     // `nodes` counts the nodes to compile for.
     words: ({ path, nodes, without }: Texts<'path'> & Numbers<'nodes'> & Lists<'without'>) =>
       `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
+  }),
+  'no-service-cidrs': row('note', {
+    meaning: 'the input holds the Services of a cluster without its ServiceCIDR objects, which shape rules',
+    example: manifests(
+      'apiVersion: v1\nkind: Service\nmetadata: { name: kubernetes }\nspec: { clusterIP: 10.96.0.1, ports: [{ port: 443 }] }\n',
+      '--proxy-mode nftables',
+    ),
+    words: [
+      'without ServiceCIDR objects, the rules do not drop packets to cluster IPs that no Service has, as kube-proxy does',
+      'add servicecidrs to what kubectl gets, or name the networks with --service-cluster-ip-range',
+    ],
   }),
   'no-node': row(severityBy('problem', 'error', { 'compiled-for-any': 'note' }), {
     meaning: 'no node is named, and the input holds no Node or several',

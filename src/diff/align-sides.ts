@@ -8,10 +8,10 @@ import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
-import { subtract, type KernelChange } from './changes/kernel-change.ts';
-import { settingChange } from './changes/list-changes.ts';
-import { labelInComment } from './changes/owners.ts';
-import type { Side } from './compared-side.ts';
+import { subtract, type KernelChange } from '../changes/kernel-change.ts';
+import { settingChange } from '../changes/list-changes.ts';
+import { labelInComment } from '../changes/owners.ts';
+import type { Side } from '../dumps/side.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { Gap } from './not-compared.ts';
 
@@ -122,7 +122,8 @@ export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDe
         const pairs = old && fresh && pairRules(old.rules, fresh.rules);
         if (!pairs || pairs.size === 0) continue;
         comments += pairs.size;
-        chains.set(name, { ...old, rules: old.rules.map((rule) => pairs.get(rule) ?? rule) });
+        const align = (rule: Rule): Rule => pairs.get(rule) ?? rule;
+        chains.set(name, { ...old, rules: old.rules.map(align), whole: old.whole?.map(align) });
       }
       iptables[family] = { ...iptables[family], [table]: chains };
     }

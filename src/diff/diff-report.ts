@@ -1,8 +1,9 @@
 import { count, formatCount } from '../base/format-count.ts';
 import { isSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
-import { describeKernelChange, type ChangeKind, type KernelChange } from './changes/kernel-change.ts';
+import { describeKernelChange, type ChangeKind, type KernelChange } from '../changes/kernel-change.ts';
 import { printable } from '../base/printable.ts';
 import { describeGaps } from './not-compared.ts';
+import { reasonWords } from './reason-words.ts';
 
 /** A line for people. Its role says how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {
@@ -35,7 +36,7 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
 
 function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDiff, limit: number): ReportBlock {
   const unchanged = extent === 'all' ? 'nothing changes in the kernel' : 'nothing changes in what was compared';
-  const reasons = port.reasons.map((reason) => line('reason', reason.text));
+  const reasons = port.reasons.map((reason) => line('reason', reasonWords(reason)));
   const kernel = port.kernel.map((change) => line(change.change, describeKernelChange(change)));
   return [
     line('heading', `${port.label} ${port.change}`),
@@ -52,7 +53,6 @@ function reportPart(title: string, changes: readonly KernelChange[], limit: numb
   return [[line('title', title), ...cut(lines, limit)]];
 }
 
-/** One line that says how much differs. */
 function summarizeDiff(diff: SideDiff): string {
   if (isSame(diff)) return summarizeSame(diff);
   // Two parts may have one name.
@@ -86,7 +86,7 @@ function countComments({ comments }: SideDiff): string {
   return ` ${count(comments, 'rule')} ${comments === 1 ? 'differs in its comment' : 'differ in their comments'} alone.`;
 }
 
-/** "No differences" must not read as a full comparison if one side does not show what the other has. */
+/** Says what was not compared, so that "no difference" does not read as a full comparison. */
 function summarizeSame(diff: SideDiff): string {
   const { extent, gaps } = diff;
   if (extent === 'all') return `No difference.${countComments(diff)}`;
@@ -94,7 +94,7 @@ function summarizeSame(diff: SideDiff): string {
   return `No difference in what could be compared${countCompared(diff)}; not compared: ${missed}.${countComments(diff)}`;
 }
 
-/** What was compared, if that is less than any whole list: nothing else says how little it was. */
+/** Says how few Service ports were compared, if they are all that was. */
 function countCompared({ compared }: SideDiff): string {
   if (!compared) return '';
   const { all, withoutEndpoints: lacking } = compared;
@@ -107,8 +107,8 @@ export function line(role: ReportLine['role'], text: string): ReportLine {
   return { role, text: printable(text) };
 }
 
-/** The first lines, and how many there are more. A single line that is too many is shown: it takes no more room. */
-export function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
+/** The first lines and the number of the others. A single further line is printed, because the number takes a line too. */
+function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.slice(limit);
   return [...lines.slice(0, limit), line('more', `and ${formatCount(hidden.length)} more`)];

@@ -1,19 +1,20 @@
 import { groupBy } from '../cluster/group-by.ts';
+import { serviceName, type Cluster, type ServiceInfo, type ShownPort } from '../cluster/model.ts';
+import { isForeign } from '../dumps/dump.ts';
 import { diffStates } from '../kernel/delta.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { findLeftChains } from '../kube-proxy/chains.ts';
+import { findLeftChains, leftChainTitles } from '../kube-proxy/left-behind.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { alignSides, diffAligned, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './foreign-items.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
-import type { ChangeKind, KernelChange } from './changes/kernel-change.ts';
-import { listKernelChanges } from './changes/list-changes.ts';
-import { findOwners, indexChains, type SideOwners } from './changes/owners.ts';
+import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
+import { listKernelChanges } from '../changes/list-changes.ts';
+import { findOwners, indexChains, type SideOwners } from '../changes/owners.ts';
 import { diffServices, type ServicePortChange } from './service-changes.ts';
 import { findNodePortReasons, type ServiceReason } from './service-reasons.ts';
-import { factsOfCluster, listFacts, type PortFacts } from './port-facts.ts';
-import { nameServers } from './virtual-servers.ts';
-import type { Side } from './compared-side.ts';
+import { nameServers } from './server-owners.ts';
+import type { Side } from '../dumps/side.ts';
 
 /** What differs and is not known to be a Service's: the title of each part, and what it is in a sentence. */
 export const otherParts = {
@@ -21,8 +22,8 @@ export const otherParts = {
   // Empty unless it was asked for.
   foreign: { title: "What is not kube-proxy's", what: "what is not kube-proxy's" },
   // Chains of a mode that the node of a dump has no more.
-  dead: { title: 'Left by iptables mode, nothing jumps to them', what: 'what iptables mode left' },
-  live: { title: 'Left by iptables mode, packets still come to them', what: 'what iptables mode left' },
+  dead: { title: leftChainTitles.dead, what: 'what iptables mode left' },
+  live: { title: leftChainTitles.live, what: 'what iptables mode left' },
   unaccounted: {
     title: "What may be kube-proxy's or another program's: the dump does not show which",
     what: "what may be kube-proxy's",
@@ -49,23 +50,25 @@ export interface SideDiff extends Readonly<Record<keyof typeof otherParts, reado
 
 /** What differs of one Service port: why, if both sides have Services, and what that is in the kernel. */
 export interface ServicePortDiff extends ServicePortChange {
+  /** "namespace/name"; the label where nothing shows the Service. */
+  readonly service: string;
   readonly kernel: readonly KernelChange[];
   /** What else differs in the kernel: the reasons explain all of it. */
   readonly follows: readonly KernelChange[];
 }
 
-/** Why Service ports differ that are read back from the states of two sides. */
+/** The result of comparing Service ports that were read from states. */
 export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
-  /** The Service ports of one side that are there on the other, and those of them of which a side shows no endpoints. */
+  /** How many Service ports both sides have, and for how many of these a side shows no endpoints. */
   readonly compared: { readonly all: number; readonly withoutEndpoints: number };
   /** The Service ports that each side shows, by label, one per family. */
-  readonly shown: Readonly<Record<'from' | 'to', ReadonlyMap<string, readonly PortFacts[]>>>;
+  readonly shown: Readonly<Record<'from' | 'to', ReadonlyMap<string, readonly ShownPort[]>>>;
   /** Whether a kernel change merely follows from these reasons. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
 
-/** Reads the Services of two sides back from their states, for sides that do not record which Services they came from. */
+/** Compares the Services of two sides by their states, if a side does not record its Services. */
 export type ReadServices = (from: Side, to: Side, owners: SideOwners) => ReadChanges;
 
 /** How to compare two sides. */
@@ -103,7 +106,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   const doubtful = listPair(unshown);
   const reported = groupBy([...kept.changes, ...doubtful.filter(isExplained)], ({ owner = '' }) => owner);
   const gaps = [...findGaps({ from, to, whole, unshownSysctls }), ...kept.gaps].filter(
-    ({ doubt }) => options.foreign || doubt?.kind !== 'other-table',
+    ({ doubt }) => options.foreign || !doubt || !isForeign(doubt),
   );
   const extent = extentOf(gaps, own, from, to);
   const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
@@ -160,8 +163,9 @@ function listServicePorts(
   read: ReadChanges | undefined,
 ): readonly ServicePortDiff[] {
   const explained = new Map(reasons.map((each) => [each.label, each]));
-  const before = from.services ? factsOfCluster(from.services.cluster) : read?.shown.from;
-  const after = to.services ? factsOfCluster(to.services.cluster) : read?.shown.to;
+  const before = from.services ? portsByLabel(from.services.cluster) : read?.shown.from;
+  const after = to.services ? portsByLabel(to.services.cluster) : read?.shown.to;
+  const types = { from: typesByName(from), to: typesByName(to) };
   // Where each port is written in manifests; the later side wins.
   const written = [from, to].flatMap(({ services }) => services?.cluster.servicePorts ?? []);
   const places = new Map(written.flatMap(({ label, places: own }) => (own ? [[label, own.port] as const] : [])));
@@ -173,8 +177,10 @@ function listServicePorts(
     const [old, fresh] = [before?.get(known?.formerLabel ?? label), after?.get(label)];
     const change = known?.change ?? kindOfPort(own, before?.has(label) === true, fresh !== undefined);
     const isFollowing = (each: KernelChange) => known !== undefined && read?.follows(each, known.reasons) === true;
-    const families = change === 'changed' ? undefined : change === 'added' ? fresh : before?.get(label);
+    const [ports, typesOfSide] = change === 'added' ? [fresh, types.to] : [before?.get(label), types.from];
+    const [one] = fresh ?? old ?? [];
     return {
+      service: one ? serviceName(one) : label,
       label,
       formerLabel: known?.formerLabel,
       change,
@@ -182,13 +188,24 @@ function listServicePorts(
         ...(known?.reasons ?? []),
         ...nodePortReasons(old, fresh),
         // What a Service port has that is there on one side alone.
-        ...(families ? [{ kind: 'facts', text: listFacts(families).join(', '), fields: { families } } as const] : []),
+        ...(ports?.[0] && change !== 'changed'
+          ? [{ kind: 'facts', ports, type: typesOfSide.get(serviceName(ports[0])) } as const]
+          : []),
       ],
       kernel: own.filter((each) => !isFollowing(each)),
       follows: own.filter(isFollowing),
       place: known?.place ?? places.get(label),
     };
   });
+}
+
+/** The types of the Services that a side was compiled from, by "namespace/name". */
+function typesByName({ services }: Side): ReadonlyMap<string, ServiceInfo['type']> {
+  return new Map((services?.cluster.services ?? []).map(({ namespace, name, type }) => [`${namespace}/${name}`, type]));
+}
+
+function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly ShownPort[]> {
+  return groupBy(servicePorts, ({ label }) => label);
 }
 
 /**

@@ -1,16 +1,17 @@
 import { coverRulesToRead, coverState, intersectCoverage } from '../dumps/coverage.ts';
 import { families } from '../kernel/family.ts';
-import type { Rule, TableName } from '../kernel/iptables/iptables.ts';
+import type { TableName } from '../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain, ownsJump, restrictState, type Ownership } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
+import { classifyChain } from '../kube-proxy/chains.ts';
+import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
 import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
-import { isKubeProxySet } from '../kube-proxy/ipvs-sets.ts';
-import type { Side } from './compared-side.ts';
-import { classifyServers, type ServerBelonging } from './virtual-servers.ts';
+import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
+import type { Side } from '../dumps/side.ts';
+import { weighServersOfSides } from './server-owners.ts';
 
 /** Two states cut down to what can be compared. */
 export interface StatePair {
@@ -33,17 +34,17 @@ export interface Separation {
 export function separate(from: Side, to: Side): Separation {
   const coverage = intersectCoverage(from.coverage, to.coverage);
   const pair = { from: coverState(from.state, coverage), to: coverState(to.state, coverage) };
-  const belongingOf = classifyServers(from, to);
-  const owns = ownershipOf(from, to, belongingOf);
+  const weighServer = weighServersOfSides(from, to);
+  const owns = ownershipOf(from, to, weighServer);
   const both = (take: (state: KernelState) => KernelState): StatePair => ({ from: take(pair.from), to: take(pair.to) });
   const own = both((state) => restrictState(state, owns));
   const isAllTold = [from, to].every(({ kind }) => kind !== 'dump');
   return {
     own,
-    foreign: () => both((state) => foreignState(state, owns, belongingOf)),
+    foreign: () => both((state) => foreignState(state, owns, weighServer)),
     unshown: both(({ virtualServers }) => ({
       ...emptyState,
-      virtualServers: virtualServers.filter((server) => belongingOf(server) === 'unshown'),
+      virtualServers: virtualServers.filter((server) => weighServer(server) === 'possible'),
     })),
     whole: isAllTold ? own : { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
   };
@@ -65,8 +66,9 @@ export function coverForServices({ state, coverage }: Side): KernelState {
  * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL on nodes whether kube-proxy asks for it or not:
  * next to a dump it counts only where the other side has rules in it.
  */
-function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership {
+function ownershipOf(from: Side, to: Side, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
+  const { jump: weighJump } = weighEvidence(emptyState);
   const isOwnChain = (name: string, table: TableName): boolean => {
     const kind = classifyChain(table, name);
     // A canary says nothing of Services, and no compiler makes it.
@@ -74,23 +76,15 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
   };
   return {
     chain: isOwnChain,
-    jump: (rule, chain, table) =>
-      (isKubeProxyJump(rule, table, chain) || isSilentJump(rule, table)) && isOwnChain(jumpChain(rule) ?? '', table),
+    jump: (rule, chain, table) => weighJump(table, chain, rule) !== 'none' && isOwnChain(jumpChain(rule) ?? '', table),
     table: isKubeProxyTable,
-    set: isKubeProxySet,
-    virtualServer: (server) => belongingOf(server) === 'kube-proxy',
+    set: (name) => parseSetName(name) !== undefined,
+    virtualServer: (server) => weighServer(server) === 'certain',
     link: (name) => name === serviceLink,
     // A link that is up gives itself such an address.
     address: (address) => address.scope !== 'link',
     sysctl: () => true,
   };
-}
-
-/** A jump that says nothing of itself, as in rules whose comments were taken out before they were pasted. */
-function isSilentJump({ args }: Rule, table: TableName): boolean {
-  return args.every(
-    (arg) => arg.kind === 'jump' && arg.target.kind === 'chain' && classifyChain(table, arg.target.chain) === 'fixed',
-  );
 }
 
 function wantsKubeletFirewall(sides: readonly Side[]): boolean {
@@ -101,16 +95,16 @@ function wantsKubeletFirewall(sides: readonly Side[]): boolean {
   );
 }
 
-type BelongingOf = (server: VirtualServer) => ServerBelonging;
+type WeighServer = (server: VirtualServer) => Evidence;
 
 /** What restrictState leaves out, and is not in doubt. */
-function foreignState(state: KernelState, owns: Ownership, belongingOf: BelongingOf): KernelState {
+function foreignState(state: KernelState, owns: Ownership, weighServer: WeighServer): KernelState {
   const others: Ownership = {
     chain: (name, table, family) => !owns.chain(name, table, family) && classifyChain(table, name) !== 'canary',
     jump: (rule, chain, table, family) => !ownsJump(owns, rule, chain, table, family),
     table: (name) => !isKubeProxyTable(name),
     set: (name) => !owns.set(name),
-    virtualServer: (server) => belongingOf(server) === 'other',
+    virtualServer: (server) => weighServer(server) === 'none',
     link: (name) => !owns.link(name),
     address: () => true,
     sysctl: () => false,

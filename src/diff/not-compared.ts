@@ -1,13 +1,16 @@
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
+import { hasRules } from '../kernel/iptables/iptables-delta.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { isModeOf, newestRelease } from '../kube-proxy/releases.ts';
 import { programs, proxyModes } from '../kube-proxy/modes.ts';
+import { unlistedWords } from '../kube-proxy/unlisted-servers.ts';
 import type { StatePair } from './foreign-items.ts';
 import { workingTables } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
-import type { Side } from './compared-side.ts';
+import type { Side } from '../dumps/side.ts';
 
 /** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
 export interface Gap {
@@ -22,12 +25,12 @@ export interface Gap {
   readonly held: boolean;
 }
 
-/** The parts of a kernel, each in a few words. */
 const partNames = {
   iptables: 'rules',
   nftables: 'nftables rules',
   sets: 'sets',
   virtualServers: 'virtual servers',
+  proxyPorts: 'proxy ports',
   links: 'addresses',
   sysctls: 'sysctls',
   ipvsTimeouts: 'IPVS timeouts',
@@ -49,12 +52,11 @@ type Part =
 
 const parts: readonly Part[] = [
   ...familyKinds.flatMap((kind) => families.map((family) => ({ kind, family }))),
-  ...(['sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts'] as const).map((kind) => {
+  ...(['sets', 'virtualServers', 'proxyPorts', 'links', 'sysctls', 'ipvsTimeouts'] as const).map((kind) => {
     return { kind, family: undefined };
   }),
 ];
 
-/** Two sides, and what they hold. */
 interface ComparedSides {
   readonly from: Side;
   readonly to: Side;
@@ -77,7 +79,8 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
       return [];
     return unshownParts(part, sides).map((table) => ({ part: part.kind, family: part.family, table, held }));
   });
-  const doubts = [...from.doubts, ...to.doubts];
+  // What was left out is reported, and hides no difference of the node that was read.
+  const doubts = [...from.doubts, ...to.doubts].filter(({ kind }) => kind !== 'second-listing');
   return [...ofParts, ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }))];
 }
 
@@ -94,6 +97,7 @@ function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): 
       return coverages.every(({ nftables }) => nftables.includes(part.family)) ? [] : [undefined];
     case 'sets':
     case 'virtualServers':
+    case 'proxyPorts':
     case 'links':
     case 'sysctls':
     case 'ipvsTimeouts': {
@@ -103,15 +107,16 @@ function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): 
   }
 }
 
-/** Whether a state holds any that are kube-proxy's. Settings of a node belong to none, and any node has them. */
+/** Whether a state holds objects of kube-proxy. Every node has sysctls and timeouts, so these do not count. */
 function holds({ nftables, iptables, ...state }: KernelState, { kind, family }: Part): boolean {
   switch (kind) {
     case 'nftables':
       return nftables.some((table) => table.family === family);
     case 'iptables':
-      return Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0);
+      return hasRules(iptables[family] ?? {});
     case 'sets':
     case 'virtualServers':
+    case 'proxyPorts':
       return state[kind].length > 0;
     case 'links':
       // That a link is there says nothing of what it is there for.
@@ -122,19 +127,19 @@ function holds({ nftables, iptables, ...state }: KernelState, { kind, family }: 
   }
 }
 
-/** A dump shows no timeouts, which matters where some were asked for. */
+/** A dump shows no timeouts. That is a gap only if the other side sets some. */
 function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Side): boolean {
   return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
 }
 
 /**
- * The kinds that a kube-proxy of the sides' modes programs: the others are not missed. The modes that write rules of
+ * The kinds that a kube-proxy of the sides' modes programs: the others are not missed. The modes of today that write rules of
  * iptables leave what looks like one another's, and if nothing shows the modes it may be any of these; tables of
  * nftables would show it.
  */
 function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
   const known = [from, to].flatMap(({ services, state }) => services?.settings.mode ?? modeOfState(state) ?? []);
-  const ofRules = proxyModes.filter((mode) => programs(mode, 'iptables'));
+  const ofRules = proxyModes.filter((mode) => programs(mode, 'iptables') && isModeOf(mode, newestRelease));
   const modes = known.length === 0 || known.some((mode) => ofRules.includes(mode)) ? [...known, ...ofRules] : known;
   return (kind) => modes.some((mode) => programs(mode, kind));
 }
@@ -154,7 +159,7 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, 
   return isUnheld || parts.some((part) => holds(compared.from, part) || holds(compared.to, part)) ? 'part' : 'nothing';
 }
 
-/** The parts of a kernel that are not compared, in a few words each. What both sides lack alike is said once. */
+/** Names the parts of a kernel that were not compared, each once. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
   const words = gaps.map(({ part, family, table, doubt }) => {
     if (doubt) return describeDoubt(doubt);
@@ -172,7 +177,14 @@ function describeDoubt(doubt: Doubt): string {
       return `what is not in ${doubt.file}, which is empty`;
     case 'cut-line':
       return `what may follow in ${doubt.file}, whose last line is cut off`;
+    case 'unlisted':
+      return `what ${doubt.file} lacks: ${unlistedWords(doubt)}`;
+    case 'second-listing':
+      return `${doubt.output} of another node in ${doubt.file}`;
     case 'other-table':
       return `table ${doubt.table} (nftables)`;
+    case 'other-variant':
+    case 'legacy-tables':
+      return `${familyNames[doubt.family]} rules of the other variant of iptables`;
   }
 }

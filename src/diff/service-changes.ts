@@ -3,27 +3,25 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
-import { changeOf, turn, type ChangeKind } from './changes/kernel-change.ts';
-import type { SideServices } from './compared-side.ts';
-import { factsOf } from './port-facts.ts';
+import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
+import type { SideServices } from '../dumps/side.ts';
 import {
   diffEndpointStates,
-  diffFacts,
+  diffFields,
   field,
   list,
   programmed,
   scaled,
-  whole,
   type EndpointState,
   uniqueReasons,
   type ServiceReason,
 } from './service-reasons.ts';
 
-/** All that differs of one Service port, or of a Service that has none that kube-proxy knows. */
+/** The differences of one Service port, or of a Service that kube-proxy does not program. */
 export interface ServicePortChange {
   /** "namespace/name:port" as it is called on the side TO, or FROM if it is gone. */
   readonly label: string;
-  /** What it was called before, if its port was renamed. */
+  /** The label on the side FROM, if the port was renamed. */
   readonly formerLabel?: string | undefined;
   readonly change: ChangeKind;
   readonly reasons: readonly ServiceReason[];
@@ -100,14 +98,13 @@ function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<str
 }
 
 function diffPortNames([old]: readonly ServicePort[], [fresh]: readonly ServicePort[]): readonly ServiceReason[] {
-  const fields = { from: old?.portName ?? '', to: fresh?.portName ?? '' };
-  return [{ kind: 'port-renamed', text: `port renamed: ${turn(fields.from, fields.to)}`, fields }];
+  return [{ kind: 'port-renamed', from: old?.portName ?? '', to: fresh?.portName ?? '' }];
 }
 
 /** Why a port is there on one side alone; `other` is its Service on the side that lacks it. */
 function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined): readonly ServiceReason[] {
-  if (!other) return [whole(`service-${change}`)];
-  if (other.skipped === undefined) return [whole(`port-${change}`)];
+  if (!other) return [{ kind: `service-${change}` }];
+  if (other.skipped === undefined) return [{ kind: `port-${change}` }];
   return change === 'added' ? programmed(other.skipped, undefined) : programmed(undefined, other.skipped);
 }
 
@@ -117,8 +114,8 @@ function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly S
     const [from, to] = [before.services.get(label), after.services.get(label)];
     if ([from, to].some((service) => service && service.skipped === undefined)) return [];
     const counts = [from, to].map((service) => service?.headlessEndpoints.length ?? 0);
-    const reasons = [
-      ...(from && to ? [] : [whole(to ? 'service-added' : 'service-removed')]),
+    const reasons: readonly ServiceReason[] = [
+      ...(from && to ? [] : [{ kind: to ? 'service-added' : 'service-removed' } as const]),
       ...programmed(from ? from.skipped : 'absent', to ? to.skipped : 'absent'),
       ...(from && to ? [...field('type', from.type, to.type), ...list('ports', portsOf(from), portsOf(to))] : []),
       ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
@@ -173,7 +170,7 @@ function diffPorts(
       reasons.push(...list('families', [], [port.family]));
       continue;
     }
-    const ofPort = diffFacts(factsOf(old, undefined), factsOf(port, undefined), false);
+    const ofPort = [...field('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
     reasons.push(...ofPort);
     // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
     if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {

@@ -1,6 +1,7 @@
-import type { ServiceInfo } from '../cluster/model.ts';
+import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../cluster/model.ts';
+import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { findDumpListeners } from '../dumps/coverage.ts';
-import { familyNames } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import {
   describeListeners,
@@ -8,153 +9,144 @@ import {
   findNodePortListeners,
   type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
-import { changeOf, turn, type ChangeKind } from './changes/kernel-change.ts';
 import { itemOf, pairUp } from '../kernel/diff-by-key.ts';
-import type { Side } from './compared-side.ts';
-import type { PortAddress, PortFacts } from './port-facts.ts';
+import type { Side } from '../dumps/side.ts';
 
 /** One reason why a Service port differs. */
-export interface ServiceReason {
-  readonly kind:
-    | keyof typeof wholeReasons
-    | 'behaviour'
-    | 'facts'
-    | 'port-renamed'
-    | 'programmed'
-    | 'field'
-    | 'list'
-    | 'scaled'
-    | `endpoint-${ChangeKind}`;
-  /** In the words of Kubernetes, on one line. */
-  readonly text: string;
-  /** What JSON has of it. */
-  readonly fields: { readonly families?: readonly PortFacts[]; readonly [field: string]: unknown };
-  /** "ip:port", of an endpoint. */
-  readonly endpoint?: string;
+export type ServiceReason =
+  /** The whole Service, or one port of it. */
+  | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }
+  /** On one side kube-proxy programs nothing for it. */
+  | { readonly kind: 'programmed'; readonly from: Skip; readonly to: Skip }
+  | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
+  /** A value; '' for none. */
+  | { readonly kind: 'field'; readonly field: string; readonly from: string; readonly to: string }
+  /** Where a node port is reached, in words. The family is that of a port that has both. */
+  | {
+      readonly kind: 'node-port';
+      readonly family: Family | undefined;
+      readonly port: number;
+      readonly what: 'listens on' | 'on localhost:';
+      readonly from: string;
+      readonly to: string;
+    }
+  /** What a list has on one side alone. */
+  | {
+      readonly kind: 'list';
+      readonly field: string;
+      readonly added: readonly string[];
+      readonly removed: readonly string[];
+    }
+  /** How many endpoints there are. */
+  | { readonly kind: 'scaled'; readonly from: number; readonly to: number }
+  | { readonly kind: 'endpoint-added' | 'endpoint-removed'; readonly endpoint: string; readonly state: EndpointState }
+  | {
+      readonly kind: 'endpoint-changed';
+      readonly endpoint: string;
+      readonly from: EndpointState;
+      readonly to: EndpointState;
+    }
+  /** kube-proxies of two releases do this differently. */
+  | {
+      readonly kind: 'behaviour';
+      readonly behaviour: string;
+      readonly from: ReleaseBehaviour;
+      readonly to: ReleaseBehaviour;
+      readonly pullRequests: readonly number[];
+      /** Set if the rules differ, and what becomes of packets does not. */
+      readonly samePackets?: true;
+    }
+  /** What a port that one side alone has is like, in each of its families. */
+  | {
+      readonly kind: 'facts';
+      readonly ports: readonly ShownPort[];
+      /** Undefined for ports of a kernel, which does not show it. */
+      readonly type: ServiceInfo['type'] | undefined;
+    };
+
+interface ReleaseBehaviour {
+  readonly release: string;
+  readonly does: string;
 }
 
-/** The whole Service, or one port of it. */
-const wholeReasons = {
-  'service-added': 'Service added',
-  'service-removed': 'Service removed',
-  'port-added': 'port added to the Service',
-  'port-removed': 'port removed from the Service',
-} as const;
+/** Why kube-proxy programs nothing for a Service; undefined if it does. */
+export type Skip = ServiceInfo['skipped'] | 'absent';
 
-/** A reason that is about all of a Service or of a port. */
-export function whole(kind: keyof typeof wholeReasons): ServiceReason {
-  return { kind, text: wholeReasons[kind], fields: {} };
-}
-
-type Skip = ServiceInfo['skipped'] | 'absent';
-
-/** kube-proxy programs nothing for it on one side: why, there. */
+/** A reason where the two sides differ in whether kube-proxy programs anything. */
 export function programmed(from: Skip, to: Skip): readonly ServiceReason[] {
-  const words = (skip: Skip) => (skip === undefined ? 'programmed by kube-proxy' : skipWords[skip]);
-  return from === to ? [] : [{ kind: 'programmed', text: `${words(from)} → ${words(to)}`, fields: { from, to } }];
+  return from === to ? [] : [{ kind: 'programmed', from, to }];
 }
 
-const skipWords: { readonly [S in Exclude<Skip, undefined>]: string } = {
-  headless: 'headless (clusterIP: None)',
-  'external-name': 'type ExternalName',
-  'no-cluster-ip': 'without a cluster IP',
-  absent: 'absent',
-};
-
-/** A value that differs; '' for none. */
+/** A reason where a value differs; '' for none. */
 export function field(name: string, from: string, to: string): readonly ServiceReason[] {
-  if (from === to) return [];
-  return [{ kind: 'field', text: `${name} ${turn(from, to)}`, fields: { field: name, from, to } }];
+  return from === to ? [] : [{ kind: 'field', field: name, from, to }];
 }
 
-/** What a list has on one side alone; nothing where both sides have the same. */
+/** A reason where the items of a list differ. */
 export function list(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
   const [before, after] = [new Set(from), new Set(to)];
   const added = to.filter((item) => !before.has(item));
   const removed = from.filter((item) => !after.has(item));
-  if (added.length + removed.length === 0) return [];
-  const items = [...added.map((item) => `+ ${item}`), ...removed.map((item) => `− ${item}`)];
-  return [{ kind: 'list', text: `${name}: ${items.join(', ')}`, fields: { field: name, added, removed } }];
+  return added.length + removed.length === 0 ? [] : [{ kind: 'list', field: name, added, removed }];
 }
 
-/** How many endpoints there are. */
+/** A reason where the number of endpoints differs. */
 export function scaled(from: number, to: number): readonly ServiceReason[] {
-  return from === to ? [] : [{ kind: 'scaled', text: `endpoints ${from} → ${to}`, fields: { from, to } }];
+  return from === to ? [] : [{ kind: 'scaled', from, to }];
 }
 
-/** What there is to say of an endpoint on one side. */
+/** An endpoint as one side has it. */
 export interface EndpointState {
-  readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving';
+  /** A draining one has a real server of weight 0: it keeps its connections and gets no new ones. */
+  readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving' | 'draining';
   readonly node: string | undefined;
   readonly zone?: string | undefined;
-  /** Zones and nodes that are to use it, by its hints. */
+  /** The zones and nodes that its hints name. */
   readonly hints: readonly string[];
-  /** Whether the node sends it any traffic. */
+  /** Whether the node sends traffic to it. */
   readonly used: boolean;
 }
 
 /** By "ip:port". */
 type EndpointStates = ReadonlyMap<string, EndpointState>;
 
-/** How many endpoints there are, and which come, go and change. */
+/** Compares the endpoints of a port: their number, then each one. */
 export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
-  const reasons = [...scaled(before.size, after.size)];
+  const countOf = (states: EndpointStates): number =>
+    [...states.values()].filter(({ condition }) => condition !== 'draining').length;
+  const reasons: ServiceReason[] = [...scaled(countOf(before), countOf(after))];
   for (const pair of pairUp(before, after, ([name]) => name)) {
     const [endpoint, state] = itemOf(pair);
     const [from, to] = [pair.from?.[1], pair.to?.[1]];
-    if (from && to && JSON.stringify(from) === JSON.stringify(to)) continue;
-    const change = changeOf(from, to);
-    const words = from && to ? describeTurn(from, to).join(', ') : describeOneSided(state, change);
-    const fields = from && to ? { endpoint, from, to } : { endpoint, state };
-    reasons.push({ kind: `endpoint-${change}`, text: `endpoint ${endpoint} ${words}`, fields, endpoint });
+    if (!from || !to) reasons.push({ kind: from ? 'endpoint-removed' : 'endpoint-added', endpoint, state });
+    else if (JSON.stringify(from) !== JSON.stringify(to))
+      reasons.push({ kind: 'endpoint-changed', endpoint, from, to });
   }
   return reasons;
 }
 
-function describeOneSided({ condition, node, used }: EndpointState, change: ChangeKind): string {
-  if (change === 'removed') return node === undefined ? 'removed' : `removed (was on ${node})`;
-  const parts = [
-    ...(condition === 'ready' ? [] : [condition]),
-    ...(node === undefined ? [] : [`on ${node}`]),
-    ...(used || condition !== 'ready' ? [] : ['not used on this node']),
-  ];
-  return parts.length === 0 ? 'added' : `added (${parts.join(', ')})`;
-}
-
-function describeTurn(from: EndpointState, to: EndpointState): readonly string[] {
-  const hints = turn(from.hints.join(' '), to.hints.join(' '));
-  return [
-    ...(from.condition === to.condition ? [] : [`${to.condition} (was ${from.condition})`]),
-    ...(from.node === to.node ? [] : [`now on ${to.node ?? 'no node'} (was on ${from.node ?? 'no node'})`]),
-    ...(from.zone === to.zone ? [] : [`zone ${turn(from.zone ?? '', to.zone ?? '')}`]),
-    ...(from.hints.join() === to.hints.join() ? [] : [`hints ${hints}`]),
-    ...(from.used === to.used ? [] : [to.used ? 'now used on this node' : 'no longer used on this node']),
-  ];
-}
-
 /**
- * What becomes of node ports that both sides have where they listen for them on other addresses, as those of two modes do:
- * a number is the same in the manifests, and stops to answer on some addresses of the node.
+ * Compares the addresses on which node ports of both sides listen. Two modes may listen on different ones: the number in the
+ * manifests stays, and some addresses of the node stop to answer.
  */
 export function findNodePortReasons(
   from: Side,
   to: Side,
-): (before: readonly PortFacts[] | undefined, after: readonly PortFacts[] | undefined) => readonly ServiceReason[] {
+): (before: readonly ShownPort[] | undefined, after: readonly ShownPort[] | undefined) => readonly ServiceReason[] {
   const [old, fresh] = [wordsOfNodePorts(from), wordsOfNodePorts(to)];
   return (before = [], after = []) => {
     const kept = after.filter(
       ({ family, protocol, nodePort }) =>
-        nodePort !== undefined &&
+        nodePort &&
         before.some((each) => each.family === family && each.protocol === protocol && each.nodePort === nodePort),
     );
     const isDual = new Set(kept.map(({ family }) => family)).size > 1;
-    const reasons = kept.flatMap(({ family, protocol, nodePort: port }) => {
-      if (port === undefined) return [];
-      const name = `${isDual ? `${familyNames[family]} ` : ''}node port ${port}`;
+    const reasons = kept.flatMap(({ family, protocol, nodePort: port = 0 }) => {
       const [one, other] = [old({ family, protocol, port }), fresh({ family, protocol, port })];
-      return (['listens on', 'on localhost:'] as const).flatMap((what) => {
-        const [was, is] = [one[what], other[what]];
-        return was === undefined || is === undefined ? [] : field(`${name} ${what}`, was, is);
+      return (['listens on', 'on localhost:'] as const).flatMap((what): readonly ServiceReason[] => {
+        const [earlier, later] = [one[what], other[what]];
+        if (earlier === undefined || later === undefined || earlier === later) return [];
+        return [{ kind: 'node-port', family: isDual ? family : undefined, port, what, from: earlier, to: later }];
       });
     });
     return uniqueReasons(reasons);
@@ -181,51 +173,46 @@ export function uniqueReasons(reasons: readonly ServiceReason[]): readonly Servi
   return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** The facts that are compared besides protocol, addresses, session affinity, source ranges and endpoints. */
-const comparedFacts = [
-  'port',
-  'nodePort',
-  'internalTrafficPolicy',
-  'externalTrafficPolicy',
-  'healthCheckNodePort',
-  'scheduler',
-  'forwarding',
-] as const;
-
-/** The facts of a Service that sets nothing else. */
-const usualFacts: { readonly [K in keyof PortFacts]?: string } = {
-  externalTrafficPolicy: 'Cluster',
-  forwarding: 'masquerade',
+/** What is compared besides addresses, session affinity, source ranges and endpoints; undefined where nothing shows it. */
+const comparedFields: Readonly<Record<string, (port: ShownPort) => number | string | undefined>> = {
+  port: ({ port }) => port,
+  nodePort: ({ nodePort }) => nodePort,
+  internalTrafficPolicy: internalPolicyOf,
+  // No policy is the usual one.
+  externalTrafficPolicy: (port) =>
+    externalPolicyOf(port) ?? (port.externalPolicyLocal === undefined ? undefined : 'Cluster'),
+  healthCheckNodePort: ({ healthCheckNodePort }) => healthCheckNodePort,
+  scheduler: ({ scheduler }) => scheduler,
+  forwarding: ({ forwarding }) => forwarding,
 };
 
-/** The differences of two Service ports. `isRead`: read back from kernels, so what is not shown is not a difference. */
-export function diffFacts(from: PortFacts, to: PortFacts, isRead: boolean): readonly ServiceReason[] {
-  const textOf = (port: PortFacts, name: (typeof comparedFacts)[number]) =>
-    String(port[name] ?? usualFacts[name] ?? '');
-  const isShown = (one: unknown, other: unknown) => !isRead || (one !== undefined && other !== undefined);
-  // Without endpoints, no rule shows session affinity.
-  const showsAffinity = !isRead || ((from.endpoints ?? 0) > 0 && (to.endpoints ?? 0) > 0);
-  // Without endpoints, iptables mode has no rules for source ranges.
-  const showsRanges = !isRead || (from.sourceRanges.length > 0 && to.sourceRanges.length > 0);
+/**
+ * The differences of two Service ports, except for the protocol, which an excerpt of rules may not show. A field that a side
+ * does not show is no difference. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
+ */
+export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
+  const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
+  const [ranges, others] = [from, to].map(({ sourceRanges }) => sourceRanges?.map(({ text }) => text));
   return [
-    // An excerpt of the rules may not show the protocol.
-    ...(isRead ? [] : field('protocol', from.protocol, to.protocol)),
-    ...diffAddresses(from.addresses, to.addresses),
-    ...comparedFacts.flatMap((name) =>
-      isShown(from[name], to[name]) ? field(name, textOf(from, name), textOf(to, name)) : [],
-    ),
-    ...(showsAffinity ? field('sessionAffinity', affinityOf(from), affinityOf(to)) : []),
-    ...(showsRanges ? list('loadBalancerSourceRanges', from.sourceRanges, to.sourceRanges) : []),
+    ...diffAddresses(portAddresses(from), portAddresses(to)),
+    ...Object.entries(comparedFields).flatMap(([name, valueOf]) => {
+      const [old, fresh] = [valueOf(from), valueOf(to)];
+      return old === undefined || fresh === undefined ? [] : field(name, String(old || ''), String(fresh || ''));
+    }),
+    ...(before === undefined || after === undefined
+      ? []
+      : field('sessionAffinity', affinityWords(before), affinityWords(after))),
+    ...(ranges && others ? list('loadBalancerSourceRanges', ranges, others) : []),
   ];
 }
 
-function affinityOf({ affinitySeconds }: PortFacts): string {
-  return affinitySeconds === undefined ? 'None' : `ClientIP for ${affinitySeconds} s`;
+function affinityWords(seconds: number): string {
+  return seconds === 0 ? 'None' : `ClientIP for ${seconds} s`;
 }
 
 function diffAddresses(from: readonly PortAddress[], to: readonly PortAddress[]): readonly ServiceReason[] {
   const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
-    addresses.flatMap(({ kind, address }) => (wanted === undefined || kind === wanted ? [address] : []));
+    addresses.flatMap(({ kind, address }) => (wanted === undefined || kind === wanted ? [address.text] : []));
   // An address of unknown kind on one side may be of any kind on the other.
   if ([...from, ...to].some(({ kind }) => kind === 'unknown')) return list('addresses', textsOf(from), textsOf(to));
   return [

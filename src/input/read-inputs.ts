@@ -1,22 +1,28 @@
+import { resolvePath } from '../base/file-names.ts';
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ClusterFacts } from './configuration/cluster-config.ts';
+import type { Sourced } from '../cluster/objects.ts';
+import type { Place } from '../kernel/place.ts';
 import { placeAt, type InputDocument } from './documents/document.ts';
 import { findDuplicates } from './objects/find-duplicates.ts';
-import { describeKustomizations, isForeign, isForeignText, isKustomization } from './files/beside-manifests.ts';
-import type { ObjectLists } from './objects/kinds.ts';
-import type { LoadedFiles } from './files/load-files.ts';
+import { isForeign, isForeignText } from './files/beside-manifests.ts';
+import { describeKustomizations, findPatchFiles, isKustomization } from './files/kustomizations.ts';
+import type { ObjectLists, UnreadLists } from './objects/kinds.ts';
 import { createYamlReader, takeDocuments } from './documents/read-documents.ts';
 import {
   createChecks,
   collectDocument,
+  countSkipped,
   addObjects,
   emptyCollection,
   removeObjects,
   type CollectedObjects,
+  type FaultyObject,
 } from './objects/read-objects.ts';
+import { findUnreadKind } from './objects/unread-kinds.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import { describeTemplates, findChartTemplate, findTemplates, type Template } from './files/templates.ts';
-import type { TextFile } from './documents/text-file.ts';
+import { describeTemplates, findChartTemplate, findInLine, findTemplate, type Template } from './files/templates.ts';
+import type { LoadedFiles, TextFile } from './documents/text-file.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */
 export type Inputs = {
@@ -26,6 +32,10 @@ export type Inputs = {
   readonly facts: readonly ClusterFacts[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
   readonly skipped: ReadonlyMap<string, number>;
+  /** What of a cluster could not be read. */
+  readonly unread: UnreadLists;
+  /** What is wrong in some field, so that it is in no list or not as it is written. */
+  readonly faulty: readonly FaultyObject[];
   /** Sorted by file, line, column and code. */
   readonly diagnostics: readonly Diagnostic[];
   /** The files read, by the names that diagnostics give them. */
@@ -46,8 +56,14 @@ export interface ReadOptions {
   readonly skipInvalid?: boolean | undefined;
   /** Whether the files are configurations: then errors in any text of a ConfigMap count. */
   readonly areConfigs?: boolean | undefined;
+  /** Whether the result is only shown: then a kustomization that is not all there is no error. */
+  readonly isShown?: boolean | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
+  /** Errors of objects that can be read, but not compiled beside the others: these objects are left out, too. */
+  readonly uncompiled?: readonly Diagnostic[] | undefined;
+  /** What of a cluster could not be read. */
+  readonly unread?: UnreadLists | undefined;
 }
 
 /** What reads rendered manifests, if nothing says better. */
@@ -58,6 +74,7 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
   const collected = collectFiles(files, options, unreadable);
   return {
     ...collected,
+    unread: options.unread ?? new Set(),
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
     files: new Map(files.map((file) => [file.name, file])),
   };
@@ -69,43 +86,69 @@ export function collectFiles(
   options: ReadOptions = {},
   unreadable: readonly Diagnostic[] = [],
 ): CollectedObjects {
-  const { skipInvalid = false, isTolerant = false, into = readsManifests } = options;
+  const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
-  const readings = files.map(read);
+  const all = files.map(read);
+  const kustomizations = all.flatMap((reading) => reading.kustomizations);
+  const patchFiles = findPatchFiles(kustomizations);
+  const readings = all.filter(({ file }) => !patchFiles.has(resolvePath('.', file.name)));
   const collected = emptyCollection();
-  for (const reading of readings) if (!skipInvalid || !isWrong(reading)) addObjects(reading.found, collected);
+  for (const reading of readings) {
+    if (!skipInvalid || !isWrong(reading)) addObjects(reading.found, collected);
+    else if (reading.areApart)
+      addObjects(
+        { ...reading.found, diagnostics: reading.found.diagnostics.filter((each) => !isError(each)) },
+        collected,
+      );
+  }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
-  const patches = isTolerant ? findDuplicates(workloadsOf(collected), origins, true, into) : [];
+  const patches = isTolerant ? findDuplicates(workloadsOf(collected), origins, kustomizations, true, into) : [];
   removeObjects(collected, patches);
-  const duplicates = findDuplicates(collected, origins, skipInvalid, into);
+  const duplicates = findDuplicates(collected, origins, kustomizations, skipInvalid, into);
   const templates = describeTemplates(
-    readings.flatMap((reading) => reading.templates),
+    readings.flatMap(({ template, areApart }) => (template && !(skipInvalid && areApart) ? template : [])),
     skipInvalid,
     into,
   );
   const wrong = [...unreadable, ...[...templates, ...duplicates].map(({ diagnostic }) => diagnostic)];
   const wrongFiles = unreadable.length + readings.filter((each) => each.file.origin && isWrong(each)).length;
-  const all = files.length + unreadable.length;
-  if (wrongFiles > 0 && wrongFiles < all)
-    wrong.push(diagnose('left-out', { problem: 'advice', files: wrongFiles, all }));
+  const allFiles = files.length + unreadable.length;
+  if (wrongFiles > 0 && wrongFiles < allFiles)
+    wrong.push(diagnose('left-out', { problem: 'advice', files: wrongFiles, all: allFiles }));
   const leftOut = [
-    ...readings.flatMap(leftOutOf),
+    ...readings.flatMap((reading) => leftOutOf(reading, into)),
     ...unreadable.map((error) => ({ error })),
     ...templates.map(({ diagnostic: error, files: count }) => ({ error, files: count })),
     ...duplicates.map(({ diagnostic: error, again }) => ({ error, objects: again.length })),
+    ...uncompiled.map((error) => ({ error, ...(error.place ? { of: error.place.file } : {}) })),
   ];
-  if (skipInvalid) removeObjects(collected, duplicates);
+  if (skipInvalid) removeObjects(collected, [...duplicates, { again: objectsWith(uncompiled, collected) }]);
   const foreign = readings.filter(({ isForeign: isOther }) => isOther).map(({ file }) => file.name);
+  const names = [...files.map(({ name }) => name), ...unreadable.flatMap(({ place }) => place?.file ?? [])];
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
-  const kustomizations = readings.flatMap((reading) => reading.kustomizations);
   const said = [
-    ...patches.map(({ diagnostic: error }) => describePart({ error })),
+    // Where Services are defined twice, the same mistake defines workloads twice.
+    ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic: error }) => describePart({ error }))),
     ...(skipInvalid ? describeLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
-    ...describeKustomizations(kustomizations, ofServices, into),
+    ...describeKustomizations(kustomizations, { files: names, ofServices, isShown: isShown || skipInvalid, into }),
   ];
   for (const diagnostic of said) collected.diagnostics.push(diagnostic);
   return collected;
+}
+
+/** The collected objects that errors are in. */
+function objectsWith(errors: readonly Diagnostic[], { skipped: _, ...lists }: CollectedObjects): readonly object[] {
+  const wrong = new Set(errors.flatMap(({ place }) => (place ? keyOfObject(place) : [])));
+  if (wrong.size === 0) return [];
+  return Object.values(lists as Readonly<Record<string, readonly (object | Sourced<unknown>)[]>>)
+    .flat()
+    .filter((each) => 'source' in each && wrong.has(keyOfObject(each.source.place([])) ?? ''));
+}
+
+/** The file and the object of a place, in a text that no other object has; undefined if it is in none. */
+export function keyOfObject({ file, object }: Place): string | undefined {
+  return object === undefined ? undefined : `${object} ${file}`;
 }
 
 /** Only the workloads. A kustomization's patch looks like the workload that it changes, so patches come last. */
@@ -121,37 +164,51 @@ interface LeftOut {
   readonly more?: number;
   readonly files?: number;
   readonly objects?: number;
+  /** The file of which only the object with the error is left out. */
+  readonly of?: string;
 }
 
-/** The errors of a file itself; templates are reported together. */
-function leftOutOf({ found, templates }: FileReading): readonly LeftOut[] {
+/** The errors of a file itself; templates that make up a whole file are reported together. */
+function leftOutOf({ file, found, errors, areApart, template }: FileReading, into: string): readonly LeftOut[] {
+  if (areApart) {
+    return errors.map((error) => {
+      const unfilled = findInLine(file, error);
+      const [described] = unfilled ? describeTemplates([unfilled], true, into) : [];
+      return { error: described?.diagnostic ?? error, of: file.name };
+    });
+  }
   const [error, ...others] = found.diagnostics.filter(isError);
-  return error && templates.length === 0 ? [{ error, more: others.length }] : [];
+  return error && !template ? [{ error, more: others.length }] : [];
 }
 
 function describeLeftOut(parts: readonly LeftOut[]): readonly Diagnostic[] {
   if (parts.length === 0) return [];
   const objects = parts.reduce((sum, part) => sum + (part.objects ?? 0), 0);
-  const files = parts.reduce((sum, part) => sum + (part.objects === undefined ? (part.files ?? 1) : 0), 0);
-  return [diagnose('left-out', { problem: 'all', files, objects }), ...parts.map(describePart)];
+  const whole = parts.filter((part) => part.objects === undefined && part.of === undefined);
+  const files = whole.reduce((sum, part) => sum + (part.files ?? 1), 0);
+  const partial = new Set(parts.flatMap((part) => part.of ?? [])).size;
+  return [diagnose('left-out', { problem: 'all', files, partial, objects }), ...parts.map(describePart)];
 }
 
 function describePart({ error: { text, place }, files = 1, more = 0 }: LeftOut): Diagnostic {
   return diagnose('left-out', { problem: 'part', reason: text, files, more }, place);
 }
 
-/** What one file holds. */
 interface FileReading {
   readonly file: TextFile;
   readonly found: CollectedObjects;
-  readonly templates: readonly Template[];
+  readonly template: Template | undefined;
   readonly kustomizations: readonly InputDocument[];
+  /** Whether its objects without errors can be used although others have errors. */
+  readonly areApart: boolean;
+  /** All errors, whether they result from a template or not. */
+  readonly errors: readonly Diagnostic[];
   /** Whether it is clearly no manifest: its errors are not reported. */
   readonly isForeign: boolean;
 }
 
-function isWrong({ found, templates }: FileReading): boolean {
-  return templates.length > 0 || found.diagnostics.some(isError);
+function isWrong({ found, template }: FileReading): boolean {
+  return template !== undefined || found.diagnostics.some(isError);
 }
 
 /** After so many errors no more objects of a file are read: a megabyte of something else may hold a million. */
@@ -162,20 +219,21 @@ function createFileReader({
   workloads = false,
   traffic = false,
   areConfigs = false,
+  skipInvalid = false,
   namespace = 'default',
 }: ReadOptions) {
-  const checks = createChecks({ workloads, namespace, traffic, areConfigs });
+  const checks = createChecks({ workloads, namespace, traffic, areConfigs, skipInvalid });
   const readYaml = createYamlReader();
   return (file: TextFile): FileReading => {
     const found = emptyCollection();
     const kustomizations: InputDocument[] = [];
-    const chartTemplate = findChartTemplate(file);
-    if (chartTemplate) return { file, found, templates: [chartTemplate], kustomizations, isForeign: false };
+    const template = findChartTemplate(file);
+    if (template) return { file, found, template, kustomizations, areApart: false, errors: [], isForeign: false };
     const others: InputDocument[] = [];
     let objects = 0;
     let checked = 0;
     let errors = 0;
-    const faults = takeDocuments(file, readYaml, (document) => {
+    const take = (document: InputDocument): void => {
       if (errors >= mostErrors) return;
       if (isKustomization(document)) kustomizations.push(document);
       if (isForeign(document)) {
@@ -186,14 +244,31 @@ function createFileReader({
       collectDocument(document, checks, found);
       for (; checked < found.diagnostics.length; checked++)
         if (found.diagnostics[checked]?.severity === 'error') errors++;
+    };
+    const { diagnostics: faults, areApart } = takeDocuments(file, readYaml, take, (text) => {
+      const kind = findUnreadKind(text, checks);
+      if (kind === undefined) return false;
+      objects++;
+      countSkipped(kind, found);
+      return true;
     });
     const isRead = faults.every(({ code }) => code === 'duplicate-key');
     const isNone = (isRead && others.length > 0) || (faults.length > 0 && isForeignText(file));
-    if (objects === 0 && isNone) return { file, found, templates: [], kustomizations, isForeign: true };
+    if (objects === 0 && isNone)
+      return { file, found, template, kustomizations, areApart: false, errors: [], isForeign: true };
     for (const document of others) collectDocument(document, checks, found);
-    const { templates, others: rest } = findTemplates(file, [...found.diagnostics, ...faults]);
-    const isEmpty = objects === 0 && faults.length === 0 && templates.length === 0;
+    const all = [...found.diagnostics, ...faults];
+    const { template: unfilled, others: rest, isWhole } = findTemplate(file, all);
+    const isEmpty = objects === 0 && faults.length === 0 && !unfilled;
     const diagnostics = isEmpty ? [...rest, diagnose('empty-file', {}, placeAt(file, 0))] : [...rest];
-    return { file, found: { ...found, diagnostics }, templates, kustomizations, isForeign: false };
+    return {
+      file,
+      found: { ...found, diagnostics },
+      template: unfilled,
+      kustomizations,
+      errors: all.filter(isError),
+      areApart: areApart && !isEmpty && !isWhole && errors < mostErrors,
+      isForeign: false,
+    };
   };
 }

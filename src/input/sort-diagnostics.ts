@@ -1,12 +1,12 @@
 import { groupBy } from '../cluster/group-by.ts';
 import { nameSome } from '../base/join-words.ts';
-import { addWords, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { addWords, diagnoseFault, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Location } from '../kernel/place.ts';
 
 /**
  * Diagnostics in the order in which they are shown: those without a place first, then by file, line, column, code and
- * text. What is said twice is said once.
+ * text, and at the end what sums up others. What is said twice is said once.
  */
 export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   const placed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
@@ -23,12 +23,17 @@ interface Placed {
 
 function compare(a: Placed, b: Placed): number {
   return (
+    Number(sumsUp(a.diagnostic)) - Number(sumsUp(b.diagnostic)) ||
     compareText(a.location?.file ?? '', b.location?.file ?? '') ||
     (a.location?.line ?? 0) - (b.location?.line ?? 0) ||
     (a.location?.column ?? 0) - (b.location?.column ?? 0) ||
     compareText(a.diagnostic.code, b.diagnostic.code) ||
     compareText(a.diagnostic.text, b.diagnostic.text)
   );
+}
+
+function sumsUp(diagnostic: Diagnostic): boolean {
+  return diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'advice';
 }
 
 /** Joins other findings with the diagnostics of the input, in its order: those with a place go there, the rest comes first. */
@@ -71,16 +76,15 @@ interface Part {
   readonly words: string;
 }
 
+/** Undefined for a diagnostic whose sentence does not begin with what it is about: it would not fit others. */
 function split(diagnostic: Diagnostic): Part | undefined {
   const { code, place, text } = diagnostic;
   if (code === 'empty-file' || code === 'unknown-kind') return place && { diagnostic, name: place.file, words: text };
-  const name = findSubject(diagnostic);
-  if (name === undefined || !text.startsWith(`${name}: `)) return undefined;
-  return { diagnostic, name, words: text.slice(`${name}: `.length) };
-}
-
-/** The one Service or Service port that a diagnostic is about. */
-function findSubject({ arguments: details }: Diagnostic): string | undefined {
-  if ('servicePort' in details) return details.servicePort;
-  return 'service' in details ? details.service : undefined;
+  const { arguments: details } = diagnostic;
+  const subject = 'servicePort' in details ? 'servicePort' : 'service';
+  const name = (details as Partial<Record<typeof subject, string>>)[subject];
+  if (name === undefined) return undefined;
+  // The same said of nothing in particular.
+  const words = diagnoseFault({ code, arguments: { ...details, [subject]: '' } } as Fault).text;
+  return text === name + words ? { diagnostic, name, words } : undefined;
 }

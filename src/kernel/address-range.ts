@@ -13,7 +13,7 @@ import type { Family } from './family.ts';
 /** One address, or all of a network. Its `text` is canonical, with a prefix length if it is a network. */
 export type AddressRange = Address | Network;
 
-/** Reads "10.0.0.1" or "10.0.0.0/8"; undefined for anything else. */
+/** Reads "10.0.0.1" or "10.0.0.0/8", however spelled; undefined for anything else. */
 export function parseAddressRange(text: string): AddressRange | undefined {
   return text.includes('/') ? parseNetwork(text) : parseAddress(text);
 }
@@ -23,7 +23,7 @@ export function isNetwork(range: AddressRange): range is Network {
   return 'prefixLength' in range;
 }
 
-/** The same addresses as a network: a single one is a network of itself. */
+/** An address as the network that holds it alone; a network as it is. */
 export function networkOfRange(range: AddressRange): Network {
   return isNetwork(range) ? range : hostNetwork(range);
 }
@@ -48,7 +48,6 @@ export interface AddressSpan {
   readonly last: bigint;
 }
 
-/** The span of a range, with its first and last address. */
 export function spanOf(range: AddressRange): AddressSpan {
   const { family } = range;
   const first = numberOf(isNetwork(range) ? range.address : range);

@@ -70,7 +70,7 @@ function undot(text: string): string | undefined {
   return `${text.slice(0, tail)}${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
 }
 
-/** The address of eight groups: IPv4 where they are an IPv4-mapped one. */
+/** An IPv6 address, or IPv4 for IPv4-mapped groups. */
 function addressOf(groups: readonly number[]): Address {
   if (groups[5] !== 0xffff || groups.slice(0, 5).some((group) => group !== 0)) return ipv6Address(groups);
   return ipv4Address(((groups[6] ?? 0) << 16) | (groups[7] ?? 0));
@@ -163,19 +163,16 @@ export function addressAfter(address: Address, offset: number): Address {
   return addressAt('ipv6', numberOf(address) + BigInt(offset));
 }
 
-/** The address as a number from 0. */
 export function numberOf(address: Address): bigint {
   if (address.family === 'ipv4') return BigInt(ipv4Number(address));
   return address.groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n);
 }
 
-/** The address that is this number. */
 export function addressAt(family: Family, at: bigint): Address {
   if (family === 'ipv4') return ipv4Address(Number(BigInt.asIntN(32, at)));
   return ipv6Address(Array.from({ length: 8 }, (_, i) => Number((at >> BigInt(112 - 16 * i)) & 0xffffn)));
 }
 
-/** `bits` as a signed number. */
 function ipv4Address(bits: number): Address {
   const text = [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.');
   return { family: 'ipv4', text, bits };
@@ -185,7 +182,7 @@ function ipv6Address(groups: readonly number[]): Address {
   return { family: 'ipv6', text: formatIpv6(groups), groups };
 }
 
-/** The form of RFC 5952: "::" stands for the longest run of zeros, or the first such run; a single zero stays. */
+/** RFC 5952: "::" replaces the longest run of zeros, or the first of equal runs; a single zero stays. */
 function formatIpv6(groups: readonly number[]): string {
   let start = 0;
   let length = 1;
@@ -202,7 +199,7 @@ function formatIpv6(groups: readonly number[]): string {
   return text;
 }
 
-/** Whether the network holds the address. It holds none of the other family. */
+/** False if they are of different families. */
 export function contains(network: Network, address: Address): boolean {
   const first = network.address;
   if (address.family === 'ipv4') {
@@ -225,19 +222,21 @@ export function compareAddresses(a: Address, b: Address): number {
   return 0;
 }
 
-/** The address by which a host speaks to itself. */
+/** 127.0.0.1 and ::1. */
 export const loopbackAddresses: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: '127.0.0.1', bits: 0x7f000001 },
   ipv6: { family: 'ipv6', text: '::1', groups: [0, 0, 0, 0, 0, 0, 0, 1] },
 };
 
-/** All such addresses. */
+/** 127.0.0.0/8 and ::1/128. */
+/** 0.0.0.0: where a program listens that takes connections to all addresses of a node. */
+export const unspecifiedIPv4 = parseAddress('0.0.0.0') as Address;
+
 export const loopbackNetworks: { readonly [F in Family]: Network } = {
   ipv4: networkOf({ family: 'ipv4', text: '127.0.0.0', bits: 0x7f000000 }, 8),
   ipv6: hostNetwork(loopbackAddresses.ipv6),
 };
 
-/** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: Address): boolean {
   return address.family === 'ipv4' ? address.bits >>> 24 === 127 : address.text === '::1';
 }
@@ -257,7 +256,7 @@ export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Why the API server refuses an address for an endpoint or an external IP; undefined if it does not. */
+/** Why the API server refuses an address for an endpoint or an external IP; undefined if it accepts it. */
 export function describeUnusable(address: Address): string | undefined {
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';
@@ -265,7 +264,7 @@ export function describeUnusable(address: Address): string | undefined {
   return isLinkLocalMulticast(address) ? 'a link-local multicast address' : undefined;
 }
 
-/** What an address is that no host on a network has; undefined for one that a host may have. */
+/** Names the special use of an address that no host on a network can have; undefined for other addresses. */
 export function describeSpecial(address: Address): string | undefined {
   const unusable = describeUnusable(address);
   if (unusable !== undefined) return unusable;

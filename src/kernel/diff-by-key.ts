@@ -4,7 +4,7 @@ export interface Split<Change> {
   readonly removals: readonly Change[];
 }
 
-/** Parts changes, keeping their order. */
+/** Keeps the order of the changes in both parts. */
 export function partition<Change>(changes: readonly Change[], isRemoval: (change: Change) => boolean): Split<Change> {
   const additions: Change[] = [];
   const removals: Change[] = [];

@@ -1,7 +1,7 @@
 /** The two address families. kube-proxy runs one proxier for each; kpc keeps both in one state. */
 export type Family = 'ipv4' | 'ipv6';
 
-/** Both IP families, in the order of output. */
+/** In the order of output. */
 export const families: readonly Family[] = ['ipv4', 'ipv6'];
 
 /** As Kubernetes and people spell them. */
@@ -10,5 +10,4 @@ export const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Rec
 /** The transport protocols a Service port may have, as Kubernetes and ipvsadm's listing spell them. */
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 
-/** The protocols of Service ports. */
 export const protocols: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];

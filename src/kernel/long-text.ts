@@ -1,9 +1,9 @@
-/** Join pieces of about this many characters at once: short enough to stay in the processor's cache. */
+/** Characters. Pieces of about this length are joined at once: short enough to stay in the processor's cache. */
 const enough = 1 << 15;
 
 /**
- * Builds a long text from short ones. V8 keeps the sum of texts as a tree until the text is read, which takes several
- * times the memory of the text, and time of the garbage collector. A joined text is in one piece.
+ * Builds a long text from short ones. V8 keeps a sum of texts as a tree until somebody reads it. The tree takes
+ * several times the memory of the text, and time of the garbage collector; joining leaves one piece.
  */
 export class LongText {
   readonly #joined: string[] = [];
@@ -16,7 +16,6 @@ export class LongText {
     if (this.#length >= enough) this.#join();
   }
 
-  /** The text so far, in pieces. */
   pieces(): readonly string[] {
     this.#join();
     return this.#joined;

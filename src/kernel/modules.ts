@@ -27,7 +27,6 @@ export interface ModuleChange {
   readonly name: string;
 }
 
-/** How to get from some modules to others. */
 export function diffModules(from: readonly string[], to: readonly string[]): readonly ModuleChange[] {
   const { added, removed } = diffByKey(from, to, (name) => name);
   return [

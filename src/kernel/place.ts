@@ -9,7 +9,9 @@ export interface Location {
 export interface Place {
   readonly file: string;
   locate(): Location;
-  /** The file as a whole: one that cannot be read has no lines. */
+  /** Which object of the file it is in: the same for all its fields, and for no field of another. */
+  readonly object?: string;
+  /** True for the file as a whole, such as one that cannot be read: it has no lines to point at. */
   readonly isWholeFile?: boolean;
 }
 

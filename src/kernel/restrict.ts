@@ -1,4 +1,5 @@
-import { families, type Family } from './family.ts';
+import type { Family } from './family.ts';
+import { rulesPlaces, type RulesPlace } from './iptables/iptables-delta.ts';
 import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables/iptables.ts';
 import type { VirtualServer } from './ipvs/ipvs.ts';
 import type { LinkAddress } from './link/link.ts';
@@ -7,9 +8,9 @@ import type { KernelState } from './state.ts';
 /** What of a state a program may change. */
 export interface Ownership {
   /** Of chains that are not the kernel's own. */
-  chain(name: string, table: TableName, family: Family): boolean;
-  /** Of the rules in the kernel's own chains: `chain` is the one that the rule is in. Else those that jump to an owned chain. */
-  jump?(rule: Rule, chain: string, table: TableName, family: Family): boolean;
+  chain(name: string, table: TableName, place: RulesPlace): boolean;
+  /** Of the rules in the kernel's own chain `chain`. If absent, a rule that jumps to an owned chain is owned. */
+  jump?(rule: Rule, chain: string, table: TableName, place: RulesPlace): boolean;
   /** The nftables tables that may be owned, with all that is in them. */
   table?(name: string, family: Family): boolean;
   set(name: string): boolean;
@@ -21,20 +22,22 @@ export interface Ownership {
 }
 
 /**
- * The part of a state that is owned. Of the kernel's own chains that is the owned jumps; the timeouts and modules are of no
- * owner in particular. Restrict both sides before diffing them, and what belongs to other programs is neither compared nor
- * touched.
+ * The owned part of a state. Of the kernel's own chains it keeps the owned jumps, and their
+ * places between other rules; proxy ports, timeouts and modules stay whole, as
+ * they have no owner. If both sides are restricted before they are compared, what belongs to other programs is
+ * neither compared nor touched.
  */
 export function restrictState(state: KernelState, owns: Ownership): KernelState {
-  const iptables = families.flatMap((family) => {
-    const tables = state.iptables[family];
-    return tables ? [[family, restrictTables(tables, family, owns)] as const] : [];
+  const iptables = rulesPlaces.flatMap((place) => {
+    const tables = state.iptables[place];
+    return tables ? [[place, restrictTables(tables, place, owns)] as const] : [];
   });
   return {
     iptables: Object.fromEntries(iptables),
     nftables: state.nftables.filter(({ name, family }) => owns.table?.(name, family) ?? false),
     sets: state.sets.filter((set) => owns.set(set.name)),
     virtualServers: state.virtualServers.filter((server) => owns.virtualServer(server)),
+    proxyPorts: state.proxyPorts,
     links: state.links
       .filter((link) => owns.link(link.name))
       .map(({ name, kind, addresses }) => {
@@ -46,7 +49,7 @@ export function restrictState(state: KernelState, owns: Ownership): KernelState 
   };
 }
 
-function restrictTables(tables: Tables, family: Family, owns: Ownership): Tables {
+function restrictTables(tables: Tables, place: RulesPlace, owns: Ownership): Tables {
   const restricted: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
   for (const table of tableNames) {
     const chains = tables[table];
@@ -54,23 +57,23 @@ function restrictTables(tables: Tables, family: Family, owns: Ownership): Tables
     const kept = new Map<string, Chain>();
     for (const chain of chains.values()) {
       if (isBuiltInChain(table, chain.name)) {
-        const rules = chain.rules.filter((rule) => ownsJump(owns, rule, chain.name, table, family));
-        if (rules.length > 0) kept.set(chain.name, { ...chain, rules });
-      } else if (owns.chain(chain.name, table, family)) kept.set(chain.name, chain);
+        const rules = chain.rules.filter((rule) => ownsJump(owns, rule, chain.name, table, place));
+        const { whole = chain.rules } = chain;
+        if (whole.length > 0) kept.set(chain.name, { ...chain, rules, whole });
+      } else if (owns.chain(chain.name, table, place)) kept.set(chain.name, chain);
     }
     restricted[table] = kept;
   }
   return restricted;
 }
 
-/** Whether a rule in one of the kernel's own chains is owned. */
-export function ownsJump(owns: Ownership, rule: Rule, chain: string, table: TableName, family: Family): boolean {
-  if (owns.jump) return owns.jump(rule, chain, table, family);
+export function ownsJump(owns: Ownership, rule: Rule, chain: string, table: TableName, place: RulesPlace): boolean {
+  if (owns.jump) return owns.jump(rule, chain, table, place);
   const target = jumpChain(rule);
-  return target !== undefined && owns.chain(target, table, family);
+  return target !== undefined && owns.chain(target, table, place);
 }
 
-/** The chain that a rule jumps or goes to; undefined if its target is no chain. */
+/** The chain that a rule jumps or goes to; undefined for any other target. */
 export function jumpChain(rule: Rule): string | undefined {
   for (const arg of rule.args)
     if (arg.kind === 'jump') return arg.target.kind === 'chain' ? arg.target.chain : undefined;

@@ -1,6 +1,5 @@
 import { joinHostPort, parseAddress, type Address } from './address.ts';
 
-/** An address with a port. */
 export interface SocketAddress {
   readonly address: Address;
   readonly port: number;
@@ -37,7 +36,7 @@ export function parsePort(text: string): number | undefined {
   return port <= highestPort ? port : undefined;
 }
 
-/** A port as ipvsadm and iptables take it behind an address: leading zeros are no sign of octal. */
+/** Reads a port as ipvsadm and iptables do behind an address: leading zeros do not make it octal. */
 function parsePaddedPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) ? parsePort(text.replace(/^0+(?=\d)/, '')) : undefined;
 }

@@ -1,12 +1,14 @@
 import type { IpSet } from './ipset/ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from './ipvs/ipvs.ts';
+import type { ProxyPort } from './balancer/balancer.ts';
 import type { Link } from './link/link.ts';
 import type { NftTable } from './nftables/table.ts';
 import type { FamilyTables } from './iptables/iptables-delta.ts';
 
 /**
- * What a kernel holds, or is to hold, of what kube-proxy programs: the one value that compile, diff, plan, apply,
- * verify, trace and lint meet in. A family without iptables state is one that was not compiled, or not dumped.
+ * What a kernel holds, or is to hold, of what kube-proxy programs. Every command reads it or makes it: it is the one
+ * value between compiling, comparing, applying and tracing. A family without iptables state was not compiled, or not
+ * dumped.
  */
 export interface KernelState {
   readonly iptables: FamilyTables;
@@ -16,6 +18,8 @@ export interface KernelState {
   readonly sets: readonly IpSet[];
   /** IPVS services of both families, sorted by compareVirtualServers. */
   readonly virtualServers: readonly VirtualServer[];
+  /** What a balancer beside the kernel serves in userspace mode, sorted by compareProxyPorts. */
+  readonly proxyPorts: readonly ProxyPort[];
   /** Links with the addresses bound to them: kube-ipvs0 in IPVS mode. */
   readonly links: readonly Link[];
   /** Sysctl name with dots → value as the kernel prints it. */
@@ -26,12 +30,13 @@ export interface KernelState {
   readonly modules: readonly string[];
 }
 
-/** A kernel without any of it; for states that have only some kinds. */
+/** For states that have only some kinds. */
 export const emptyState: KernelState = {
   iptables: {},
   nftables: [],
   sets: [],
   virtualServers: [],
+  proxyPorts: [],
   links: [],
   sysctls: new Map(),
   ipvsTimeouts: undefined,

@@ -1,5 +1,12 @@
+import type { Family } from './family.ts';
 import { itemOf, pairUp } from './diff-by-key.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
+
+/** By family, the sysctl without which a node forwards no packets. kube-proxy sets that of IPv4, in IPVS mode alone. */
+export const forwardingSysctls: { readonly [F in Family]: string } = {
+  ipv4: 'net.ipv4.ip_forward',
+  ipv6: 'net.ipv6.conf.all.forwarding',
+};
 
 /** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */
 export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
@@ -31,14 +38,13 @@ function withDots(name: string): string {
   return separator === '/' ? name.replace(/[./]/g, (char) => (char === '/' ? '.' : '/')) : name;
 }
 
-/** One step from some sysctls to others. One without `to` is no longer wanted: it cannot be taken away, so it keeps its value. */
+/** `to` is undefined for a sysctl that is no longer wanted: it cannot be taken away, so it keeps its value. */
 export interface SysctlChange {
   readonly name: string;
   readonly from: string | undefined;
   readonly to: string | undefined;
 }
 
-/** How to get from some sysctls to others. */
 export function diffSysctls(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

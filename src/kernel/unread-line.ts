@@ -6,18 +6,20 @@ export interface UnreadLine {
 }
 
 /**
- * Gives the lines of a text to `read`, each without the blanks around it, and passes over empty ones and comments. Returns
- * the lines of which `read` says why it cannot read them.
+ * Calls `read` with each line, trimmed, except empty ones and comments. Returns the lines for which `read` gave a
+ * reason why it cannot read them.
  */
 export function readLines(
-  text: string,
+  text: string | readonly string[],
   comments: readonly string[],
   read: (line: string) => string | undefined,
 ): readonly UnreadLine[] {
   const unread: UnreadLine[] = [];
-  let number = 0;
-  for (const raw of text.split('\n')) {
-    number++;
+  let [number, next] = [1, 1];
+  for (const raw of typeof text === 'string' ? text.split('\n') : text) {
+    number = next;
+    // One that was joined of several counts as these.
+    next += raw.includes('\n') ? raw.split('\n').length : 1;
     const line = raw.trim();
     if (line === '' || comments.includes(line.charAt(0))) continue;
     const reason = read(line);

@@ -13,13 +13,21 @@ export const baseChains = {
   sourceRangesFirewall: 'KUBE-SOURCE-RANGES-FIREWALL',
   accessFilter: 'KUBE-IPVS-FILTER',
   accessOutFilter: 'KUBE-IPVS-OUT-FILTER',
-  /** Of IPVS mode up to 1.26. */
-  oldFirewall: 'KUBE-FIRE-WALL',
+  /** Of userspace mode: packets to addresses of Services, from Pods and other hosts and from the node itself. */
+  portalsContainer: 'KUBE-PORTALS-CONTAINER',
+  portalsHost: 'KUBE-PORTALS-HOST',
+  /** The same for node ports; and what a firewall must let in for these. */
+  nodePortContainer: 'KUBE-NODEPORT-CONTAINER',
+  nodePortHost: 'KUBE-NODEPORT-HOST',
+  nodePortNonLocal: 'KUBE-NODEPORT-NON-LOCAL',
   /** kubelet's chain; kube-proxy writes the same rule into it. */
   kubeletFirewall: 'KUBE-FIREWALL',
   /** kubelet's chain up to 1.26, which kube-proxies of that time used. */
   markDrop: 'KUBE-MARK-DROP',
 } as const;
+
+/** The chains of userspace mode that lead to kube-proxy itself, in words. */
+export const portalChains = 'KUBE-PORTALS-* and KUBE-NODEPORT-*';
 
 /** How the name of a Service port's or an endpoint's chain begins (servicePortPolicyClusterChain in iptables/proxier.go). */
 const prefixes = {
@@ -37,10 +45,8 @@ const prefixes = {
   oldExternal: 'KUBE-XLB-',
 } as const;
 
-/** What a chain of a Service port or of an endpoint does: see the prefixes. */
 export type ServiceChainKind = keyof typeof prefixes;
 
-/** The name of a chain of that kind. */
 export function serviceChainName(kind: ServiceChainKind, hash: string): string {
   return prefixes[kind] + hash;
 }
@@ -49,7 +55,9 @@ const kinds: ReadonlyMap<string, ServiceChainKind> = new Map(
   (Object.keys(prefixes) as readonly ServiceChainKind[]).map((kind) => [prefixes[kind], kind]),
 );
 
-/** What the name of a Service port's or an endpoint's chain says; undefined for any other name. The hash may be any text. */
+/**
+ * Reads the name of a Service port's or an endpoint's chain; undefined for any other name. The hash may be any text.
+ */
 export function parseServiceChain(
   name: string,
 ): { readonly kind: ServiceChainKind; readonly hash: string } | undefined {

@@ -1,26 +1,13 @@
-import { loopbackNetworks } from '../kernel/address.ts';
-import { families, type Family } from '../kernel/family.ts';
-import {
-  isBuiltInChain,
-  tableNames,
-  type Chain,
-  type Rule,
-  type RuleArg,
-  type TableName,
-  type Tables,
-} from '../kernel/iptables/iptables.ts';
+import { tableNames, type Chain, type Rule, type RuleArg, type TableName } from '../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { accessFilter, isKubeProxySet } from './ipvs-sets.ts';
 import { baseChains } from './chain-names.ts';
-import { modeFacts, type ProxyMode } from './modes.ts';
+import { accessFilter } from './ipvs-sets.ts';
 
 /**
  * What an iptables chain is to kube-proxy, by its name and table:
  *
  * - service: of one Service port or endpoint, KUBE-SVC-, KUBE-SEP- and so on with a hash; iptables mode, table nat only
- * - fixed: one that every node has, in IPVS or iptables mode
+ * - fixed: one that every node has, in IPVS, iptables or userspace mode
  * - canary: empty, there to be missed when another program flushes the tables; says nothing of Services
  * - shared: KUBE-FIREWALL, which kubelet makes too
  */
@@ -30,19 +17,14 @@ export type ChainKind = 'service' | 'fixed' | 'canary' | 'shared';
  * The names of servicePortPolicyClusterChain and the functions beside it (iptables/proxier.go): a prefix and the first
  * 16 characters of a SHA-256 in base32. KUBE-XLB- is what releases up to 1.23 had for KUBE-EXT-.
  */
-export const serviceChainPattern = 'KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}';
-
-const serviceChain = new RegExp(`^${serviceChainPattern}$`);
-
-/** The chains that every node has, with a rule or more for each Service. */
-export const crowdedChains = [baseChains.services, baseChains.externalServices, baseChains.nodePorts] as const;
+const serviceChain = /^KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
 
 const canaryChain = 'KUBE-PROXY-CANARY';
 
 /** In table filter: see localnetRule. */
 export const sharedChain = baseChains.kubeletFirewall;
 
-/** The fixed chains of both modes (iptables/proxier.go, and iptablesChains in ipvs/proxier.go). */
+/** The fixed chains of these modes (iptables/proxier.go, iptablesChains in ipvs/proxier.go, iptablesInit in userspace/proxier.go). */
 const fixedChains: { readonly [T in TableName]?: ReadonlySet<string> } = {
   nat: new Set([
     baseChains.services,
@@ -51,8 +33,10 @@ const fixedChains: { readonly [T in TableName]?: ReadonlySet<string> } = {
     baseChains.nodePorts,
     baseChains.nodePort,
     baseChains.loadBalancer,
-    // Of IPVS mode up to 1.26.
-    baseChains.oldFirewall,
+    baseChains.portalsContainer,
+    baseChains.portalsHost,
+    baseChains.nodePortContainer,
+    baseChains.nodePortHost,
   ]),
   filter: new Set([
     baseChains.services,
@@ -64,12 +48,12 @@ const fixedChains: { readonly [T in TableName]?: ReadonlySet<string> } = {
     baseChains.sourceRangesFirewall,
     baseChains.accessFilter,
     baseChains.accessOutFilter,
+    baseChains.nodePortNonLocal,
   ]),
 };
 
 const canaryTables: ReadonlySet<TableName> = new Set(['mangle', 'nat', 'filter']);
 
-/** Whether a name is one that kube-proxy gives to the chain of a Service port or endpoint. */
 export function isServiceChainName(name: string): boolean {
   return serviceChain.test(name);
 }
@@ -85,56 +69,22 @@ export function classifyChain(table: TableName, name: string): ChainKind | undef
   return table === 'filter' && name === sharedChain ? 'shared' : undefined;
 }
 
-/**
- * Whether a kube-proxy made the chain. The name alone decides for one with a hash in it, and for an empty one; of any other,
- * another program may have one of the same name.
- */
-export function isKubeProxyChain(table: TableName, { name, rules }: Chain): boolean {
-  const kind = classifyChain(table, name);
-  if (kind === undefined) return false;
-  return kind === 'service' || rules.length === 0 || rules.some(isOfKubeProxyChain) || isSourceRangesDrop(name, rules);
-}
-
-/** If no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
-function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
-  if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
-  return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
-}
-
-/** Whether the rule has what no chain of kube-proxy's is without, in some of its rules: see writeRules in both proxiers. */
-function isOfKubeProxyChain(rule: Rule): boolean {
-  return rule.args.some((arg) => {
-    switch (arg.kind) {
-      case 'comment':
-        // "kubernetes service nodeports", "default/web:http has no endpoints".
-        return /kubernetes|^[-a-z0-9.]+\/[-a-z0-9.]+/i.test(arg.text);
-      case 'match-set':
-        return isKubeProxySet(arg.set);
-      case 'mark':
-      case 'virtual-server':
-        return true;
-      case 'jump':
-        return arg.target.kind === 'mark' || isOfKubeProxy(jumpChain(rule) ?? '') || isLocalnetRule(rule);
-      default:
-        return false;
-    }
-  });
-}
-
-function isOfKubeProxy(chain: string): boolean {
+/** Whether kube-proxy gives the name to a chain of any table. */
+export function isNamedByKubeProxy(chain: string): boolean {
   return tableNames.some((table) => classifyChain(table, chain) !== undefined);
 }
 
 /**
- * A jump from one of the kernel's chains to one of kube-proxy's, with its comment. 'NEW': only of packets that open a
- * connection, as the rules there are many, and later packets need none of them.
+ * A jump from one of the kernel's chains to one of kube-proxy's, with its comment. 'NEW' is for packets that open a
+ * connection only: the target has many rules, and later packets need none of them. 'LOCAL' is for packets to the node's
+ * addresses, and appended: it comes behind other programs' rules (iptables.Append in iptablesInit).
  */
 type Jump = readonly [
   table: TableName,
   from: string,
   to: string,
   comment?: string | undefined,
-  state?: 'NEW' | undefined,
+  only?: 'NEW' | 'LOCAL' | undefined,
 ];
 
 const natJumps: readonly Jump[] = [
@@ -150,8 +100,9 @@ const forward = [baseChains.forward, 'kubernetes forwarding rules'] as const;
 const ipvsFirewall = [baseChains.proxyFirewall, 'kube-proxy firewall rules'] as const;
 
 /**
- * The jumps of iptables mode. kube-proxy puts each jump before all other rules (iptablesJumpChains, iptablesKubeletJumpChains),
- * so its last jump ends up first. Here and below they are in the order in which packets meet them.
+ * The jumps of iptables mode. kube-proxy puts each jump before all other rules (iptablesJumpChains,
+ * iptablesKubeletJumpChains), so its last jump ends up first. Both lists here are in the order in which packets meet
+ * the jumps.
  */
 export const iptablesJumps: readonly Jump[] = [
   ...natJumps,
@@ -179,138 +130,42 @@ export const ipvsJumps: readonly Jump[] = [
   ['filter', 'OUTPUT', baseChains.accessOutFilter, accessFilter.comment],
 ];
 
-/** The kernel's own chains of a table, with the jumps that come before any other program's rules. */
+const clusterIPs = 'handle ClusterIPs; NOTE: this must be before the NodePort rules';
+const nodePorts = 'handle service NodePorts; NOTE: this must be the last rule in the chain';
+
+/** The jumps of userspace mode (iptablesInit of userspace/proxier.go). */
+export const userspaceJumps: readonly Jump[] = [
+  ['nat', 'PREROUTING', baseChains.portalsContainer, clusterIPs],
+  ['nat', 'PREROUTING', baseChains.nodePortContainer, nodePorts, 'LOCAL'],
+  ['nat', 'OUTPUT', baseChains.portalsHost, clusterIPs],
+  ['nat', 'OUTPUT', baseChains.nodePortHost, nodePorts, 'LOCAL'],
+  ['filter', 'INPUT', baseChains.nodePortNonLocal, 'Ensure that non-local NodePort traffic can flow'],
+];
+
+/** The kernel's own chains of a table, with the jumps there. */
 export function jumpChains(jumps: readonly Jump[], table: TableName): readonly Chain[] {
   const own = jumps.filter(([of]) => of === table);
   const names = new Set(own.map(([, from]) => from));
   return Array.from(names, (name) => ({ name, rules: own.filter(([, from]) => from === name).map(jumpRule) }));
 }
 
-function jumpRule([, , chain, text, state]: Jump): Rule {
+function jumpRule([, , chain, text, only]: Jump): Rule {
   const args: RuleArg[] = [];
-  if (state !== undefined) args.push({ kind: 'conntrack-state', states: [state] });
+  if (only === 'NEW') args.push({ kind: 'conntrack-state', states: [only] });
+  if (only === 'LOCAL') args.push({ kind: 'destination-type', type: only });
   if (text !== undefined) args.push({ kind: 'comment', text });
-  return { args: [...args, { kind: 'jump', target: { kind: 'chain', chain } }] };
+  return {
+    args: [...args, { kind: 'jump', target: { kind: 'chain', chain } }],
+    ...(only === 'LOCAL' && { isLast: true }),
+  };
 }
 
-/** All of them, and one of releases before those that kpc follows. Releases differ in whether they are for new connections only. */
-const knownJumps: ReadonlySet<string> = new Set(
-  [...iptablesJumps, ...ipvsJumps, ['filter', 'INPUT', ...portals] as const].flatMap(([table, from, to, comment]) =>
-    ([undefined, 'NEW'] as const).map(
-      (state) => `${table} ${from} ${ruleMeaning(jumpRule([table, from, to, comment, state]))}`,
-    ),
+/** All jumps, with and without 'NEW' as releases differ in it, and one of releases before those that kpc follows. */
+export const knownJumps: ReadonlySet<string> = new Set(
+  [...iptablesJumps, ...ipvsJumps, ...userspaceJumps, ['filter', 'INPUT', ...portals] as const].flatMap(
+    ([table, from, to, comment, only]) =>
+      ([undefined, only ?? 'NEW'] as const).map(
+        (each) => `${table} ${from} ${ruleMeaning(jumpRule([table, from, to, comment, each]))}`,
+      ),
   ),
 );
-
-/**
- * Whether a rule in one of the kernel's own chains is a jump as kube-proxy writes it. Another program's jump to the same
- * chain matches something else, or says something else.
- */
-export function isKubeProxyJump(rule: Rule, table: TableName, chain: string): boolean {
-  return isBuiltInChain(table, chain) && knownJumps.has(`${table} ${chain} ${ruleMeaning(rule)}`);
-}
-
-/**
- * The rule of KUBE-FIREWALL. route_localnet, which node ports on 127.0.0.1 need, would let neighbours reach what listens
- * there; this keeps them out. kubelet writes the same (syncIPTablesRules in kubelet_network_linux.go).
- */
-export const localnetRule: Rule = {
-  args: [
-    { kind: 'comment', text: 'block incoming localnet connections' },
-    { kind: 'destination', range: loopbackNetworks.ipv4 },
-    { kind: 'source', range: loopbackNetworks.ipv4, negated: true },
-    { kind: 'conntrack-state', states: ['RELATED', 'ESTABLISHED', 'DNAT'], negated: true },
-    { kind: 'jump', target: { kind: 'drop' } },
-  ],
-};
-
-const localnetMeaning = ruleMeaning(localnetRule);
-
-/** Whether a rule of KUBE-FIREWALL is the one that kube-proxy writes there. */
-export function isLocalnetRule(rule: Rule): boolean {
-  return ruleMeaning(rule) === localnetMeaning;
-}
-
-/**
- * What shows a kubelet on a node, in the tables of one family.
- *
- * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in
- *   mangle. With it goes KUBE-FIREWALL: in IPv4, and up to 1.26 in IPv6 too, never empty.
- * - old: one up to 1.26 (IPTablesOwnershipCleanup). It fills KUBE-MARK-DROP, and makes KUBE-MARK-MASQ and
- *   KUBE-POSTROUTING beside it. kube-proxies of that time made an empty KUBE-MARK-DROP too, so an empty one proves nothing.
- */
-export type KubeletTrace = 'none' | 'current' | 'old';
-
-/** Finds what a kubelet left, by the chains that only a kubelet makes. */
-export function traceKubelet(tables: Tables): KubeletTrace {
-  if ((tables.nat?.get(baseChains.markDrop)?.rules.length ?? 0) > 0) return 'old';
-  const { mangle, nat, filter } = tables;
-  const hasCanary = [mangle, nat, filter].some((chains) => chains?.has('KUBE-KUBELET-CANARY'));
-  return hasCanary || mangle?.has('KUBE-IPTABLES-HINT') ? 'current' : 'none';
-}
-
-const chainsOfOldKubelets: ReadonlySet<string> = new Set([baseChains.markMasquerade, baseChains.postrouting]);
-
-/** Whether a kubelet that left this trace makes a chain of this name too. */
-export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: string): boolean {
-  const isOfOld = trace === 'old' && table === 'nat' && chainsOfOldKubelets.has(name);
-  return isOfOld || (trace !== 'none' && table === 'filter' && name === sharedChain);
-}
-
-/** A chain that iptables mode left on a node that has another mode now. */
-export interface LeftChain {
-  readonly family: Family;
-  readonly table: TableName;
-  readonly chain: Chain;
-  /** The kernel's own chains that lead to it; empty if nothing jumps to it. */
-  readonly reachedFrom: readonly string[];
-}
-
-/** Chains of filter that iptables mode fills and no other. */
-const refusingChains: ReadonlySet<string> = new Set([baseChains.services, baseChains.externalServices]);
-
-/**
- * What iptables mode left on a node in another mode: the chains of Service ports and endpoints, and those of filter that refuse
- * packets. Without the rules of the kernel's own chains it is unknown what leads to a chain: then none counts as left.
- */
-export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
-  if (mode === undefined || modeFacts[mode].hasServiceChains) return [];
-  return families.flatMap((family) => {
-    const { nat, filter } = iptables[family] ?? {};
-    return [
-      ...listLeft(family, 'nat', nat, (chain) => isServiceChainName(chain.name)),
-      ...listLeft(family, 'filter', filter, ({ name, rules }) => refusingChains.has(name) && rules.length > 0),
-    ];
-  });
-}
-
-function listLeft(
-  family: Family,
-  table: TableName,
-  chains: ReadonlyMap<string, Chain> | undefined,
-  isLeft: (chain: Chain) => boolean,
-): readonly LeftChain[] {
-  if (!chains) return [];
-  const own = [...chains.values()].filter(({ name, rules }) => isBuiltInChain(table, name) && rules.length > 0);
-  if (own.length === 0) return [];
-  const reached = own.map((from) => ({ from: from.name, chains: reachedChains(from, table, chains) }));
-  return [...chains.values()].filter(isLeft).map((chain) => ({
-    family,
-    table,
-    chain,
-    reachedFrom: reached.filter((each) => each.chains.has(chain.name)).map(({ from }) => from),
-  }));
-}
-
-/** One of the kernel's own chains, and those that a packet in it may reach, through any number of jumps. */
-function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
-  const reached = new Set([from.name]);
-  // A set goes on with what is added while it is gone through.
-  for (const name of reached) {
-    for (const rule of chains.get(name)?.rules ?? []) {
-      const target = jumpChain(rule);
-      if (target !== undefined && chains.has(target) && !isBuiltInChain(table, target)) reached.add(target);
-    }
-  }
-  return reached;
-}

@@ -1,4 +1,4 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
 import type { IpSet, SetType } from '../kernel/ipset/ipset.ts';
 import type { Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
 import { baseChains } from './chain-names.ts';
@@ -25,42 +25,47 @@ const sets = {
   ipvsAddresses: { name: 'KUBE-IPVS-IPS', type: 'hash:ip' },
 } as const satisfies Readonly<Record<string, { readonly name: string; readonly type: SetType }>>;
 
-/** What one set of each family is for. */
 export type SetId = keyof typeof sets;
 
-/** All sets, in kube-proxy's order. */
 export const setIds = Object.keys(sets) as readonly SetId[];
 
-/** ipset's names have at most 31 characters. kube-proxy cuts off what is longer, and the names must be kube-proxy's. */
+/** How many entries a hash set of kube-proxy takes: the kernel's default. */
+export const usualSetSize = 65_536;
+
+/** ipset's names have at most 31 characters. kube-proxy cuts longer ones, and so must kpc. */
 const longestName = 31;
 
-/** The set's name in a family: kube-proxy puts "KUBE-6-" for "KUBE-" in front for IPv6 (NewIPSet in ipvs/ipset.go). */
-export function setName(id: SetId, family: Family): string {
-  const { name } = sets[id];
+/** The name of a set in a family: for IPv6 it begins with "KUBE-6-" (NewIPSet in ipvs/ipset.go). */
+export function setName(set: SetId, family: Family): string {
+  const { name } = sets[set];
   return family === 'ipv4' ? name : name.replace('KUBE-', 'KUBE-6-').slice(0, longestName);
 }
 
-const ofName: ReadonlyMap<string, { readonly id: SetId; readonly family: Family }> = new Map(
-  families.flatMap((family) => setIds.map((id) => [setName(id, family), { id, family }] as const)),
+interface NamedSet {
+  readonly set: SetId;
+  readonly family: Family;
+}
+
+const byName: ReadonlyMap<string, NamedSet> = new Map(
+  families.flatMap((family) => setIds.map((set) => [setName(set, family), { set, family }] as const)),
 );
 
-/** Whether a set has the name of one of kube-proxy's. */
-export function isKubeProxySet(name: string): boolean {
-  return ofName.has(name);
+/** The reverse of setName; undefined for a name that kube-proxy gives to no set. */
+export function parseSetName(name: string): NamedSet | undefined {
+  return byName.get(name);
 }
 
-/** What its entries are. */
-export function setType(id: SetId): SetType {
-  return sets[id].type;
+export function setType(set: SetId): SetType {
+  return sets[set].type;
 }
 
-/** One direction for each part of the set's entries that is the destination's: the port or the address alone, or both. */
+/** One `dst` for each part of an entry that is about the destination: port or address alone, or both. */
 export function destinationOf(id: SetId): readonly 'dst'[] {
   const type = setType(id);
   return type === 'bitmap:port' || type === 'hash:ip' ? ['dst'] : ['dst', 'dst'];
 }
 
-/** The match of a packet with a set: of its destination, if nothing else is said. */
+/** Matches a packet with a set: by its destination, unless `directions` says otherwise. */
 export function setMatch(
   id: SetId,
   family: Family,
@@ -69,22 +74,21 @@ export function setMatch(
   return { kind: 'match-set', set: setName(id, family), directions };
 }
 
-/** Whether a set has the name and type of one of kube-proxy's; another program may have one of that name alone. */
-export function mayKubeProxyMake({ name, type, family }: IpSet): boolean {
-  const known = ofName.get(name);
-  const isOfFamily = family === undefined || family === (known?.family === 'ipv6' ? 'inet6' : 'inet');
-  return known !== undefined && type === setType(known.id) && isOfFamily;
+/** The family of a set. A bitmap of ports has none, but the name that kube-proxy gives it shows one. */
+export function setFamily({ name, family }: Pick<IpSet, 'name' | 'family'>): Family {
+  return family === 'inet6' || parseSetName(name)?.family === 'ipv6' ? 'ipv6' : 'ipv4';
 }
 
-/** The name without "KUBE-" and the family. Of a name that is too long in IPv6, its end is missing there. */
-export function bareSetName(name: string): string {
-  const known = ofName.get(name);
-  return (known ? setName(known.id, 'ipv4') : name).replace(/^KUBE-/, '');
-}
+/** By protocol, the sets that list node ports: `local` those of external policy Local alone, `all` every one. */
+export const nodePortSets = {
+  TCP: { all: 'nodePortTCP', local: 'nodePortLocalTCP' },
+  UDP: { all: 'nodePortUDP', local: 'nodePortLocalUDP' },
+  SCTP: { all: 'nodePortSCTP', local: 'nodePortLocalSCTP' },
+} as const satisfies Readonly<Record<Protocol, { readonly all: SetId; readonly local: SetId }>>;
 
-/** The family of a set; a bitmap of ports has none, but kube-proxy's name for it shows it. */
-export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
-  return set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
+/** The protocol of the node ports that a set lists; undefined for a set of anything else. */
+export function nodePortProtocol(set: SetId): Protocol | undefined {
+  return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
 
 /**

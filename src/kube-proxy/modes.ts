@@ -1,17 +1,22 @@
-import type { Family } from '../kernel/family.ts';
+import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 
-/** kube-proxy's modes on Linux. */
-export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
+export const proxyModes = ['ipvs', 'iptables', 'nftables', 'userspace'] as const;
 
 /** A mode of kube-proxy, as its configuration names it. */
 export type ProxyMode = (typeof proxyModes)[number];
 
-/** The modes that --proxy-mode takes, for people. */
 export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
+/** Behind the name of a mode that kpc chose. */
+export const unnamedMode = '(nothing names a mode)';
+
+/** The modes that have a section of the configuration with masquerade settings. */
+const masqueradeSections = ['iptables', 'nftables'] as const;
+
 /** What a manifest counts of a kernel's objects. */
-export type CountName = 'virtualServers' | 'realServers' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
+export type CountName =
+  'virtualServers' | 'realServers' | 'proxyPorts' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
 
 /** The facts of a mode. Whatever differs between modes, and needs no code of its own, is a field here. */
 export interface ModeFacts {
@@ -21,8 +26,11 @@ export interface ModeFacts {
   readonly kinds: ReadonlySet<ObjectKind>;
   /** The kind that shows most of a node's Services. */
   readonly mainKind: ObjectKind;
-  /** All kinds that show Services. */
   readonly serviceKinds: readonly ObjectKind[];
+  /** The families of Services that kube-proxy serves. */
+  readonly families: readonly Family[];
+  /** The protocols of Service ports that it serves. */
+  readonly protocols: readonly Protocol[];
   /** Tools that put the objects into a kernel, with the oldest versions whose formats kpc writes. */
   readonly tools: Readonly<Record<string, string>>;
   /** Kernel modules that any Service may need. */
@@ -48,16 +56,17 @@ export interface ModeFacts {
   /** nodePortAddresses if nothing sets them (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
   readonly defaultNodePortAddresses: readonly string[];
   /** The part of the configuration that masqueradeAll and masqueradeBit are read from (v1alpha1 conversion.go). */
-  readonly masqueradeSection: Exclude<ProxyMode, 'ipvs'>;
+  readonly masqueradeSection: (typeof masqueradeSections)[number];
 }
 
-/** The facts of each mode. A new mode is a row here, and a compiler. */
 export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   ipvs: {
     title: 'IPVS mode',
     kinds: new Set(['iptables', 'sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules']),
     mainKind: 'virtualServers',
     serviceKinds: ['sets', 'virtualServers'],
+    families,
+    protocols,
     // --random-fully came with iptables 1.6.2. ipset 6 is what kube-proxy asks for; ipvsadm learnt mh's flags in 1.30.
     tools: { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' },
     modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
@@ -94,6 +103,8 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     kinds: new Set(['iptables', 'sysctls', 'modules']),
     mainKind: 'iptables',
     serviceKinds: ['iptables'],
+    families,
+    protocols,
     tools: { iptables: '1.6.2' },
     modules: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'],
     sysctls: ['net.ipv4.conf.all.route_localnet'],
@@ -117,6 +128,8 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     kinds: new Set(['nftables']),
     mainKind: 'nftables',
     serviceKinds: ['nftables'],
+    families,
+    protocols,
     // What kube-proxy asks for (newInternal in nftables.go of sigs.k8s.io/knftables).
     tools: { nftables: '1.0.1' },
     modules: ['nf_conntrack'],
@@ -136,9 +149,34 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     defaultNodePortAddresses: ['primary'],
     masqueradeSection: 'nftables',
   },
+  userspace: {
+    title: 'userspace mode',
+    kinds: new Set(['iptables', 'proxyPorts', 'modules']),
+    mainKind: 'iptables',
+    serviceKinds: ['iptables', 'proxyPorts'],
+    families: ['ipv4'],
+    // newProxySocket in userspace/proxysocket.go.
+    protocols: ['TCP', 'UDP'],
+    // nginx learnt proxy_socket_keepalive in 1.15.6.
+    tools: { iptables: '1.6.2', nginx: '1.15.6' },
+    modules: ['nf_conntrack', 'xt_comment', 'xt_addrtype', 'xt_REDIRECT', 'xt_state'],
+    sysctls: [],
+    conditionalSysctls: [],
+    summary: [
+      ['proxyPorts', 'proxy port'],
+      ['rules', 'iptables rule'],
+    ],
+    namesServices: 'all',
+    hasServiceChains: false,
+    gapsWithoutNode: ['the node itself reaches no Service'],
+    nodePorts: 'any-local-address',
+    loopbackNodePorts: ['ipv4'],
+    localWithoutEndpoints: 'local-to-all',
+    defaultNodePortAddresses: [],
+    masqueradeSection: 'iptables',
+  },
 };
 
-/** Whether kube-proxy programs objects of a kind in a mode. */
 export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
   return modeFacts[mode].kinds.has(kind);
 }
@@ -152,7 +190,6 @@ export const nodePortWords = ['primary', 'localhost', 'all'] as const;
 /** A word of --nodeport-addresses, in the place of networks. */
 export type NodePortWord = (typeof nodePortWords)[number];
 
-/** Whether a value of --nodeport-addresses is a word and not a network. */
 export function isNodePortWord(text: string): text is NodePortWord {
   return nodePortWords.some((word) => word === text);
 }

@@ -1,14 +1,12 @@
 import type { Protocol } from '../kernel/family.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { NftTable } from '../kernel/nftables/table.ts';
 
 /** The name of kube-proxy's tables, one a family (pkg/proxy/nftables/proxier.go). */
 export const nftTableName = 'kube-proxy';
 
-/** What kube-proxy writes beside its tables. */
+/** The comment of kube-proxy's tables. */
 export const nftTableComment = 'rules for kube-proxy';
 
-/** Whether a table has the name of kube-proxy's. */
 export function isKubeProxyTable(name: string): boolean {
   return name === nftTableName;
 }
@@ -55,7 +53,7 @@ export function localhostRejection(protocol: Protocol): { readonly chain: string
   return { chain: `localhost-nodeport-reject-${name}`, counter: `localhost-nodeport-rejected-${name}` };
 }
 
-/** What the names of a Service port's own chains and sets begin with. */
+/** By kind, how the name of a Service port's own chain or set begins. */
 export const nftPrefixes = {
   /** Spreads packets over the endpoints of policy Cluster. */
   cluster: 'service-',
@@ -71,10 +69,10 @@ export const nftPrefixes = {
   affinity: 'affinity-',
 } as const;
 
-/** The longest comment that nft takes, in bytes. Only with the behaviour short-comments kube-proxy looks to it. */
+/** The longest comment that nft accepts, in bytes. kube-proxy keeps to it only with the behaviour short-comments. */
 export const maxNftComment = 128;
 
-/** What the name of a Service port's own chain or set says. */
+/** The parts of the name of a Service port's own chain or set. */
 export interface NftName {
   readonly kind: keyof typeof nftPrefixes;
   /** "namespace/name:port". */
@@ -112,14 +110,12 @@ function parseEndpoint(text: string): string | undefined {
   return joinHostPort(isIPv4 ? address : address.replaceAll('.', ':'), Number(port));
 }
 
-/** Whether a kube-proxy made the table, by its name and by what is in it: another program may have one of that name. */
-export function isMadeByKubeProxy({ name, comment, chains, sets }: NftTable): boolean {
-  if (!isKubeProxyTable(name)) return false;
-  const names = [...chains.keys(), ...sets.keys()];
-  return comment === nftTableComment || names.some((each) => fixedNames.has(each) || isNftServiceName(each));
-}
-
 const fixedNames: ReadonlySet<string> = new Set([...Object.values(nftChains), ...Object.values(nftSets)]);
+
+/** Whether a chain or set has the name of one that each of kube-proxy's tables has. */
+export function isFixedNftName(name: string): boolean {
+  return fixedNames.has(name);
+}
 
 /** Whether a chain or set has the name of one that belongs to a Service port in nftables mode. */
 export function isNftServiceName(name: string): boolean {

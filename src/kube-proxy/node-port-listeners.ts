@@ -8,17 +8,17 @@ import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
+import type { ProxyMode } from './modes.ts';
 import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-names.ts';
-import { findNodePortServers } from './virtual-servers.ts';
+import { findNodePortServers } from './node-port-servers.ts';
 
-/** A node port, of one family. */
 export interface NodePort {
   readonly family: Family;
   readonly protocol: Protocol;
   readonly port: number;
 }
 
-/** The addresses that a node takes connections to a node port on. */
+/** The addresses on which a node accepts connections to a node port. */
 export type NodePortListeners =
   | { readonly kind: 'listed'; readonly addresses: ReadonlySet<string> }
   /** All addresses of the node, whichever it has at the time. */
@@ -26,21 +26,29 @@ export type NodePortListeners =
   /** The state does not show it. */
   | { readonly kind: 'unknown' };
 
-/** Finds where a node port listens. */
 export type FindListeners = (nodePort: NodePort) => NodePortListeners;
 
 /**
  * Finds where node ports listen, by what leads packets there: the virtual servers of IPVS mode, the jumps to KUBE-NODEPORTS of
- * iptables mode, and the set nodeport-ips of nftables mode. A state that holds parts of two modes listens where either does. The
+ * iptables mode, the set nodeport-ips of nftables mode, and the jump to KUBE-NODEPORT-CONTAINER of userspace mode. A state that holds parts of two modes listens where either does. The
  * state is read once for all node ports.
  */
 export function findNodePortListeners(state: KernelState): FindListeners {
   const servers = serverListeners(state);
-  const ofFamily = {
-    ipv4: joinListeners(ruleListeners(state, 'ipv4'), nftListeners(state, 'ipv4')),
-    ipv6: joinListeners(ruleListeners(state, 'ipv6'), nftListeners(state, 'ipv6')),
+  const rules = { ipv4: ruleListeners(state, 'ipv4'), ipv6: ruleListeners(state, 'ipv6') };
+  const tables = { ipv4: nftListeners(state, 'ipv4'), ipv6: nftListeners(state, 'ipv6') };
+  const portals = { ipv4: portalListeners(state, 'ipv4'), ipv6: portalListeners(state, 'ipv6') };
+  const ofModes: { readonly [M in ProxyMode]: FindListeners } = {
+    ipvs: (nodePort) => listed(servers.get(keyOf(nodePort))),
+    iptables: ({ family }) => rules[family],
+    nftables: ({ family }) => tables[family],
+    // It takes them at all addresses, and asks no setting.
+    userspace: ({ family }) => portals[family],
   };
-  return (nodePort) => joinListeners(listed(servers.get(keyOf(nodePort))), ofFamily[nodePort.family]);
+  return (nodePort) =>
+    Object.values(ofModes)
+      .map((find) => find(nodePort))
+      .reduce(joinListeners);
 }
 
 function keyOf({ family, protocol, port }: NodePort): string {
@@ -78,6 +86,12 @@ function ruleListeners({ iptables }: KernelState, family: Family): NodePortListe
     .reduce(joinListeners, { kind: 'unknown' });
 }
 
+function portalListeners({ iptables }: KernelState, family: Family): NodePortListeners {
+  const rules = iptables[family]?.nat?.get('PREROUTING')?.rules ?? [];
+  const isThere = rules.some((rule) => jumpChain(rule) === baseChains.nodePortContainer);
+  return isThere ? { kind: 'all', loopback: true } : { kind: 'unknown' };
+}
+
 /** kube-proxy jumps from one address after another, or from all of the node, with loopback or without. */
 function listenersOfJump({ args }: Rule): NodePortListeners {
   let loopback = true;
@@ -104,7 +118,10 @@ function keysOf(table: NftTable, set: string): ReadonlySet<string> {
   return new Set(table.sets.get(set)?.elements.map(({ key }) => formatKey(key)));
 }
 
-/** Whether a rule takes node ports at all addresses: one that asks a set is of a list that shows no sets. */
+/**
+ * True for a rule that takes node ports at all addresses. One that looks up a set is from a list that left out the
+ * sets.
+ */
 function leadsToNodePorts({ expressions }: NftRule): boolean {
   return (
     expressions.some((each) => each.kind === 'verdict-map' && each.map === nftSets.serviceNodePorts) &&
@@ -124,7 +141,7 @@ export function listensOn(listeners: NodePortListeners, address: Address): boole
   }
 }
 
-/** In words, as after "listens on". */
+/** Words to follow "listens on". */
 export function describeListeners(listeners: NodePortListeners): string {
   switch (listeners.kind) {
     case 'listed':

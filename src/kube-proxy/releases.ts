@@ -2,9 +2,11 @@ import type { ProxyMode } from './modes.ts';
 
 /**
  * The Kubernetes releases whose kube-proxy kpc follows, oldest first, with the version whose source kpc follows. Its output
- * was compared with all of these but v1.31.14.
+ * was compared with all of these but v1.31.14. Of a release that is not out, kpc follows the alphas, and the
+ * version is no tag: `previews` names what was recorded. Which of its modes kpc follows is in `modeHistories`.
  */
 export const kubeProxyVersions = {
+  '1.25': 'v1.25.16',
   '1.30': 'v1.30.14',
   '1.31': 'v1.31.14',
   '1.32': 'v1.32.10',
@@ -13,24 +15,31 @@ export const kubeProxyVersions = {
   '1.35': 'v1.35.4',
   '1.36': 'v1.36.3',
   '1.37': 'v1.37.2',
+  '1.38': 'v1.38.0-alpha',
 } as const;
 
 /** A release of Kubernetes that kpc follows: "1.37". */
 export type Release = keyof typeof kubeProxyVersions;
 
-/** All of them, oldest first. */
 export const releases = Object.keys(kubeProxyVersions) as readonly Release[];
 
-/** The release that kpc compiles for unless another is asked for. */
-export const newestRelease = releases.at(-1) as Release;
+/** The releases that are not out, with the kube-proxy whose rules kpc takes for theirs: the alphas are known to program these. */
+export const previews: { readonly [R in Release]?: string } = {
+  '1.38': 'v1.37.2 with the feature gate KubeProxyNFTablesLocalhostNodePorts on',
+};
 
-/** The releases that kpc follows, for people. */
-export const releaseRange = `${releases[0]} to ${newestRelease}`;
+/** The newest release that is out: kpc compiles for it unless another is asked for. */
+export const newestRelease = releases.findLast((release) => previews[release] === undefined) as Release;
 
-/**
- * A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. All gates of
- * each release are in src/input/configuration/feature-gates.json.
- */
+/** The last release that kpc follows. */
+export const lastRelease = releases.at(-1) as Release;
+
+/** The first release of which kpc follows more than a mode that went. */
+const firstRelease: Release = '1.30';
+
+export const releaseRange = `${firstRelease} to ${lastRelease}`;
+
+/** A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. */
 interface BehaviourGate {
   readonly name: string;
   /** The first release that knows the gate; undefined if that is before all that kpc follows. */
@@ -41,7 +50,6 @@ interface BehaviourGate {
   readonly stage?: 'stable';
 }
 
-/** What feature gates are set to. */
 export type FeatureGates = ReadonlyMap<string, boolean>;
 
 /** One way in which a release's kube-proxy differs from the release before it. */
@@ -53,7 +61,7 @@ export interface BehaviourChange {
   readonly mode?: ProxyMode;
   /** The pull requests to kubernetes/kubernetes that made the change, or the issue that they are for. */
   readonly pullRequests: readonly number[];
-  /** What a release without the behaviour does, and what one with it does: whole clauses about kube-proxy. */
+  /** What a kube-proxy without the behaviour does, and one with it: clauses without a subject. */
   readonly before: string;
   readonly after: string;
   /** Set if the rules differ, but packets end the same way. */
@@ -65,6 +73,13 @@ export interface BehaviourChange {
  * behaviour by its name; no release is compared anywhere else.
  */
 export const behaviourChanges = {
+  'traffic-policies': {
+    since: '1.30',
+    mode: 'userspace',
+    pullRequests: [112133],
+    before: 'ignores traffic policies, source ranges and health check node ports',
+    after: 'follows traffic policies, source ranges and health check node ports',
+  },
   'zone-hints': {
     gate: { name: 'TopologyAwareHints', until: '1.33' },
     pullRequests: [100728],
@@ -73,16 +88,10 @@ export const behaviourChanges = {
   },
   'zone-hints-without-annotation': {
     since: '1.31',
-    gate: { name: 'ServiceTrafficDistribution', until: '1.33' },
+    gate: { name: 'ServiceTrafficDistribution', from: '1.30', until: '1.33' },
     pullRequests: [123487],
     before: 'follows zone hints only of a Service with the annotation service.kubernetes.io/topology-mode',
     after: 'follows zone hints whatever the annotations of the Service',
-  },
-  'slices-as-written': {
-    since: '1.31',
-    pullRequests: [124626],
-    before: 'sorts the endpoints of a slice, and takes the first where one slice holds the same address and port twice',
-    after: 'takes the endpoint that is written first, where one slice holds the same address and port twice',
   },
   'primary-node-ports': {
     since: '1.31',
@@ -91,7 +100,8 @@ export const behaviourChanges = {
     after: 'listens for node ports on the addresses of its Node where nodePortAddresses is the word primary',
   },
   'load-balancer-ip-mode': {
-    gate: { name: 'LoadBalancerIPMode', until: '1.32' },
+    since: '1.30',
+    gate: { name: 'LoadBalancerIPMode', from: '1.30', until: '1.32' },
     pullRequests: [119937],
     before: 'programs all load balancer addresses',
     after: 'leaves out load balancer addresses of ipMode Proxy',
@@ -213,7 +223,7 @@ export const behaviourChanges = {
     after: 'cuts the names of Service ports without endpoints to comments of 128 bytes',
   },
   'localhost-node-ports': {
-    since: 'never',
+    since: '1.38',
     gate: { name: 'KubeProxyNFTablesLocalhostNodePorts', from: '1.37' },
     mode: 'nftables',
     pullRequests: [138427],
@@ -238,26 +248,33 @@ export const behaviourChanges = {
 /** The name of a behaviour, by which code asks for it: see behavioursOf. */
 export type Behaviour = keyof typeof behaviourChanges;
 
-/** What a kube-proxy does of all that differs between releases. */
+/** The behaviours that a kube-proxy has. */
 export type Behaviours = ReadonlySet<Behaviour>;
 
-/** All behaviours, by name. */
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
 
-/** Which kube-proxies have a mode. */
 interface ModeHistory {
-  /** The first release whose mode kpc follows; undefined if it follows the mode in every release. */
-  readonly since: Release | undefined;
+  /** The first release whose mode kpc follows. */
+  readonly since: Release;
+  /** The last one; undefined if no release is known to lack the mode. */
+  readonly until?: Release;
   /** The behaviour without which kube-proxy does not start in the mode; undefined if it always starts. */
   readonly needs?: Behaviour;
 }
 
-/** When each mode came. A new mode is a row here, too. */
+/** When each mode came, and went. A new mode is a row here, too. */
 export const modeHistories: Readonly<Record<ProxyMode, ModeHistory>> = {
-  ipvs: { since: undefined, needs: 'ipvs-mode' },
-  iptables: { since: undefined },
+  ipvs: { since: firstRelease, needs: 'ipvs-mode' },
+  iptables: { since: firstRelease },
   nftables: { since: '1.33' },
+  userspace: { since: '1.25', until: '1.25' },
 };
+
+/** The releases whose mode kpc follows: "1.33 to 1.38". */
+export function rangeOf(mode: ProxyMode): string {
+  const { since, until = lastRelease } = modeHistories[mode];
+  return since === until ? since : `${since} to ${until}`;
+}
 
 /** Whether a kube-proxy that behaves so starts in a mode. */
 export function startsIn(mode: ProxyMode, behaviour: Behaviours): boolean {
@@ -267,14 +284,34 @@ export function startsIn(mode: ProxyMode, behaviour: Behaviours): boolean {
 
 /** Whether kpc follows a release's kube-proxy in a mode. */
 export function isModeOf(mode: ProxyMode, release: Release): boolean {
-  const { since } = modeHistories[mode];
-  return since === undefined || isSince(release, since);
+  const { since, until = lastRelease } = modeHistories[mode];
+  return isSince(release, since) && isSince(until, release);
 }
 
-/** Whether a behaviour makes a difference in a mode. */
 export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
   const change: BehaviourChange = behaviourChanges[behaviour];
   return change.mode === undefined || change.mode === mode;
+}
+
+const behavioursByGate: ReadonlyMap<string, Behaviour> = new Map(
+  behaviours.flatMap((behaviour) => {
+    const { gate }: BehaviourChange = behaviourChanges[behaviour];
+    return gate ? [[gate.name, behaviour] as const] : [];
+  }),
+);
+
+/** The feature gates that shape rules, and the two that turn all gates of a stage. */
+export const featureGateNames: readonly string[] = [...behavioursByGate.keys(), 'AllAlpha', 'AllBeta'];
+
+/** The behaviour that a feature gate turns; undefined for a gate that shapes no rule. */
+export function behaviourOfGate(gate: string): Behaviour | undefined {
+  return behavioursByGate.get(gate);
+}
+
+/** Whether the release's kube-proxy lets the gate of a behaviour be set both ways. */
+export function canSetGate(behaviour: Behaviour, release: Release): boolean {
+  const { gate }: BehaviourChange = behaviourChanges[behaviour];
+  return gate !== undefined && isInForce(gate, release);
 }
 
 /** How a release's kube-proxy behaves with the feature gates that its configuration sets. */
@@ -296,8 +333,8 @@ function isInForce({ from, until }: BehaviourGate, release: Release): boolean {
   return (from === undefined || isSince(release, from)) && (until === undefined || !isSince(release, until));
 }
 
-/** Whether a release is the other one or a later one. */
-export function isSince(release: Release, since: Release): boolean {
+/** Whether `release` is `since` or later. */
+function isSince(release: Release, since: Release): boolean {
   return releases.indexOf(release) >= releases.indexOf(since);
 }
 

@@ -3,7 +3,6 @@ import type { KernelState } from '../kernel/state.ts';
 /** The dummy link that kube-proxy in IPVS mode binds the Services' addresses to. */
 export const serviceLink = 'kube-ipvs0';
 
-/** The addresses on kube-ipvs0, as text. */
 export function boundAddresses(state: Pick<KernelState, 'links'>): readonly string[] {
   return state.links
     .filter((link) => link.name === serviceLink)

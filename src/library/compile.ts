@@ -8,39 +8,13 @@ import {
   chooseFleet,
   type Hosts,
 } from '../compile/compile.ts';
-import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
-import {
-  parseHostAddresses,
-  loadTexts,
-  type InputOptions as PipelineOptions,
-  type InputTexts,
-} from '../compile/load-texts.ts';
-import type { RangeFlags } from '../input/configuration/range-flags.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { Release } from '../kube-proxy/releases.ts';
-import { listSettings, type ProxyFlags } from '../kube-proxy/settings/table.ts';
-import { TextFile } from '../input/documents/text-file.ts';
-import type { Side } from '../diff/compared-side.ts';
-import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
+import { parseHostAddresses, loadTexts } from '../compile/load-texts.ts';
+import type { Side } from '../dumps/side.ts';
+import type { JsonDiagnostic } from '../report/json.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
-import { checkOptionNames, checkText, mapOf, type NamedText, type Texts } from './texts.ts';
-
-/** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
-export interface InputOptions extends Omit<ProxyFlags, 'proxyMode'>, RangeFlags {
-  readonly proxyMode?: ProxyMode | undefined;
-  /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
-  readonly manifests: readonly NamedText[];
-  /** kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one. */
-  readonly config?: NamedText | undefined;
-  /** "auto" takes the families that the Services and the node use; so does leaving it out. */
-  readonly ipFamily?: IpFamilyChoice | undefined;
-  /** The release of Kubernetes whose kube-proxy is meant, "1.30" or "auto": the one that the Node names. */
-  readonly kubernetesVersion?: Release | 'auto' | undefined;
-  /** The networks of the Pods that workloads are taken to have, or true for the known ones; nothing is assumed without it. */
-  readonly assumeEndpoints?: string | true | undefined;
-  /** Compile even if the result programs nothing: on a node that removes all Services. */
-  readonly allowEmpty?: boolean | undefined;
-}
+import { inputOptions, pipelineOptions, textsOf, type InputOptions } from './inputs.ts';
+import { checkOptionNames, mapOf, type NamedText, type Texts } from './texts.ts';
+import { diagnosticsOf } from './words.ts';
 
 /** Options of compile: the flags of `kpc compile` for one node. */
 export interface CompileOptions extends InputOptions {
@@ -50,13 +24,16 @@ export interface CompileOptions extends InputOptions {
   readonly hostAddresses?: NamedText | undefined;
 }
 
+/** A side that knows its Services. */
+export type CompiledSide = Side & { readonly services: NonNullable<Side['services']> };
+
 /** What kube-proxy would program on a node. */
 export interface CompiledBundle {
   /** The files that `kpc compile -o` writes, by name, manifest.json first. */
   readonly files: ReadonlyMap<string, string>;
   readonly manifest: Manifest;
-  /** The same to compare with, and as data. */
-  readonly side: Side;
+  /** The bundle as data, to compare, describe and trace packets on. */
+  readonly side: CompiledSide;
 }
 
 /** A node's bundle, or why there is none. */
@@ -66,16 +43,17 @@ export interface CompileResult {
   readonly diagnostics: readonly JsonDiagnostic[];
 }
 
-/** The options of both functions: a program without types would not learn that another is ignored. */
-const inputOptions: readonly string[] = [
-  ...(['manifests', 'config', 'ipFamily', 'kubernetesVersion', 'assumeEndpoints', 'allowEmpty'] as const),
-  ...(['serviceClusterIpRange', 'serviceNodePortRange', 'loadBalancerIpRange'] as const),
-  ...listSettings().flatMap(({ row }) => row.flags.map(({ key }) => key)),
-];
-
 /**
  * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input, but a
  * TypeError for options that have another name or type.
+ *
+ * ```ts
+ * import { compile } from 'kube-proxy-compiler';
+ *
+ * const manifests = { 'web.yaml': '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }' };
+ * const { bundle } = compile({ manifests, proxyMode: 'nftables', assume: true });
+ * console.log(bundle?.manifest.mode, bundle?.files.has('nftables.nft')); // nftables true
+ * ```
  */
 export function compile(options: CompileOptions): CompileResult {
   checkOptionNames(options, [...inputOptions, 'node', 'hostAddresses']);
@@ -86,7 +64,7 @@ export function compile(options: CompileOptions): CompileResult {
   const { content, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
   return {
     bundle: content && bundleOf(content),
-    diagnostics: diagnosticsToJson([...gaps, ...diagnostics]),
+    diagnostics: diagnosticsOf([...gaps, ...diagnostics]),
   };
 }
 
@@ -122,7 +100,7 @@ export function compileFleet(options: FleetOptions): FleetResult {
   const hosts = mapOf(options.hostAddresses ?? {}, 'hostAddresses');
   const fleet = chooseFleet(asked, loaded.prepared, (names) => hostsOf(names, hosts));
   const { nodes: compiled, diagnostics } = compileNodes(loaded, fleet, request.ipFamily);
-  return { bundles: compiled && nodeBundles(compiled), diagnostics: diagnosticsToJson(diagnostics) };
+  return { bundles: compiled && nodeBundles(compiled), diagnostics: diagnosticsOf(diagnostics) };
 }
 
 function* nodeBundles(nodes: Iterable<FleetNode>): Generator<NodeBundle, void, undefined> {
@@ -142,29 +120,4 @@ function hostsOf(nodes: readonly string[], texts: ReadonlyMap<string, string>): 
     addresses: new Map(read.map(({ node, addresses }) => [node, addresses])),
     diagnostics: read.flatMap(({ diagnostics }) => diagnostics),
   };
-}
-
-function textsOf({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {
-  if (!Array.isArray(manifests)) throw new TypeError('manifests is not an array of { name, text }');
-  return {
-    manifests: { files: manifests.map((file: NamedText) => fileOf(file, 'one of manifests')), diagnostics: [] },
-    config: config && fileOf(config, 'config'),
-    hostAddresses: hostAddresses && checkText(hostAddresses, 'hostAddresses'),
-  };
-}
-
-function fileOf(value: NamedText, what: string): TextFile {
-  const { name, text } = checkText(value, what);
-  return new TextFile(name, text.replace(/^\uFEFF/, ''));
-}
-
-function pipelineOptions({
-  ipFamily = 'auto',
-  allowEmpty = false,
-  ...options
-}: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
-  if (!ipFamilyChoices.includes(ipFamily)) {
-    throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
-  }
-  return { ...options, ipFamily, emptyResult: allowEmpty ? 'allowed' : 'of-a-cluster' };
 }

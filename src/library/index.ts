@@ -6,10 +6,16 @@ export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';
 export * from './compile.ts';
 export * from './sides.ts';
+export * from './packets.ts';
+export * from './comparisons.ts';
+export * from './lint.ts';
+export type { InputOptions } from './inputs.ts';
+export type { ManifestsOfNodes, PacketInput } from './scenes.ts';
+export type { TraceQuestion } from '../report/trace-answer.ts';
 export type { NamedText, Texts } from './texts.ts';
 export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
-export type { Side } from '../diff/compared-side.ts';
+export type { Side } from '../dumps/side.ts';
 export type { KernelState } from '../kernel/state.ts';
 export type {
   ChangeJson as KernelChange,

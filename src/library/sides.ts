@@ -1,15 +1,20 @@
+import type { Shaped } from '../base/json-shape.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { readDumped, readingJson } from '../describe/read-dumped.ts';
+import type { describedDump } from '../report/outputs/describe.ts';
 import { summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
 import { diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../diff/compared-side.ts';
+import type { Side } from '../dumps/side.ts';
 import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
-import { diagnosticsToJson, diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
+import { diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
 import { formatMarkdown, formatText } from '../report/text-and-markdown.ts';
 import { formatSideDiffs } from '../report/unified.ts';
 import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
+import type { CompiledSide } from './compile.ts';
 import { checkOptionNames, mapOf, type Texts } from './texts.ts';
+import { diagnosticsOf } from './words.ts';
 
 /** A bundle that was read, or why it could not be. */
 export interface ParsedBundle {
@@ -27,14 +32,17 @@ export function parseBundle(name: string, files: Texts): ParsedBundle {
   return {
     side,
     manifest: stored.kind === 'bundle' ? stored.manifest : undefined,
-    diagnostics: diagnosticsToJson(diagnostics),
+    diagnostics: diagnosticsOf(diagnostics),
   };
 }
+
+/** A side that was read from the output of tools: it holds what a kernel had, and no Services. */
+export type DumpSide = Side & { readonly kind: 'dump'; readonly services: undefined };
 
 /** A dump that was read, with what was left out. */
 export interface ParsedDump {
   /** Undefined if no text is the output of one of the tools. */
-  readonly side: Side | undefined;
+  readonly side: DumpSide | undefined;
   readonly diagnostics: readonly JsonDiagnostic[];
 }
 
@@ -49,7 +57,10 @@ export function parseDump(name: string, files: Texts): ParsedDump {
   const dump = readDump(new Map(texts));
   const faults = dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line)));
   const { side, diagnostics } = sideOfDump(name, dump, faults);
-  return { side: dump.files.length === 0 ? undefined : side, diagnostics: diagnosticsToJson(diagnostics) };
+  return {
+    side: dump.files.length === 0 ? undefined : (side as DumpSide | undefined),
+    diagnostics: diagnosticsOf(diagnostics),
+  };
 }
 
 /** How to compare two sides. */
@@ -91,7 +102,22 @@ export function formatDiff(
   }
 }
 
-/** The Services of a side, as `kpc describe --output json` prints them; none for a dump, which does not hold them. */
-export function describe({ services }: Side): readonly ServiceSummary[] {
-  return services ? summarizeServices({ services }) : [];
+/** The Services of a dump, as `kpc describe --output json` prints them. */
+export type DumpDescription = Shaped<typeof describedDump>;
+
+/**
+ * The Services of a side, as `kpc describe --output json` prints them.
+ *
+ * ```ts
+ * import { describe, parseDump } from 'kube-proxy-compiler';
+ *
+ * const { side } = parseDump('node', { 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' });
+ * if (side) console.log(describe(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
+ * ```
+ */
+export function describe(side: DumpSide): DumpDescription;
+export function describe(side: CompiledSide): readonly ServiceSummary[];
+export function describe(side: Side): readonly ServiceSummary[] | DumpDescription;
+export function describe(side: Side): readonly ServiceSummary[] | DumpDescription {
+  return side.services ? summarizeServices({ services: side.services }) : readingJson(readDumped(side));
 }

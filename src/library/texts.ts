@@ -14,8 +14,8 @@ export function checkOptionNames(options: object, known: readonly string[]): voi
   throw new TypeError(`no option "${strange}"${near === undefined ? '' : `: did you mean ${near}?`}`);
 }
 
-/** File name → text. */
-export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string>>;
+/** Texts by name: a Map or an object from name to text, or a list of { name, text }. */
+export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string>> | readonly NamedText[];
 
 /** Throws if a program without types passes something else, such as a buffer or a path. */
 export function checkText(value: NamedText, what: string): NamedText {
@@ -24,11 +24,21 @@ export function checkText(value: NamedText, what: string): NamedText {
   throw new TypeError(`${what} is not { name, text } with two strings`);
 }
 
-/** Files by name. Throws if one is not text. */
-export function mapOf(files: Texts, what: string): ReadonlyMap<string, string> {
-  const map = files instanceof Map ? (files as ReadonlyMap<string, string>) : new Map(Object.entries(files));
-  for (const [name, text] of map as ReadonlyMap<string, unknown>) {
-    if (typeof text !== 'string') throw new TypeError(`${what}: ${name} is not a string`);
+/** Texts by name. Throws if one is not text. */
+export function mapOf(texts: Texts, what: string): ReadonlyMap<string, string> {
+  return new Map(listOf(texts, what).map(({ name, text }) => [name, text]));
+}
+
+/** A list of texts, in their order. Throws if one is not text. */
+export function listOf(texts: Texts, what: string): readonly NamedText[] {
+  if (Array.isArray(texts)) return texts.map((each: NamedText) => checkText(each, `one of ${what}`));
+  if (typeof texts !== 'object' || texts === null) {
+    throw new TypeError(`${what} is not a Map, an object or an array of texts`);
   }
-  return map;
+  const entries: readonly (readonly [string, unknown])[] =
+    texts instanceof Map ? [...(texts as ReadonlyMap<string, unknown>)] : Object.entries(texts);
+  return entries.map(([name, text]) => {
+    if (typeof text !== 'string') throw new TypeError(`${what}: ${name} is not a string`);
+    return { name, text };
+  });
 }

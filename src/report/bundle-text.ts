@@ -1,17 +1,17 @@
 import { countState, countServices, type BundleFiles } from '../bundle/make-bundle.ts';
-import type { Side, SideServices } from '../diff/compared-side.ts';
+import type { Side, SideServices } from '../dumps/side.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { filesToRead, stateFileNames, stateFiles } from '../bundle/state-files.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count } from '../base/format-count.ts';
 
-/** What the other files of a bundle hold. No tool reads these. */
+/** Files without a tool that reads them. */
 const otherFiles = {
   'services.json': 'the Services and endpoints that all this comes from',
   'manifest.json': 'what was compiled, and the checksums of the files',
 } as const;
 
-/** All files of a bundle in one text, each under a heading: what a Service becomes first, what every node has last. */
+/** All files of a bundle in one text, each under a heading; Services first, files that are alike on all nodes last. */
 export function formatAll(files: BundleFiles): string {
   return [...filesToRead.map((name) => [name, stateFiles[name].title] as const), ...Object.entries(otherFiles)]
     .flatMap(([name, what]) => {
@@ -21,38 +21,43 @@ export function formatAll(files: BundleFiles): string {
     .join('\n');
 }
 
-/** The names that --print takes, and the file of each. */
+/** The values of --print, and the file of each. */
 export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> = new Map([
   ...stateFileNames.map((name) => [stateFiles[name].print, name] as const),
   ['manifest', 'manifest.json'] as const,
   ['services', 'services.json'] as const,
 ]);
 
-/** The name, for --print, of the file that says most about a bundle. */
+/** The mode that writes a file of --print, if `usual` does not; undefined if it does. */
+export function modeOfPrint(print: string, usual: ProxyMode): ProxyMode | undefined {
+  const name = stateFileNames.find((each) => stateFiles[each].print === print);
+  if (name === undefined || modeFacts[usual].kinds.has(stateFiles[name].kind)) return undefined;
+  return proxyModes.find((mode) => modeFacts[mode].kinds.has(stateFiles[name].kind));
+}
+
+/** The --print name of the file that says most about a bundle. */
 export function mainFile({ mode, files }: Manifest): string {
   const main = stateFileNames.find((name) => name in files && stateFiles[name].kind === modeFacts[mode].mainKind);
   return main ? stateFiles[main].print : 'manifest';
 }
 
-/** The same line of what was compiled without writing it. */
-export function summarizeSide({
-  state,
-  services,
-  families,
-}: Pick<Side, 'state' | 'families'> & { readonly services: SideServices }): string {
+/** Like summarize, for a side that was compiled but not written. */
+export function summarizeSide(
+  { state, services, families }: Pick<Side, 'state' | 'families'> & { readonly services: SideServices },
+  modeFrom = '',
+): string {
   const { cluster, node, settings, assumed } = services;
   const counts = { ...countServices(cluster), ...countState(state) };
   const name = assumed.node ? `${node.name} (assumed)` : node.name;
-  return summarize({ counts, mode: settings.mode, node: { name }, families });
+  return summarize({ counts, mode: settings.mode, node: { name }, families }, modeFrom);
 }
 
-/** The fields of a manifest that say how much was compiled. */
 type Counted = Pick<Manifest, 'counts' | 'mode' | 'families'> & { readonly node: Pick<Manifest['node'], 'name'> };
 
-/** One line that says how much was compiled. */
-export function summarize({ counts, mode, node, families }: Counted): string {
+/** One line. `modeFrom` says in brackets where the mode comes from, if nobody named it. */
+export function summarize({ counts, mode, node, families }: Counted, modeFrom = ''): string {
   const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
   const parts = modeFacts[mode].summary.map((part) => many(...part));
-  const where = `${node.name === '' ? 'any node' : `node ${node.name}`}, mode ${mode}, ${families.join(' and ')}`;
+  const where = `${node.name === '' ? 'any node' : `node ${node.name}`}, mode ${mode}${modeFrom}, ${families.join(' and ')}`;
   return `${many('services', 'Service')} (${many('servicePorts', 'port')}) on ${where}: ${parts.join(', ')}`;
 }

@@ -1,11 +1,13 @@
 import { formatCount } from '../base/format-count.ts';
-import { printable, printableLines } from '../base/printable.ts';
+import { nameSome } from '../base/join-words.ts';
+import { pathWord, printable, printableLines } from '../base/printable.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { describeKernelChange } from '../diff/changes/kernel-change.ts';
-import type { Side } from '../diff/compared-side.ts';
+import { describeKernelChange } from '../changes/kernel-change.ts';
+import type { Side } from '../dumps/side.ts';
 import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../diff/diff-sides.ts';
+import { reasonWords } from '../diff/reason-words.ts';
 import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../sides/check-folder.ts';
 import { readStoredSide } from '../sides/read-side.ts';
@@ -13,29 +15,38 @@ import { sideOfManifests } from '../sides/stored-side.ts';
 import { formatJson } from './format-json.ts';
 import { annotate, diagnosticsToGithub } from './github.ts';
 import { diagnosticsToJson, diffToJson } from './json.ts';
+import { checked, checkedFleet } from './outputs/compile.ts';
 import { formatTestSuite } from './junit.ts';
-import { formatText } from './text-and-markdown.ts';
+import { makeReview } from './make-review.ts';
+import { formatReviewMarkdown } from './review-markdown.ts';
+import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './text-and-markdown.ts';
 import { formatFileDiffs } from './unified.ts';
 
 /** What kpc compile writes into a folder: by --golden, or by -o. */
 export type FolderForm = 'bundle' | 'golden';
 
+/** What the command line says, for the commands that a report proposes. */
+export interface CheckWords {
+  /** The command that writes the folder again; undefined if it cannot be written. */
+  readonly accept: string | undefined;
+  /** The words of a `kpc trace` on the input, without the packet. */
+  readonly trace: readonly string[];
+  /** The flags that a kpc.yaml gave, in words. */
+  readonly taken?: readonly string[] | undefined;
+}
+
 /** How a folder with a golden bundle compares with what the input compiles to, for reports. */
-export interface CheckReport {
+export interface CheckReport extends CheckWords {
   readonly folder: string;
-  /** What the folder holds. */
   readonly form: FolderForm;
-  /** Files whose bytes differ; empty if nothing does. */
   readonly files: readonly string[];
-  /** Undefined if the folder holds no bundle that can be read: it is not clear then what differs. */
+  /** Undefined if the folder holds no readable bundle: the differences are unknown then. */
   readonly comparison: { readonly from: Side; readonly to: Side; readonly diff: SideDiff } | undefined;
-  /** Why there is no comparison. */
   readonly problems: readonly string[];
   /** Every Service port that was compiled, with its place. */
   readonly compiled: readonly { readonly label: string; readonly place: Location | undefined }[];
 }
 
-/** One thing that is not as in the golden bundle. */
 interface Failure {
   readonly label?: string;
   readonly title: string;
@@ -43,13 +54,12 @@ interface Failure {
   readonly place?: Location | undefined;
 }
 
-/** All that is not as in the golden bundle. */
 function findFailures({ folder, files, comparison, problems }: CheckReport): readonly Failure[] {
   if (files.length === 0) return [];
   if (!comparison) return [{ title: `${folder} cannot be compared`, lines: problems }];
   const { servicePorts, base } = comparison.diff;
   const failures = servicePorts.map(({ label, change, reasons, kernel, place }): Failure => {
-    const lines = reasons.length > 0 ? reasons.map(({ text }) => text) : kernel.map(describeKernelChange);
+    const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
     return { label, title: `${label} ${change}`, lines: limit(lines), place: place?.locate() };
   });
   if (base.length > 0) {
@@ -59,46 +69,40 @@ function findFailures({ folder, files, comparison, problems }: CheckReport): rea
   return failures.length > 0 ? failures : [{ title: `${folder} differs`, lines: [`in ${files.join(', ')}`] }];
 }
 
-/** How many lines are printed about each thing. */
 const mostLines = 20;
 
-/** A single line that is too many takes no more room than the number of those that are hidden. */
+/** Cuts a list, but prints a single further line: the number of hidden lines would take a line too. */
 function limit(lines: readonly string[]): readonly string[] {
   if (lines.length <= mostLines + 1) return lines;
   return [...lines.slice(0, mostLines), `and ${formatCount(lines.length - mostLines)} more`];
 }
 
-/** Two for people and programs, and two that report to a CI what --check found. */
-export type OutputFormat = 'text' | 'json' | 'github' | 'junit';
+/** Two formats for people and programs, and three that report the result of --check to a CI. */
+export type OutputFormat = 'text' | 'json' | 'github' | 'junit' | 'markdown';
 
-/** A node whose folder differs, and how. */
 export interface NodeChange {
   readonly node: string;
   readonly what: string;
 }
 
-/** How the folders of many nodes compare with what the input compiles to. */
-interface FleetReport {
+interface FleetReport extends Pick<CheckWords, 'taken'> {
   readonly folder: string;
-  /** All nodes that were compiled for. */
   readonly nodes: readonly string[];
   readonly changed: readonly NodeChange[];
-  /** Folders of nodes that are not in the input. */
   readonly stale: readonly NodeChange[];
-  /** One of the nodes that change, Service by Service. */
   readonly example: CheckReport | undefined;
 }
 
-/** Compares the bundle in a folder with what was compiled, Service by Service. */
 export async function reportCheck(
   folder: string,
   files: readonly string[],
   content: BundleContent,
   form: FolderForm,
+  words: CheckWords,
 ): Promise<CheckReport> {
   const places = new Map(content.cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
   const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
-  const report = { folder, form, files, comparison: undefined, problems: [], compiled };
+  const report = { folder, form, files, comparison: undefined, problems: [], compiled, ...words };
   if (files.length === 0) return report;
   const stored = await readStoredSide(folder);
   if (stored.kind !== 'bundle') {
@@ -109,13 +113,12 @@ export async function reportCheck(
   return { ...report, comparison: { from: stored.side, to, diff: diffSides(stored.side, to, { foreign: false }) } };
 }
 
-/** What `--check` prints of one node: the result, and a note for people. */
-export function formatCheck(
+export async function formatCheck(
   report: CheckReport,
   result: CheckResult,
   format: OutputFormat,
   diagnostics: readonly Diagnostic[],
-): { readonly printed: string; readonly note: string } {
+): Promise<{ readonly printed: string; readonly note: string }> {
   const { folder, files } = report;
   switch (format) {
     case 'text':
@@ -123,20 +126,46 @@ export function formatCheck(
     case 'json': {
       const same = files.length === 0;
       const told = { folder, same, ...comparisonToJson(report), diagnostics: diagnosticsToJson(diagnostics) };
-      return { printed: formatJson(told), note: '' };
+      return { printed: formatJson(checked, told), note: '' };
     }
     case 'github':
       return { printed: diagnosticsToGithub(diagnostics) + checkToGithub(report), note: '' };
     case 'junit':
       return { printed: checkToJunit(report), note: '' };
+    case 'markdown':
+      return { printed: (await checkToMarkdown(report)) + takenMarkdown(report.taken), note: '' };
   }
 }
 
+/** The change as a comment on a pull request, and the command that accepts it. */
+async function checkToMarkdown(report: CheckReport): Promise<string> {
+  const { folder, files, comparison, problems, accept, trace } = report;
+  if (files.length === 0) return '**No difference.**\n';
+  const limits = { servicePorts: mostLines, lines: mostLines };
+  const differs = escapeMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`);
+  const how =
+    accept === undefined
+      ? []
+      : [`${differs}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
+  if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
+  const { from, to, diff } = comparison;
+  const what = isSame(diff)
+    ? `**${onlyFiles}**\n`
+    : formatReviewMarkdown(
+        await makeReview(from, to, diff, { old: ['kpc', 'trace', pathWord(folder)], new: trace }),
+        limits,
+      );
+  return [what, ...how].join('\n');
+}
+
+// Another version of kpc, say, or the name of the node.
+const onlyFiles = 'The Services and the kernel state are the same: only the files differ.';
+
 /** What `--check` prints of many nodes; '' if there is nothing to say. */
-export function formatFleetCheck(
-  { folder, nodes, changed, stale, example }: FleetReport,
+export async function formatFleetCheck(
+  { folder, nodes, changed, stale, example, taken }: FleetReport,
   format: OutputFormat,
-): string {
+): Promise<string> {
   const differing = [...changed, ...stale];
   const lines = differing.map(({ node, what }) => `${node}: ${what}`);
   const summary = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
@@ -145,13 +174,25 @@ export function formatFleetCheck(
       return printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join(''));
     case 'json': {
       const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
-      return formatJson({ folder, same: differing.length === 0, nodes: nodes.length, changed, stale, ...diff });
+      return formatJson(checkedFleet, {
+        folder,
+        same: differing.length === 0,
+        nodes: nodes.length,
+        changed,
+        stale,
+        ...diff,
+      });
     }
     case 'github':
       if (differing.length === 0) return '';
       return (
         (example ? checkToGithub({ ...example, folder }) : '') + annotate('error', summary, limit(lines).join('\n'))
       );
+    case 'markdown': {
+      if (differing.length === 0) return `**No difference.**\n${takenMarkdown(taken)}`;
+      const of = example ? `\nOn one of them:\n\n${await checkToMarkdown(example)}` : '';
+      return `**${summary}.**\n\n${listItems(limit(lines).map((text) => escapeMarkdown(text)))}${of}${takenMarkdown(taken)}`;
+    }
     case 'junit': {
       const failures = new Map(differing.map(({ node, what }) => [node, { title: what, lines: [] }]));
       const names = new Set([...nodes, ...failures.keys()]);
@@ -161,31 +202,29 @@ export function formatFleetCheck(
   }
 }
 
-/** What changed in words, for people who have the lines that differ before them already. */
+/** Describes the changes for readers who see the diff as well. */
 function checkToText({ comparison, problems }: CheckReport): string {
   if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
-  // Another version of kpc, say, or the name of the node.
-  if (isSame(comparison.diff)) return 'The Services and the kernel state are the same: only the files differ.\n';
+  if (isSame(comparison.diff)) return `${onlyFiles}\n`;
   return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 
-function comparisonToJson({ files, comparison, problems }: CheckReport): object {
+function comparisonToJson({ files, comparison, problems }: CheckReport) {
   const diff = comparison && { diff: diffToJson(comparison.from, comparison.to, comparison.diff) };
   return { files, problems, ...diff };
 }
 
-/** GitHub shows ten annotations of one kind of a step, and drops the others without a word. */
+/** GitHub shows ten annotations of each kind per step, and drops the rest silently. */
 const mostAnnotations = 10;
 
-/** Annotates each Service port that differs from the golden bundle. */
 function checkToGithub(report: CheckReport): string {
-  const { folder, form } = report;
-  const advice = `If this is intended, write ${folder} again with kpc compile ${form === 'golden' ? '--golden' : '-o'} ${folder}`;
+  const { accept } = report;
+  const advice = accept === undefined ? [] : [`If this is intended: ${accept}`];
   const all = findFailures(report);
   const shown = all.length <= mostAnnotations ? all : all.slice(0, mostAnnotations - 1);
   const hidden = all.length - shown.length;
   return [
-    ...shown.map(({ title, lines, place }) => annotate('error', title, [...lines, advice].join('\n'), place)),
+    ...shown.map(({ title, lines, place }) => annotate('error', title, [...lines, ...advice].join('\n'), place)),
     ...(hidden > 0 ? [annotate('error', 'kpc', `and ${formatCount(hidden)} more`)] : []),
   ].join('');
 }

@@ -21,7 +21,6 @@ const styles: { readonly [R in Role]: 'bold' | 'dim' | 'green' | 'red' | 'yellow
   plain: undefined,
 };
 
-/** Colours the lines of reports and descriptions, if it is wanted. */
 export function painter(isColoured: boolean): (role: Role, text: string) => string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
   return (role, text) => {
@@ -49,11 +48,13 @@ export function formatDescription(
     .join('\n');
 }
 
-/** The block with the rows of its tables in columns. The last column says why: it keeps most. */
+/** Aligns the rows of a block's tables. If the width is short, the last column, which gives the reason, keeps most. */
 function alignRows(block: readonly DescriptionLine[], width: number | undefined): readonly DescriptionLine[] {
   const rows = block.flatMap(({ cells }) => (cells ? [cells] : []));
   const indent = 2 * Math.max(0, ...block.map(({ cells, depth }) => (cells ? depth : 0)));
   const weights = { [(rows[0]?.length ?? 0) - 1]: 3 };
-  const fitted = fitRows(rows, { width: width === undefined ? undefined : width - indent, weights }).values();
+  // The first column is an address.
+  const form = { width: width === undefined ? undefined : width - indent, weights, lists: [0] };
+  const fitted = fitRows(rows, form).values();
   return block.map((line) => (line.cells ? { ...line, text: joinCells(fitted.next().value ?? []) } : line));
 }

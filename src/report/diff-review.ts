@@ -1,110 +1,174 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { serviceOf } from '../packet/trace/scene.ts';
 import { count, formatCount } from '../base/format-count.ts';
+import { joinWords, nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import { cut, line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
+import { serviceName } from '../cluster/model.ts';
+import { line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
-import { listFacts } from '../diff/port-facts.ts';
+import { listFacts, type WriteValue } from '../diff/port-facts.ts';
+import { reasonWords } from '../diff/reason-words.ts';
 import type { ServiceReason } from '../diff/service-reasons.ts';
-import type { Side } from '../diff/compared-side.ts';
-import type { Severity, ServiceEffects } from '../packet/equivalence/findings.ts';
-import { targetWords } from './equivalence.ts';
+import type { Side } from '../dumps/side.ts';
+import type { EndpointShares, Severity, ServiceEffects } from '../equivalence/findings.ts';
+import { percent } from '../trace/expectation.ts';
+import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
-/** Both sides of manifests or bundles, and how they differ. */
 export interface Review {
   readonly from: Side;
   readonly to: Side;
   readonly diff: SideDiff;
-  /** How packets end; undefined if there are too many Services to ask. */
+  /** What happens to packets; undefined if there are too many Services to trace. */
   readonly packets: ServiceEffects | undefined;
+  readonly trace: TraceWords;
 }
 
-/** A difference as the review of a change: each Service in two lines, then what becomes of packets; no rules. */
-export function reportReview({ from, to, diff, packets }: Review, limits: ReportLimits): readonly ReportBlock[] {
+/** The review of a change: each Service in two lines, then what happens to packets; no rules. */
+export function reportReview(review: Review, limits: ReportLimits): readonly ReportBlock[] {
+  const { diff } = review;
   const whole = reportDiff(diff, limits);
   // What belongs to no Service is all there is to say if no Service differs.
   if (diff.servicePorts.length === 0) return whole;
-  const mark = markAssumed([from, to]);
-  const services = [...groupBy(diff.servicePorts, ({ label }) => serviceOf(label))];
-  const lines = services.slice(0, limits.servicePorts).flatMap(([name, ports]) => serviceLines(name, ports, mark));
-  const hidden = services.length - limits.servicePorts;
+  const { services, hidden, hasAssumed } = listServices(review, limits);
   const summary = whole.at(-1) ?? [];
   return [
     [
       line('title', 'Services'),
-      ...lines,
+      ...services.flatMap(({ change, name, texts }) => {
+        const [first, second] = halve(texts);
+        return [line(change, `${name}  ${first}`), ...(second === '' ? [] : [line('reason', second)])];
+      }),
       ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
-      ...(lines.some(({ text }) => text.includes('*')) ? [line('reason', '* assumed')] : []),
+      ...(hasAssumed ? [line('reason', assumedNote)] : []),
     ],
-    packetLines(packets, to, limits),
+    packetLines(review, limits),
     ...reportDiff({ ...diff, servicePorts: [], base: [] }, limits).slice(0, -1),
-    summary.map(({ role, text }) => ({ role, text: `${text} --rules shows the rules.` })),
+    summary.map(({ role, text }) =>
+      line(role, review.trace === 'no-command' ? text : `${text} --rules shows the rules.`),
+    ),
   ];
 }
 
-function serviceLines(
+export const assumedNote = '* assumed';
+
+/** What changes of a Service, the most telling first. */
+interface ServiceReview {
+  readonly change: 'added' | 'removed' | 'changed';
+  readonly name: string;
+  readonly texts: readonly string[];
+}
+
+/** The Services that differ, as many as the limits let through. */
+export function listServices({ from, to, diff }: Review, { servicePorts: limit }: ReportLimits) {
+  const marksOf = findMarks([from, to]);
+  const all = [...groupBy(diff.servicePorts, ({ service }) => service)];
+  const services = all.slice(0, limit).map(([name, ports]) => reviewService(name, ports, marksOf(name)));
+  const hasAssumed = services.some(({ texts }) => texts.some((text) => text.includes('*')));
+  return { services, hidden: Math.max(0, all.length - limit), hasAssumed };
+}
+
+function reviewService(
   name: string,
   ports: readonly ServicePortDiff[],
-  mark: (service: string, text: string) => string,
-): readonly ReportLine[] {
+  { write, hasAssumedPods }: Marks,
+): ServiceReview {
   const [only, ...others] = new Set(ports.map(({ reasons }) => wholeChange(reasons)));
   const change = others.length === 0 ? (only ?? 'changed') : 'changed';
-  const texts = [...new Set(ports.flatMap((port) => portTexts(port, ports.length > 1)))].map((text) =>
-    mark(name, text),
-  );
-  const [first, second] = halve(texts.toSorted((a, b) => rankOf(a) - rankOf(b)));
-  return [line(change, `${name}  ${first}`), ...(second === '' ? [] : [line('reason', second)])];
+  const said = ports
+    .flatMap((port) => portWords(port, ports.length > 1, write))
+    .map(({ rank, text }) => ({ rank, text: rank === 'endpoints' && hasAssumedPods ? `${text}*` : text }));
+  const distinct = [...new Map(said.map((each) => [each.text, each])).values()];
+  const sorted = distinct.toSorted((a, b) => ranks.indexOf(a.rank) - ranks.indexOf(b.rank));
+  return { change, name, texts: sorted.map(({ text }) => text) };
 }
 
-/** Where a text comes in the line of a Service: what it is, then where, then who serves it. */
-function rankOf(text: string): number {
-  const ranks = [/^type /, /^port /, /^node port /, /^(?!.*\bendpoints?\b)/];
-  const found = ranks.findIndex((pattern) => pattern.test(text));
-  return found < 0 ? ranks.length : found;
+/** The order in the line of a Service: what it is, then where, then who serves it. */
+const ranks = ['type', 'port', 'node-port', 'other', 'endpoints'] as const;
+
+interface Ranked {
+  readonly rank: (typeof ranks)[number];
+  readonly text: string;
 }
 
-/** Whether all of the Service came or went. */
 function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | undefined {
   if (reasons.some(({ kind }) => kind === 'service-added')) return 'added';
   return reasons.some(({ kind }) => kind === 'service-removed') ? 'removed' : undefined;
 }
 
-/** What there is to say of a Service port; endpoints are counted. */
-function portTexts({ label, reasons, kernel, follows }: ServicePortDiff, isOneOfMany: boolean): readonly string[] {
-  const port = label.slice(serviceOf(label).length + 1);
+/** The differences of a Service port; endpoints are counted. */
+function portWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValue): readonly Ranked[] {
+  const { service, label, reasons, kernel, follows } = diff;
   const isWhole = wholeChange(reasons) !== undefined;
+  const port = label.slice(service.length + 1);
   const prefix = isOneOfMany && port !== '' && !isWhole ? `${port}: ` : '';
-  const said = reasons.flatMap(({ kind, text, fields, endpoint }) => {
-    if (kind === 'facts') {
-      return listFacts(fields.families ?? []).filter(
-        (fact) => !/^(?:internal|external)TrafficPolicy Cluster$/.test(fact),
-      );
-    }
-    const isToldElsewhere = endpoint !== undefined || kind === 'service-added' || kind === 'service-removed';
-    return isToldElsewhere ? [] : [`${prefix}${text}`];
-  });
-  const all = [...said, ...(isWhole ? [] : countEndpoints(reasons).map((text) => `${prefix}${text}`))];
-  return all.length === 0 && kernel.length + follows.length > 0 ? [`${prefix}its rules`] : all;
+  const named = ({ rank, text }: Ranked): Ranked =>
+    prefix === '' ? { rank, text } : { rank: rank === 'endpoints' ? rank : 'other', text: prefix + text };
+  const said = [
+    // What a port has is of all ports, mostly.
+    ...reasons.flatMap((reason) =>
+      wordsOf(reason, write).map((each) => (reason.kind === 'facts' ? each : named(each))),
+    ),
+    ...(isWhole ? [] : countEndpoints(reasons).map(named)),
+  ];
+  const hasRules = kernel.length + follows.length > 0;
+  return said.length === 0 && hasRules ? [named({ rank: 'other', text: 'its rules' })] : said;
 }
 
-/** So many endpoints are named; more are counted. */
+/** A reason in words; nothing if the line says it otherwise, or if it is implied. */
+function wordsOf(reason: ServiceReason, write: WriteValue): readonly Ranked[] {
+  switch (reason.kind) {
+    case 'service-added':
+    case 'service-removed':
+    case 'endpoint-added':
+    case 'endpoint-removed':
+    case 'endpoint-changed':
+      return [];
+    case 'facts':
+      return listFacts(reason.ports, reason.type, write).flatMap(({ kind, text, isUsual }) => {
+        return isUsual ? [] : [{ rank: kind === 'address' || kind === 'policy' ? 'other' : kind, text }];
+      });
+    default:
+      return [{ rank: rankOf(reason), text: reasonWords(reason, write) }];
+  }
+}
+
+function rankOf(reason: ServiceReason): Ranked['rank'] {
+  switch (reason.kind) {
+    case 'field':
+      return reason.field === 'type' || reason.field === 'port' ? reason.field : 'other';
+    case 'programmed':
+      return reason.from === 'external-name' ? 'type' : 'other';
+    case 'port-added':
+    case 'port-removed':
+    case 'port-renamed':
+      return 'port';
+    case 'node-port':
+      return 'node-port';
+    case 'scaled':
+      return 'endpoints';
+    default:
+      return 'other';
+  }
+}
+
 const namedEndpoints = 2;
 
-/** What becomes of endpoints, unless the number of them has said it. */
-function countEndpoints(reasons: readonly ServiceReason[]): readonly string[] {
-  const own = reasons.filter(({ endpoint }) => endpoint !== undefined);
+/** Names endpoints that come, go or change, unless their number already says it. */
+function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
+  const own = reasons.filter((reason) => 'endpoint' in reason);
   const counts = (['added', 'removed', 'changed'] as const).flatMap((word) => {
     const number = own.filter(({ kind }) => kind === `endpoint-${word}`).length;
     return number > 0 ? [{ word, number }] : [];
   });
-  // That there are more, or fewer, says it all.
-  const isOneWay = counts.length === 1 && counts[0]?.word !== 'changed';
-  if (isOneWay && reasons.some(({ kind }) => kind === 'scaled')) return [];
-  if (own.length <= namedEndpoints) return own.map(({ text }) => text);
-  return counts.map(({ word, number }) => `${count(number, 'endpoint')} ${word}`);
+  // If all come, or all go, their number differs, which is a reason of its own.
+  if (counts.length === 1 && counts[0]?.word !== 'changed') return [];
+  const texts =
+    own.length <= namedEndpoints
+      ? own.map((reason) => reasonWords(reason))
+      : counts.map(({ word, number }) => `${count(number, 'endpoint')} ${word}`);
+  return texts.map((text) => ({ rank: 'endpoints', text }));
 }
 
-/** The texts in two lines of about the same length; in one if they are short. */
+/** Splits texts into two lines of about the same length; one line if they are short. */
 function halve(texts: readonly string[]): readonly [string, string] {
   const all = texts.join(', ');
   if (all.length <= 80) return [all, ''];
@@ -113,66 +177,113 @@ function halve(texts: readonly string[]): readonly [string, string] {
   return [texts.slice(0, at).join(', '), texts.slice(at).join(', ')];
 }
 
-/** Puts a star at what kpc chose. */
-function markAssumed(sides: readonly Side[]): (service: string, text: string) => string {
-  const chosen = new Map<string, Set<string>>();
-  const withPods = new Set<string>();
-  for (const { services } of sides) {
-    for (const assigned of services?.assumed.services ?? []) {
-      const before = chosen.get(assigned.service) ?? [];
-      chosen.set(assigned.service, new Set([...before, ...assignedTexts(assigned)]));
-    }
-    for (const { namespace, service, endpoints } of services?.cluster.servicePorts ?? []) {
-      if (endpoints.some(({ status }) => status.assumed)) withPods.add(`${namespace}/${service}`);
-    }
-  }
-  return (service, text) => {
-    const own = chosen.get(service);
-    const marked = own ? text.replace(/[\da-f][\da-f.:]+/g, (word) => (own.has(word) ? `${word}*` : word)) : text;
-    return withPods.has(service) && /\bendpoints?\b/.test(text) ? `${marked}*` : marked;
+interface Marks {
+  /** Adds a star to a value that kpc chose. */
+  readonly write: WriteValue;
+  readonly hasAssumedPods: boolean;
+}
+
+function findMarks(sides: readonly Side[]): (service: string) => Marks {
+  const assumed = sides.flatMap(({ services }) => services?.assumed.services ?? []);
+  const chosen = groupBy(assumed, ({ service }) => service);
+  const ports = sides.flatMap(({ services }) => services?.cluster.servicePorts ?? []);
+  const withPods = new Set(
+    ports.filter(({ endpoints }) => endpoints.some(({ status }) => status.assumed)).map(serviceName),
+  );
+  return (service) => {
+    const own = new Set((chosen.get(service) ?? []).flatMap(assignedTexts));
+    return { write: (value) => (own.has(value) ? `${value}*` : value), hasAssumedPods: withPods.has(service) };
   };
 }
 
 const severityRoles: Readonly<Record<Severity, ReportLine['role']>> = {
   breaks: 'removed',
+  unknown: 'changed',
   changes: 'changed',
   opens: 'added',
   'fails-otherwise': 'reason',
 };
 
-/** More kinds of senders than this are all that there are on most nodes, and are not named. */
-const mostSenders = 3;
-
-function packetLines(
-  packets: ServiceEffects | undefined,
-  { services }: Side,
-  { lines: limit }: ReportLimits,
-): ReportBlock {
-  const name = services?.node.name ?? '';
-  const where = name === '' ? '' : ` on ${name}${services?.assumed.node ? ' (assumed)' : ''}`;
-  const title = line('title', `Packets${where}`);
-  if (!packets) {
-    return [title, line('reason', 'not compared, for there are many Services: "kpc equivalence" compares them')];
-  }
-  const { effects, choosesOthers, touchesHairpins } = packets;
-  const nothing = choosesOthers ? 'only the choice of endpoints changes' : 'no packet ends otherwise';
-  const lines = effects.map(({ target, senders, from, to, services: names, severity, example }) => {
-    const whose = names.length === 0 ? '' : ` of ${someOf(names)}`;
-    const whom = senders.length > mostSenders ? '' : `, from ${senders.join(', ')}`;
-    const text = `${targetWords[target]}${whose} (such as ${example.to})${whom}: ${from} → ${to}`;
-    return line(severityRoles[severity], text);
-  });
+function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBlock {
+  const { title, note, effects, gap } = listEffects(review);
+  const hidden = effects.length - limit;
   return [
-    title,
-    ...(effects.length === 0 ? [line('reason', nothing)] : []),
-    ...cut(lines, limit),
-    ...(touchesHairpins
-      ? [line('more', 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them')]
-      : []),
+    line('title', title),
+    ...(note === undefined ? [] : [line('reason', note)]),
+    ...effects.slice(0, limit).flatMap(({ severity, text, trace }) => {
+      return [line(severityRoles[severity], text), ...(trace === undefined ? [] : [line('reason', trace)])];
+    }),
+    ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
+    ...(gap === undefined ? [] : [line('more', gap)]),
   ];
 }
 
-function someOf(names: readonly string[]): string {
-  const more = names.length - 3;
-  return names.slice(0, 3).join(', ') + (more > 0 ? ` and ${formatCount(more)} more` : '');
+/** One way in which packets are treated differently. */
+export interface PacketReview {
+  readonly severity: Severity;
+  readonly text: string;
+  /** The command that shows it. */
+  readonly trace: string | undefined;
+}
+
+/** What happens to packets, the worst first. */
+export function listEffects({ packets, to, trace }: Review): {
+  readonly title: string;
+  /** Why there are none. */
+  readonly note?: string;
+  readonly effects: readonly PacketReview[];
+  /** What was not looked at. */
+  readonly gap?: string;
+} {
+  const { services } = to;
+  const name = services?.node.name ?? '';
+  const where = name === '' ? '' : ` on ${name}${services?.assumed.node ? ' (assumed)' : ''}`;
+  const title = `Packets${where}`;
+  if (!packets) {
+    return {
+      title,
+      note: 'not compared, for there are many Services: "kpc equivalence" compares them',
+      effects: [],
+    };
+  }
+  const effects = packets.effects.map((effect): PacketReview => {
+    const { target, senders, services: names, severity, example, lacks } = effect;
+    const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
+    const text = `${targetWords[target]}${whose} (such as ${example.to}), from ${joinWords(senders)}: ${endWords(effect)}${lacks === undefined ? '' : ` (${lacks})`}`;
+    return { severity, text, trace: severity === 'fails-otherwise' ? undefined : traceEffect(trace, effect) };
+  });
+  return {
+    title,
+    ...(effects.length === 0 ? { note: unchangedWords(packets.unknown) } : {}),
+    effects,
+    ...(packets.touchesHairpins
+      ? { gap: 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them' }
+      : {}),
+  };
+}
+
+function unchangedWords(unknown: number): string {
+  if (unknown === 0) return 'no packet is treated differently';
+  return `no packet is known to be treated differently; ${count(unknown, 'class', 'classes')} of packets ${unknown === 1 ? 'is' : 'are'} unknown: "kpc equivalence" says why`;
+}
+
+function endWords({ from, to, choice }: ServiceEffects['effects'][number]): string {
+  if (!choice) return `${from} → ${to}`;
+  const [before, after] = [choice.from.endpoints, choice.to.endpoints];
+  const isReplaced = before === after && choice.kept < after;
+  const numbers = before === after ? count(after, 'endpoint') : `${before} → ${count(after, 'endpoint')}`;
+  const { source } = choice;
+  return [
+    numbers,
+    ...(isReplaced ? [`${formatCount(after - choice.kept)} of them new`] : []),
+    ...(after > 1 ? [shareWords(choice.to)] : []),
+    ...(source ? [`with ${source.to} as source, before: ${source.from}`] : []),
+  ].join(', ');
+}
+
+/** Smaller differences come from rounding in iptables rules. */
+const leastDifference = 0.0005;
+
+function shareWords({ least, most }: EndpointShares): string {
+  return most - least < leastDifference ? `${percent(most)} each` : `${percent(least)} to ${percent(most)}`;
 }

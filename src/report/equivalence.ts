@@ -1,34 +1,57 @@
+import { nameSome } from '../base/join-words.ts';
 import { count, formatCount } from '../base/format-count.ts';
+import type { Shaped } from '../base/json-shape.ts';
+import { shellWord } from '../base/printable.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { addressWords } from '../diff/port-facts.ts';
-import type { Preparation } from '../packet/equivalence/preparations.ts';
-import type { Effect, Finding, Severity } from '../packet/equivalence/findings.ts';
+import type { Preparation } from '../equivalence/preparations.ts';
+import { severities, type Effect, type Finding, type Severity } from '../equivalence/findings.ts';
 import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
+import { equivalence } from './outputs/equivalence.ts';
 import { formatTestSuite } from './junit.ts';
-import { escapeMarkdown } from './text-and-markdown.ts';
+import { escapeMarkdown, inlineCode } from './text-and-markdown.ts';
 
-/** What was compared, and what was found. */
+/** The words of a `kpc trace` on each side, without the packet. */
+export interface Tracing {
+  readonly old: readonly string[];
+  readonly new: readonly string[];
+}
+
 export interface EquivalenceReport {
   readonly from: string;
   readonly to: string;
-  /** How many nodes there are, and how many represent them all. */
+  readonly trace: TraceWords;
+  /** How many nodes there are, and how many of them were traced to represent all. */
   readonly nodes: number;
-  readonly asked: number;
-  /** Classes of packets that were sent, of which neither side knows some. */
+  readonly standIns: number;
+  /** Packet classes that were compared, and those that neither side has an answer for. */
   readonly classes: number;
   readonly unknown: number;
+  /** Why, and what would settle it. */
+  readonly reasons: readonly string[];
   readonly findings: readonly Finding[];
+  /** What to do before a change of mode; undefined for any other comparison. */
+  readonly preparations: readonly Preparation[] | undefined;
 }
 
-const severityWords: Readonly<Record<Severity, string>> = {
-  breaks: 'what worked no longer does',
-  changes: 'it works in another way',
-  opens: 'what failed now works',
-  'fails-otherwise': 'no action needed: it works on neither side',
+/** Whether a change of mode breaks or may break something, or needs preparation. */
+export function needsWork({ findings, preparations = [] }: EquivalenceReport): boolean {
+  const isBad = ({ severity }: Finding): boolean => severity === 'breaks' || severity === 'unknown';
+  return findings.some(isBad) || preparations.some(({ isRequired }) => isRequired);
+}
+
+/** What a difference means to clients, for one and for several: "1 breaks", "2 break". */
+const severityWords: Readonly<
+  Record<Severity, { readonly title: string; readonly one: string; readonly many: string }>
+> = {
+  breaks: { title: 'what worked no longer does', one: 'breaks', many: 'break' },
+  unknown: { title: 'not known', one: 'is not known', many: 'are not known' },
+  changes: { title: 'it works differently', one: 'works differently', many: 'work differently' },
+  opens: { title: 'what failed now works', one: 'starts to work', many: 'start to work' },
+  'fails-otherwise': { title: 'it works on neither side', one: 'needs no action', many: 'need no action' },
 };
 
-/** What a client connects to, in words. */
 export const targetWords: Readonly<Record<Effect['target'], string>> = {
   ...addressWords,
   'node-port': 'node port',
@@ -42,75 +65,138 @@ export const targetWords: Readonly<Record<Effect['target'], string>> = {
 const looksAway =
   'Not looked at: connections that are open while the rules change, what other hosts and network plugins do, and multicast.';
 
-/** How many Services a line names. */
-const shownServices = 5;
+const mostNames = 5;
 
-/** The findings in lines: one block each, those that need nothing last. */
-function findingLines({ findings, asked }: EquivalenceReport): readonly (readonly DescriptionLine[])[] {
-  return findings.map((finding) => [
-    line(
-      finding.severity === 'fails-otherwise' ? 'plain' : 'heading',
-      0,
-      `${finding.title}: ${severityWords[finding.severity]}`,
-    ),
-    ...finding.reasons.map((reason) => line('plain', 1, reason)),
-    ...finding.effects.flatMap(effectLines),
-    ...(finding.services.length > 0 ? [line('plain', 1, `Services: ${someOf(finding.services)}`)] : []),
-    ...(asked > 1 ? [line('plain', 1, `nodes: ${someOf(finding.nodes)}`)] : []),
-    ...(finding.advice === undefined ? [] : [line('good', 1, `To do: ${finding.advice}.`)]),
-  ]);
+/** The findings with these severities, one block each. */
+function findingLines(report: EquivalenceReport, of: readonly Severity[]): readonly (readonly DescriptionLine[])[] {
+  const { findings, standIns } = report;
+  return findings
+    .filter(({ severity }) => of.includes(severity))
+    .map((finding) => [
+      line('heading', 0, `${finding.title}: ${severityWords[finding.severity].title}`),
+      ...finding.reasons.map((reason) => line('plain', 1, reason)),
+      ...finding.effects
+        .filter(({ severity }) => severity !== 'fails-otherwise')
+        .flatMap((effect) => effectLines(effect, report)),
+      ...(finding.services.length > 0 ? [line('plain', 1, `Services: ${nameSome(finding.services, mostNames)}`)] : []),
+      ...(standIns > 1 ? [line('plain', 1, `nodes: ${nameSome(finding.nodes, mostNames)}`)] : []),
+      ...finding.advice.map((advice) => line('good', 1, `To do: ${advice}.`)),
+    ]);
 }
 
-function effectLines({ target, senders, from, to, classes, example, severity }: Effect): readonly DescriptionLine[] {
-  const on = example.interface === undefined ? '' : ` --in-interface ${example.interface}`;
+/** Packets that fail on both sides, only differently: one line per cause. */
+function harmlessLines({ findings }: EquivalenceReport): readonly DescriptionLine[] {
+  const lines = findings.flatMap(({ title, effects }) => {
+    const own = effects.filter(({ severity }) => severity === 'fails-otherwise');
+    if (own.length === 0) return [];
+    const ways = [...new Set(own.map(({ from, to }) => `${from} → ${to}`))].join('; ');
+    return [line('plain', 1, `${title}: ${ways} (${countClasses(own)})`)];
+  });
+  return lines.length === 0 ? [] : [line('plain', 0, 'No action needed, as it works on neither side'), ...lines];
+}
+
+function countClasses(effects: readonly Effect[]): string {
+  return count(
+    effects.reduce((sum, { classes }) => sum + classes, 0),
+    'class',
+    'classes',
+  );
+}
+
+function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
+  const { target, senders, from, to, severity, lacks } = effect;
   const what = `${targetWords[target]}, from ${senders.join(', ')}: ${from} → ${to}`;
   return [
-    line(severity === 'breaks' ? 'bad' : 'plain', 1, `${what} (${count(classes, 'class', 'classes')})`),
-    line('dim', 2, `kpc trace --from ${example.from} --to ${example.to} --proto ${example.protocol}${on}`),
+    line(severity === 'breaks' ? 'bad' : 'plain', 1, `${what} (${countClasses([effect])})`),
+    ...(lacks === undefined ? [] : [line('plain', 2, lacks)]),
+    line('dim', 2, traceEffect(trace, effect)),
   ];
 }
 
-function someOf(names: readonly string[]): string {
-  const more = names.length - shownServices;
-  return names.slice(0, shownServices).join(', ') + (more > 0 ? ` and ${formatCount(more)} more` : '');
+/** How a packet can be traced again; or that whoever reads has no command line. */
+export type TraceWords = Tracing | 'no-command';
+
+/** The command that shows an effect, on the side that explains it; or the packet in words. */
+export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect, 'example' | 'shownBy'>): string {
+  if (trace === 'no-command') return `${example.protocol} from ${example.from} to ${example.to}`;
+  return traceCommand(trace[shownBy], example);
 }
 
-/** What to do before a change of mode, with how to check it. */
-function preparationLines(preparations: readonly Preparation[]): readonly DescriptionLine[] {
-  const rows = preparations.flatMap(({ what, why, check }) => [
-    line('plain', 1, `${what}: ${why}`),
+/** A command to paste that traces a packet. `words` name the input, without the packet; of stdin, the command says to give it again. */
+export function traceCommand(words: readonly string[], example: Effect['example']): string {
+  const flags = [
+    ...(example.node === '' || words.includes('--node') ? [] : ['--node', example.node]),
+    '--from',
+    example.from,
+    '--to',
+    example.to,
+    '--proto',
+    example.protocol,
+    ...(example.interface === undefined ? [] : ['--in-interface', example.interface]),
+  ];
+  const again = words.includes('-') ? ' < THE-SAME-INPUT' : '';
+  return `${[...words, ...flags].map(shellWord).join(' ')}${again}`;
+}
+
+function preparationLines(
+  { preparations = [] }: EquivalenceReport,
+  title: string,
+  isRequired: boolean,
+): readonly DescriptionLine[] {
+  const own = preparations.filter((each) => each.isRequired === isRequired);
+  const rows = own.flatMap(({ what, why, check }) => [
+    line(isRequired ? 'bad' : 'plain', 1, `${what}: ${why}`),
     line('dim', 2, check),
   ]);
-  return [line('heading', 0, 'Before the change'), ...rows];
+  return rows.length === 0 ? [] : [line('heading', 0, title), ...rows];
 }
 
-/** The first line: how much was compared, and how it came out. */
-function summaryWords({ from, to, nodes, asked, classes, findings }: EquivalenceReport): string {
-  const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes, represented by ${formatCount(asked)}` : '';
-  const result = findings.length === 0 ? 'no difference' : `they differ for ${count(findings.length, 'reason')}`;
-  return `${from} → ${to}: ${formatCount(classes)} classes of packets${where}; ${result}`;
+/** Summary: how much was compared, how much differs, and what that means to clients. */
+function summaryWords(report: EquivalenceReport): string {
+  const { from, to, nodes, classes, findings, preparations = [] } = report;
+  const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
+  const effects = findings.flatMap((finding) => finding.effects);
+  const counts = severities.flatMap((severity) => {
+    const number = effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0);
+    const { one, many } = severityWords[severity];
+    return number === 0 ? [] : [`${formatCount(number)} ${number === 1 ? one : many}`];
+  });
+  const differing = effects.reduce((sum, each) => sum + each.classes, 0);
+  const all = count(classes, 'class of packets', 'classes of packets');
+  const result =
+    differing === 0
+      ? `${all}, no difference`
+      : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${counts.join(', ')}`;
+  const required = preparations.filter(({ isRequired }) => isRequired).length;
+  const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
+  return `${from} → ${to}${where}: ${result}${first}`;
 }
 
-function notes({ unknown }: EquivalenceReport): readonly string[] {
-  const doubt = `${count(unknown, 'class depends', 'classes depend')} on rules that kpc does not understand, on both sides: these were not compared.`;
-  return [...(unknown > 0 ? [doubt] : []), looksAway];
+function notes({ unknown, reasons, nodes, standIns }: EquivalenceReport): readonly string[] {
+  const doubt = `${count(unknown, 'class', 'classes')} ${unknown === 1 ? 'is' : 'are'} not known on either side: ${nameSome(reasons)}.`;
+  const represented = `Compared on ${formatCount(standIns)} of ${count(nodes, 'node')}: the others are like ${standIns === 1 ? 'it' : 'these'}.`;
+  return [...(unknown > 0 ? [doubt] : []), ...(standIns < nodes ? [represented] : []), looksAway];
 }
 
-/** The formats of `kpc equivalence --output`. */
 export const equivalenceOutputs = ['text', 'json', 'markdown', 'junit'] as const;
 
-/** The report in one of the formats; in text and Markdown, the preparations come first. */
+/** The report in one of the formats. Whatever breaks or needs preparation comes first, harmless differences last. */
 export function formatEquivalence(
   report: EquivalenceReport,
-  preparations: readonly Preparation[] | undefined,
   output: (typeof equivalenceOutputs)[number],
   isColoured: boolean,
 ): string {
-  const before = preparations && preparations.length > 0 ? [preparationLines(preparations)] : [];
-  const blocks = [...before, ...findingLines(report)];
+  const blocks = [
+    preparationLines(report, 'Set before the change', true),
+    ...findingLines(report, ['breaks', 'unknown']),
+    preparationLines(report, 'Check before the change', false),
+    ...findingLines(report, ['changes', 'opens']),
+    harmlessLines(report),
+  ].filter((block) => block.length > 0);
   switch (output) {
     case 'text': {
-      const summary = line(report.findings.length === 0 ? 'good' : 'heading', 0, summaryWords(report));
+      const isBad = report.preparations ? needsWork(report) : report.findings.length > 0;
+      const summary = line(isBad ? 'heading' : 'good', 0, summaryWords(report));
       const end = notes(report).map((text) => line('dim', 0, text));
       return formatDescription([[summary], ...blocks, end], isColoured);
     }
@@ -121,27 +207,38 @@ export function formatEquivalence(
     case 'junit':
       return formatJunit(report);
     case 'json':
-      return formatJson({ ...report, preparations });
+      return formatJson(equivalence, equivalenceJson(report));
   }
 }
 
-/** A block in Markdown, for a pull request or a ticket. */
+/** What `--output json` prints. */
+export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
+  const { trace, ...facts } = report;
+  const findings = report.findings.map((finding) => ({
+    ...finding,
+    effects: finding.effects.map((effect) => ({ ...effect, trace: traceEffect(trace, effect) })),
+  }));
+  return { ...facts, summary: summaryWords(report), findings };
+}
+
 function markdownBlock(lines: readonly DescriptionLine[]): string {
   const [head, ...others] = lines;
   const items = others.map(({ depth, role, text }) =>
-    role === 'dim'
-      ? `  \`${text.replaceAll('`', "'")}\`\n`
-      : `${'  '.repeat(Math.max(0, depth - 1))}- ${escapeMarkdown(text)}\n`,
+    role === 'dim' ? `  ${inlineCode(text)}\n` : `${'  '.repeat(Math.max(0, depth - 1))}- ${escapeMarkdown(text)}\n`,
   );
   return `### ${escapeMarkdown(head?.text ?? '')}\n\n${items.join('')}`;
 }
 
-/** One test case for each cause: it fails where packets end otherwise. */
+/** One test case per cause; it fails if packets end differently. */
 function formatJunit(report: EquivalenceReport): string {
-  const cases = findingLines(report).map((lines, i) => {
-    const title = report.findings[i]?.title ?? '';
-    return { name: title, place: undefined, failure: { title, lines: lines.slice(1).map(({ text }) => text) } };
+  const cases = report.findings.map((finding) => {
+    const { title } = finding;
+    const lines = [
+      ...finding.reasons,
+      ...finding.effects.flatMap((effect) => effectLines(effect, report)).map(({ text }) => text),
+    ];
+    return { name: title, place: undefined, failure: { title, lines: [...lines, ...finding.advice] } };
   });
-  const passed = { name: 'every class of packets ends alike', place: undefined, failure: undefined };
+  const passed = { name: 'no class of packets differs', place: undefined, failure: undefined };
   return formatTestSuite(`kpc equivalence ${report.from} ${report.to}`, cases.length > 0 ? cases : [passed]);
 }

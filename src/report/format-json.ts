@@ -1,6 +1,9 @@
+import type { Shape } from '../base/json-shape.ts';
 import { printableJson } from '../base/printable.ts';
 
-/** A value as the commands print it for --output json. */
-export function formatJson(value: unknown): string {
+/**
+ * Formats JSON for --output json. The type makes each command print its published shape (src/report/outputs, schemas/).
+ */
+export function formatJson<T>(_: Shape<T>, value: T): string {
   return `${printableJson(JSON.stringify(value, undefined, 2))}\n`;
 }

@@ -12,7 +12,6 @@ export function diagnosticsToGithub(diagnostics: readonly Diagnostic[]): string 
     .join('');
 }
 
-/** One workflow command. */
 export function annotate(
   level: 'error' | 'warning' | 'notice',
   title: string,

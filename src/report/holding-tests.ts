@@ -1,24 +1,24 @@
 import { printable } from '../base/printable.ts';
 import { joinHostPort } from '../kernel/address.ts';
+import { isUnknownOwn } from '../packet/own-address.ts';
 import type { Fate } from '../packet/packet.ts';
-import { seenSource, sharesOf } from '../packet/trace/expectation.ts';
-import { traceMatrix } from '../packet/trace/matrix.ts';
-import type { Sender } from '../packet/trace/question.ts';
-import type { Scene } from '../packet/trace/scene.ts';
+import { seenSource, sharesOf } from '../trace/expectation.ts';
+import { traceMatrix } from '../trace/matrix.ts';
+import type { Sender } from '../trace/question.ts';
+import type { Scene } from '../trace/scene.ts';
 
-/** The head of a file for kpc test: all but its tests. What is undefined is left out. */
+/** The head of a file for kpc test: everything but the tests. Undefined fields are left out. */
 export interface TestFileHead {
   readonly inputs: readonly string[];
   readonly hostAddresses: string | undefined;
   readonly namespace: string | undefined;
-  /** Undefined for inputs that were compiled before. */
+  /** Undefined for compiled inputs. */
   readonly mode: string | undefined;
   readonly release: string | undefined;
   /** "all", or the only node; undefined if it has no name. */
   readonly node: string | undefined;
 }
 
-/** Packets from several senders, on several nodes, of which the same holds. */
 interface HoldingTest {
   readonly name: string;
   readonly from: readonly string[];
@@ -29,7 +29,9 @@ interface HoldingTest {
   readonly source?: string;
 }
 
-/** A file of kpc test: what becomes of packets from every kind of sender to every address of a Service. */
+/**
+ * A file for kpc test that expects what happens now to packets from every kind of sender to every address of a Service.
+ */
 export function holdingTests(head: TestFileHead, scenes: readonly Scene[]): unknown {
   const merged = (['from', 'to', 'node'] as const).reduce<readonly HoldingTest[]>(merge, scenes.flatMap(testsOnNode));
   const tests = merged.map((test) => ({
@@ -41,6 +43,13 @@ export function holdingTests(head: TestFileHead, scenes: readonly Scene[]): unkn
   return { ...head, inputs: oneOf(head.inputs), tests };
 }
 
+/** Whether node ports are left out because a side shows no address at which to ask for them. */
+export function leavesOutNodePorts(scenes: readonly Scene[]): boolean {
+  return scenes.some((scene) =>
+    scene.ports.some((port) => traceMatrix([port], scene).cells.some(({ target }) => isUnknownOwn(target.address))),
+  );
+}
+
 function oneOf(values: readonly string[]): string | readonly string[] {
   return values.length === 1 ? (values[0] ?? '') : values;
 }
@@ -48,16 +57,17 @@ function oneOf(values: readonly string[]): string | readonly string[] {
 function testsOnNode(scene: Scene): readonly HoldingTest[] {
   const node = [scene.side.services?.node.name ?? ''];
   return scene.ports.flatMap((port) =>
-    traceMatrix([port], scene).cells.map(
-      ({ from, kind, sender, target: { address, port: number, protocol }, fate }) => ({
-        name: printable(`${port.name} ${kind}`),
+    // What is not known holds nothing, and nobody can ask at an address that is not known.
+    traceMatrix([port], scene)
+      .cells.filter(({ fate, target }) => fate.verdict !== 'unknown' && !isUnknownOwn(target.address))
+      .map(({ from, kind, sender, target: { address, port: number, protocol }, fate }) => ({
+        name: printable(`${port.label} ${kind}`),
         from: [from === 'itself' ? (sender.address?.text ?? from) : from],
         to: [joinHostPort(address.text, number)],
         proto: protocol === 'tcp' ? undefined : protocol,
         node,
         ...outcomeOf(fate, sender),
-      }),
-    ),
+      })),
   );
 }
 
@@ -80,7 +90,7 @@ function outcomeOf(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' | 'so
 /** kube-proxy rounds the shares that it writes. */
 const evenness = 1e-4;
 
-/** Joins tests that differ in one field only, in the order of the first of each. */
+/** Merges tests that differ in one field only, in order of first appearance. */
 function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): readonly HoldingTest[] {
   const merged = new Map<string, HoldingTest>();
   for (const test of tests) {

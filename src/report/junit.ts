@@ -1,14 +1,14 @@
 import { printableLines } from '../base/printable.ts';
 import type { Location } from '../kernel/place.ts';
 
-/** One test case of a JUnit report. */
 export interface TestCase {
   readonly name: string;
   readonly place: Location | undefined;
   readonly failure: { readonly title: string; readonly lines: readonly string[] } | undefined;
+  /** What there is to say of a case that does not fail. */
+  readonly output?: readonly string[];
 }
 
-/** A JUnit report with one suite. */
 export function formatTestSuite(name: string, cases: readonly TestCase[]): string {
   const failures = cases.filter(({ failure }) => failure !== undefined).length;
   const attributes = `name=${quoteXml(name)} tests="${cases.length}" failures="${failures}"`;
@@ -23,10 +23,11 @@ export function formatTestSuite(name: string, cases: readonly TestCase[]): strin
   ].join('\n');
 }
 
-function formatTestCase({ name, place, failure }: TestCase): string {
+function formatTestCase({ name, place, failure, output = [] }: TestCase): string {
   const at = place ? ` file=${quoteXml(place.file)} line="${place.line}"` : '';
   const open = `    <testcase classname="kpc" name=${quoteXml(name)}${at}`;
-  if (!failure) return `${open}/>`;
+  if (!failure && output.length === 0) return `${open}/>`;
+  if (!failure) return `${open}>\n      <system-out>${output.map(escapeXml).join('\n')}</system-out>\n    </testcase>`;
   const text = failure.lines.map(escapeXml).join('\n');
   return `${open}>\n      <failure message=${quoteXml(failure.title)}>${text}</failure>\n    </testcase>`;
 }
@@ -35,7 +36,7 @@ function quoteXml(text: string): string {
   return `"${escapeXml(text)}"`;
 }
 
-/** Text in XML, which has no way to write most control characters at all. */
+/** Escapes text for XML, and replaces control characters that XML forbids. */
 export function escapeXml(text: string): string {
   const escaped = printableLines(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return escaped.replaceAll('"', '&quot;');

@@ -1,28 +1,18 @@
 import { printable, printableJson } from '../base/printable.ts';
 import { count } from '../base/format-count.ts';
+import { joinWords, nameSome } from '../base/join-words.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import type { Location } from '../kernel/place.ts';
-import type { Trace } from '../packet/trace/question.ts';
-import { listTraceLines, describeTrace, traceJson } from '../packet/trace/trace-words.ts';
-import type { Scene } from '../packet/trace/scene.ts';
+import type { PacketResult } from '../trace/packet-tests.ts';
+import { listTraceLines, describeTrace, traceJson } from '../trace/trace-words.ts';
+import type { Scene } from '../trace/scene.ts';
 import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
+import { tested } from './outputs/trace.ts';
 import { formatTestSuite } from './junit.ts';
 
-/** One packet of a test, with what became of it. */
-export interface PacketResult {
-  readonly title: string;
-  readonly place: Location;
-  readonly trace: Trace;
-  readonly scene: Scene;
-  /** How it differs from what is expected; empty if it does not. */
-  readonly faults: readonly string[];
-}
-
-/** The formats of `kpc test --output`. */
 export const testOutputs = ['text', 'junit', 'tap', 'json'] as const;
 
-/** The results of `kpc test` in one of these formats. */
 export function formatResults(
   results: readonly PacketResult[],
   output: (typeof testOutputs)[number],
@@ -36,7 +26,7 @@ export function formatResults(
     case 'tap':
       return resultsToTap(results);
     case 'json':
-      return formatJson(results.map(resultJson));
+      return formatJson(tested, results.map(resultJson));
   }
 }
 
@@ -48,10 +38,25 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const isGood = failed.length === 0;
   const summary = isGood ? `${count(passed, 'packet')} as expected` : `${failed.length} failed, ${passed} as expected`;
   const blocks = failed.map((result) => [line('bad', 0, `${at(result.place)}: ${result.title}`), ...explain(result)]);
-  return formatDescription([...blocks, [line(isGood ? 'good' : 'bad', 0, summary)]], isColoured);
+  const text = [summary, ...describeScenes(results.map(({ scene }) => scene))].join(', ');
+  return formatDescription([...blocks, [line(isGood ? 'good' : 'bad', 0, text)]], isColoured);
 }
 
-/** What is not as expected, then the trace that says why. */
+/** Where packets were sent: the nodes, modes and releases, as far as the inputs say them. */
+function describeScenes(scenes: readonly Scene[]): readonly string[] {
+  const each = <T>(values: readonly (T | undefined)[]): readonly T[] => [
+    ...new Set(values.flatMap((value) => value ?? [])),
+  ];
+  const nodes = each(scenes.map(({ side }) => side.services?.node.name || undefined));
+  const modes = each(scenes.map(({ mode }) => mode));
+  const releases = each(scenes.map(({ side }) => side.services?.settings.release));
+  return [
+    ...(nodes.length === 0 ? [] : [`on ${nameSome(nodes.map((name) => printable(name)))}`]),
+    ...(modes.length === 0 ? [] : [joinWords(modes)]),
+    ...(releases.length === 0 ? [] : [joinWords(releases)]),
+  ];
+}
+
 function explain({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
   const steps = listTraceLines(describeTrace(trace, scene));
   return [
@@ -79,7 +84,6 @@ function resultsToJunit(results: readonly PacketResult[]): string {
   return formatTestSuite('kpc test', cases);
 }
 
-/** TAP version 14. */
 function resultsToTap(results: readonly PacketResult[]): string {
   const lines = results.flatMap((result, i) => {
     const title = printable(result.title).replaceAll(/[\\#]/g, '\\$&');
@@ -91,7 +95,8 @@ function resultsToTap(results: readonly PacketResult[]): string {
   return `${['TAP version 14', `1..${results.length}`, ...lines].join('\n')}\n`;
 }
 
-function resultJson({ title, place, faults, trace, scene }: PacketResult): unknown {
+/** A result of `--output json`. */
+export function resultJson({ title, place, faults, trace, scene }: PacketResult) {
   const { side, mode } = scene;
   return {
     name: title,

@@ -9,12 +9,14 @@ import {
   describePlan,
   type PlannedChange,
 } from '../apply/plan/describe-plan.ts';
-import { countObjects } from '../diff/changes/kernel-change.ts';
+import { countObjects } from '../changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
-import { describeConflict } from '../apply/plan/share-draft.ts';
+import { describeConflict } from '../apply/plan/ownership-draft.ts';
+import { settingName } from '../apply/plan/node-decisions.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import { formatJson } from './format-json.ts';
+import { plan as planShape } from './outputs/node.ts';
 import { printableLines } from '../base/printable.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
@@ -22,7 +24,7 @@ import { newestRelease, parseRelease, type Release } from '../kube-proxy/release
 
 const signs = { add: '+', change: '~', remove: '-' } as const;
 
-/** A plan as people read it: Service by Service, then what belongs to none. '' for one that changes nothing. */
+/** A plan for people: Service by Service, then what belongs to none. '' if it changes nothing. */
 function formatPlan(plan: Plan, namesAll: boolean): string {
   const groups = groupBy(describePlan(plan), (change) => change.service ?? '');
   const names = [...groups.keys()].sort();
@@ -30,7 +32,7 @@ function formatPlan(plan: Plan, namesAll: boolean): string {
   return names.map((name) => formatGroup(name || 'this node', groups.get(name) ?? [], namesAll)).join('\n');
 }
 
-/** Objects of which a Service has many are counted: their number says more than their list. */
+/** Objects to count, not list: a Service has many of them. */
 const counted: ReadonlySet<PlannedChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
 
 function formatGroup(name: string, changes: readonly PlannedChange[], namesAll: boolean): string {
@@ -61,7 +63,7 @@ function summarizeChanges(plan: Plan): string {
 function summarizeDrift(plan: Plan): string {
   const words = ['missing', 'changed', 'extra'];
   const parts = listByChange(plan).flatMap((objects, i) => (objects === '' ? [] : [`${objects} ${words[i]}`]));
-  const { conflicts } = plan.share;
+  const { conflicts } = plan.ownership;
   const isAdoptable = conflicts.every(({ adoptable }) => adoptable);
   const repair = isAdoptable ? `; kpc-apply apply${conflicts.length > 0 ? ' --adopt' : ''} repairs it` : '';
   return `Drift: ${parts.join(', ')}${repair}`;
@@ -77,20 +79,17 @@ function listByChange(plan: Plan): readonly string[] {
   );
 }
 
-/** What a plan is shown for. */
 export interface PlanView {
-  /** What apply would do, or how the node differs from what it was made. */
+  /** What apply would do, or how the node has drifted. */
   readonly as: 'plan' | 'drift';
-  /** The bundle that is planned; undefined for an earlier state of the node. */
+  /** Undefined for an earlier state of the node. */
   readonly bundle: StoredBundle | undefined;
   readonly foresight?: Foresight | undefined;
-  /** Whether each of many chains and set entries is named. */
   readonly namesAll?: boolean | undefined;
 }
 
-/** A plan for people. */
 export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = false }: PlanView): string {
-  const { conflicts, foreign } = plan.share;
+  const { conflicts, foreign } = plan.ownership;
   const release = bundle && olderReleaseOf(bundle);
   const notes = [
     ...(release === undefined ? [] : [`the bundle follows the kube-proxy of Kubernetes ${release}\n`]),
@@ -113,27 +112,26 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ),
   ];
   if (isEmptyPlan(plan)) {
-    const nothing = as === 'drift' ? 'the node matches the bundle' : 'Plan: nothing to change';
-    return printableLines(`${nothing}\n${notes.join('')}`);
+    return printableLines(`${summarizeNothing(as, conflicts.length)}\n${notes.join('')}`);
   }
   const summary = as === 'drift' ? summarizeDrift(plan) : summarizeChanges(plan);
   return printableLines(`${formatPlan(plan, namesAll)}\n${notes.join('')}${summary}\n`);
 }
 
-/** The sysctls that a rollback leaves as they are. */
+function summarizeNothing(as: PlanView['as'], conflicts: number): string {
+  if (as === 'plan') return 'Plan: nothing to change';
+  if (conflicts === 0) return 'the node matches the bundle';
+  return `Drift: ${count(conflicts, 'object')} of another program ${conflicts === 1 ? 'is' : 'are'} in the way`;
+}
+
 export function describeLeftSettings({ leftSettings }: Plan): readonly string[] {
   return leftSettings.map(
     ({ setting: { path, value, onlyFrom }, from }) =>
-      `${nameSetting(path)} stays ${from ?? 'absent'}: kpc-apply set it to ${onlyFrom?.join(' and ')}, and it was changed since; it was ${value} before`,
+      `${settingName(path)} stays ${from ?? 'absent'}: kpc-apply set it to ${onlyFrom?.join(' and ')}, and it was changed since; it was ${value} before`,
   );
 }
 
-/** "/proc/sys/net/ipv4/ip_forward" → "net.ipv4.ip_forward". */
-function nameSetting(path: string): string {
-  return path.startsWith('/proc/sys/') ? path.slice('/proc/sys/'.length).replaceAll('/', '.') : path;
-}
-
-/** The release whose kube-proxy a bundle follows; undefined for the newest, of which there is nothing to say. */
+/** The release of a bundle's kube-proxy; undefined for the newest, which needs no mention. */
 function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
   const release = parseRelease(manifest.kubeProxyVersion);
   return release === newestRelease ? undefined : release;
@@ -141,11 +139,11 @@ function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
 
 /** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
-  return formatJson({
+  return formatJson(planShape, {
     kubernetesVersion: olderReleaseOf(bundle),
     changes: describePlan(plan),
-    conflicts: plan.share.conflicts,
-    foreignVirtualServers: plan.share.foreign,
+    conflicts: plan.ownership.conflicts,
+    foreignVirtualServers: plan.ownership.foreign,
     draining: plan.draining,
     leftSettings: unlessEmpty(
       plan.leftSettings.map(({ setting: { path, value, onlyFrom }, from }) => ({
@@ -162,12 +160,12 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: For
   });
 }
 
-/** JSON leaves out what is undefined. */
+/** Leaves an empty list out of JSON. */
 function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length > 0 ? list : undefined;
 }
 
-/** The states of a node: the one that it is in, the one that a rollback goes to, and the others. */
+/** The states of a node: the present one, the one that a rollback restores, and the others. */
 export function formatStates({ present, before, states, damaged, last, isUnfinished }: RollBackStates): string {
   const next = isUnfinished
     ? 'An apply did not finish: "kpc-apply rollback" undoes what it did'

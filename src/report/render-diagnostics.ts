@@ -1,19 +1,21 @@
 import { Chalk } from 'chalk';
-import type { Finding } from '../apply/doctor/finding.ts';
+import type { NodeCheck } from '../apply/doctor/node-check.ts';
+import { count } from '../base/format-count.ts';
+import { joinWords } from '../base/join-words.ts';
 import { printable } from '../base/printable.ts';
 import type { FleetProblem } from '../bundle/fleet/fleet-folder.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 
-/** Gives the text of a line of an input file, counted from 1; '' if it is not known. */
+/** Returns a line of an input file, counted from 1; '' if it is unknown. */
 export type LineOf = (file: string, line: number) => string;
 
-/** How much of a long line is shown. */
 const maxWidth = 120;
 
 /**
- * Diagnostics for people, each as "path:line:col: error: text [code]" with its line and a caret below, then "help: what to do";
- * ends with a newline unless there is nothing to say. Control characters of the input are shown as dots.
+ * Diagnostics for people, each as "path:line:col: error: text [code]" with its line and a caret, then "help: what to
+ * do". Ends with a newline unless there is nothing to print. Control characters of the input become dots.
  */
 export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: LineOf, isColoured: boolean): string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
@@ -35,7 +37,7 @@ export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: Li
   return blocks.join('');
 }
 
-/** An error without a code, as diagnostics are printed: what is wrong, and what to do about it on a line of its own. */
+/** An error without a code, in the form of a diagnostic. */
 export function formatError(wrong: string, help?: string): string {
   return `error: ${printable(wrong)}\n${formatHelp(help)}`;
 }
@@ -44,7 +46,7 @@ function formatHelp(help: string | undefined): string {
   return help === undefined ? '' : `  help: ${printable(help)}\n`;
 }
 
-/** The line with a caret under the column, cut to what is around it; undefined for a blank line. */
+/** The line and a caret below the column, cut to the text around it; undefined for a blank line. */
 function excerptLine(line: string, column: number): { readonly line: string; readonly caret: string } | undefined {
   if (line.trim() === '') return undefined;
   const start = column > maxWidth ? column - Math.floor(maxWidth / 2) : 0;
@@ -52,7 +54,7 @@ function excerptLine(line: string, column: number): { readonly line: string; rea
   return { line: shown, caret: `${' '.repeat(column - 1 - start)}^` };
 }
 
-/** Why a folder was left alone, and what to do about it, for people. */
+/** Why a folder was left alone, and what to do about it. */
 export function describeFolderProblem(problem: FleetProblem): readonly [wrong: string, help?: string] {
   switch (problem.kind) {
     case 'io':
@@ -75,14 +77,30 @@ export function describeFolderProblem(problem: FleetProblem): readonly [wrong: s
   }
 }
 
-/** What kpc-apply doctor found, for people. */
-export function formatFindings(findings: readonly Finding[], colour: boolean): string {
+export function formatNodeChecks(checks: readonly NodeCheck[], colour: boolean): string {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
-  const lines = findings.flatMap(({ severity, text, advice, mode }, i) => [
-    ...(mode === undefined || mode === findings[i - 1]?.mode ? [] : ['', chalk.bold(`For ${modeFacts[mode].title}:`)]),
-    `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
-    ...(advice === undefined ? [] : [`        ${chalk.dim(printable(advice))}`]),
+  // What several modes have in common is printed once, under all of them.
+  const same = [...groupBy(checks, ({ severity, text, advice }) => JSON.stringify([severity, text, advice])).values()];
+  const sections = groupBy(same, (group) =>
+    joinWords(group.flatMap(({ mode }) => (mode === undefined ? [] : modeFacts[mode].title))),
+  );
+  const lines = [...sections].flatMap(([modes, groups]) => [
+    ...(modes === '' ? [] : ['', chalk.bold(`For ${modes}:`)]),
+    ...groups.flatMap(([{ severity, text, advice }]) => [
+      `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
+      ...(advice === undefined ? [] : [`        ${chalk.dim(printable(advice))}`]),
+    ]),
   ]);
-  return `${lines.join('\n')}\n`;
+  return `${[...lines, '', countNodeChecks(same.map(([first]) => first))].join('\n')}\n`;
+}
+
+/** "1 error, 2 warnings and 1 note; 20 checks passed". */
+function countNodeChecks(checks: readonly NodeCheck[]): string {
+  const numbers = groupBy(checks, ({ severity }) => severity);
+  const parts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
+    const number = numbers.get(severity)?.length ?? 0;
+    return number === 0 ? [] : [count(number, severity)];
+  });
+  return `${joinWords(parts) || 'nothing to fix'}; ${count(numbers.get('ok')?.length ?? 0, 'check')} passed`;
 }

@@ -1,23 +1,26 @@
 import { fitRows, joinCells } from '../base/fit-columns.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { joinHostPort, type Address } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
-import { sourceText, type Fate } from '../packet/packet.ts';
-import { endpointsJson } from '../packet/trace/trace-words.ts';
-import type { Matrix } from '../packet/trace/matrix.ts';
+import type { Fate, KnownFate } from '../packet/packet.ts';
+import { traceJson } from '../trace/trace-words.ts';
+import { addressWords } from '../diff/port-facts.ts';
+import { isUnknownOwn } from '../packet/own-address.ts';
+import type { Matrix } from '../trace/matrix.ts';
+import type { Scene } from '../trace/scene.ts';
 import { painter } from './colours.ts';
 
-/** A table of a Service's addresses by who sends to them, cut to the width of a terminal if that is what it is for. */
+/** A table of a Service's addresses and senders, cut to the width of a terminal if there is one. */
 export function formatMatrix(
-  { senders, cells, notes }: Matrix,
+  { senders, cells, healthChecks, doubts }: Matrix,
   node: string,
   { isColoured, width = Infinity }: { readonly isColoured: boolean; readonly width?: number | undefined },
 ): string {
   const paint = painter(isColoured);
   const rows = groupBy(
     cells,
-    ({ kind, target: { address, port, protocol } }) => `${kind} ${joinHostPort(address.text, port)}/${protocol}`,
+    ({ kind, target: { address, port, protocol } }) => `${kind} ${joinHostPort(ownText(address), port)}/${protocol}`,
   );
   const fates = [...rows.values()].map((own) =>
     senders.map((_, at) => inShort(own.find(({ column }) => column === at)?.fate)),
@@ -32,9 +35,16 @@ export function formatMatrix(
   );
   const legend = paint(
     'dim',
-    '2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both',
+    `2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both${
+      cells.some(({ fate }) => fate.otherwise) ? '; ?: if what is not shown lets it pass unchanged' : ''
+    }`,
   );
-  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...notes, legend].join('\n')}\n`;
+  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...healthChecks, ...doubts, legend].join('\n')}\n`;
+}
+
+/** "node" for an unknown address of the node. */
+function ownText(address: Address): string {
+  return isUnknownOwn(address) ? 'node' : address.text;
 }
 
 const roles: { readonly [V in Fate['verdict']]: DescriptionLine['role'] } = {
@@ -49,6 +59,12 @@ const roles: { readonly [V in Fate['verdict']]: DescriptionLine['role'] } = {
 /** Where packets end, and whether endpoints see the client. */
 function inShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'> {
   if (!fate) return { role: 'dim', text: '-' };
+  if (fate.verdict === 'unknown' && fate.otherwise)
+    return { role: 'bad', text: `${knownInShort(fate.otherwise).text}?` };
+  return knownInShort(fate);
+}
+
+function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
   const role = roles[fate.verdict];
   if (fate.verdict !== 'delivered') return { role, text: fate.verdict };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
@@ -56,13 +72,18 @@ function inShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'>
   return { role, text: `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}` };
 }
 
-/** The same for programs. */
-export function matrixJson({ cells }: Matrix): unknown {
-  return cells.map(({ from, target: { address, port, protocol }, fate }) => ({
-    from,
-    to: { address: address.text, port, protocol },
-    verdict: fate.verdict,
-    endpoints: endpointsJson(fate),
-    sourceAfter: sourceText(fate.source),
-  }));
+/** The cells as traces without their steps. Load balancers ask the health check before they send to an address. */
+export function matrixJson({ cells, healthChecks }: Matrix, scene: Scene) {
+  return cells.map((cell) => {
+    const { from, kind, target } = cell;
+    const { address, port, protocol } = target;
+    const { steps: _, notes = [], ...answer } = traceJson(cell, scene);
+    const told = kind === addressWords['cluster-ip'] ? notes : [...notes, ...healthChecks];
+    return {
+      from,
+      to: { address: ownText(address), port, protocol },
+      ...answer,
+      notes: told.length === 0 ? undefined : told,
+    };
+  });
 }

@@ -5,7 +5,7 @@ import { freshTexts } from '../bundle/make-bundle.ts';
 import { writeServices } from '../bundle/services-file.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { alignSides, nodeSettings } from '../diff/align-sides.ts';
-import type { Side } from '../diff/compared-side.ts';
+import type { Side } from '../dumps/side.ts';
 import { separate } from '../diff/foreign-items.ts';
 import { compareNamed, compareText } from '../kernel/compare-text.ts';
 import { isBuiltInChain, tableNames, type Chain, type Tables } from '../kernel/iptables/iptables.ts';
@@ -17,16 +17,16 @@ import type { KernelState } from '../kernel/state.ts';
 import type { CheckResult } from '../sides/check-folder.ts';
 
 /**
- * Finding the least difference of two very different files takes quadratic time: past this many lines, about four
- * seconds' work, it is not sought. A limit in seconds would make the output depend on the machine.
+ * The least difference of two very different files takes quadratic time: past this many lines, about four seconds, it
+ * is not computed. A limit in seconds would make the output depend on the machine.
  */
 const maxEditLength = 5000;
 
 const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
 
 /**
- * The unified diff of a file, with the names as diff -u writes them; an absent side is /dev/null. Files too different
- * to compare line by line within the limit are shown as replaced whole. A character that a terminal would act on is a dot.
+ * The unified diff of a file, with names as in diff -u; an absent side is /dev/null. Files too different to compare
+ * line by line are shown as replaced whole. Characters that a terminal would act on become dots.
  */
 export function formatUnifiedDiff(name: string, before: string | undefined, after: string | undefined): string {
   // git writes an absolute path as a/tmp/x: patch -p1 then takes it for one below the folder it runs in.
@@ -44,7 +44,7 @@ export function formatUnifiedDiff(name: string, before: string | undefined, afte
   return printableLines(patch ?? replaceWhole(from, to, before ?? '', after ?? ''));
 }
 
-/** The unified diffs of the files of a folder, and the names of those that no bundle has, as diff -r has it. */
+/** The unified diffs of a folder's files, and the names of files that no bundle has, as in diff -r. */
 export function formatFileDiffs(
   folder: string,
   { pairs, strangers }: Extract<CheckResult, { readonly kind: 'differs' }>,
@@ -55,7 +55,7 @@ export function formatFileDiffs(
 }
 
 /**
- * The unified diffs of what can be compared of two sides, as a bundle's files. If a side is a dump, rules are normalised and chains
+ * The unified diffs of two sides, in the form of a bundle's files. If a side is a dump, rules are normalised and chains
  * sorted by name: iptables-save neither writes rules as kube-proxy does nor keeps its order.
  */
 export function formatSideDiffs(one: Side, other: Side): string {
@@ -72,7 +72,10 @@ export function formatSideDiffs(one: Side, other: Side): string {
     .join('');
 }
 
-/** The least number of lines that come or go, whatever their order: it finds files that are too different, without computing the difference. */
+/**
+ * A lower bound for the number of changed lines, regardless of order: finds files that are too different without
+ * computing the difference.
+ */
 function leastEdits(before: string, after: string): number {
   const counts = new Map<string, number>();
   for (const line of lines(before)) counts.set(line, (counts.get(line) ?? 0) + 1);
@@ -104,7 +107,7 @@ function signed(sign: string, all: readonly string[], text: string): readonly st
   return text === '' || text.endsWith('\n') ? marked : [...marked, '\\ No newline at end of file'];
 }
 
-/** What a side was compiled from, and what of that kpc-apply uses, if the other side was compiled too. */
+/** What a side was compiled from; the parts that kpc-apply uses only if the other side was compiled too. */
 function writeInputs({ services, state }: Side, other: Side) {
   if (!services || !other.services) return { 'manifest.json': '', 'services.json': '' };
   const timeouts = `ipvsTimeouts ${JSON.stringify(state.ipvsTimeouts ?? null)}\n`;
@@ -112,7 +115,7 @@ function writeInputs({ services, state }: Side, other: Side) {
   return { 'manifest.json': [timeouts, ...settings].join(''), 'services.json': writeServices(services.cluster) };
 }
 
-/** Writes the files of a state, with the virtual servers that may be kube-proxy's. */
+/** Writes the files of a state, and the virtual servers that may be kube-proxy's. */
 function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): Readonly<Record<string, string>> {
   const servers = [...own.virtualServers, ...unshown.virtualServers];
   const virtualServers = isDumped ? servers.sort(compareVirtualServers) : servers;
@@ -125,7 +128,7 @@ function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): 
   return Object.fromEntries(texts.map(([name, text]) => [name, plain(text)]));
 }
 
-/** One form for all states with the same meaning, without what tools choose. For people, not for a kernel. */
+/** Writes equal states alike, without what tools choose, such as hash sizes. For reading, not for loading. */
 function canonicalState(state: KernelState): KernelState {
   const { ipv4, ipv6 } = state.iptables;
   return {
@@ -157,7 +160,7 @@ function canonicalTable({ family, name, chains, sets, counters }: NftTable): Nft
   };
 }
 
-/** Some versions of nft omit the flag dynamic, and print a size that was never set. */
+/** Some versions of nft omit the flag dynamic, and print a size that nobody set. */
 function canonicalSet(set: NftSet | NftMap): NftSet | NftMap {
   if (isLearned(set)) {
     const flags = set.flags.filter((flag) => flag !== 'dynamic');

@@ -1,13 +1,11 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { goldenHead } from '../base/file-names.ts';
 import { isObject } from '../base/json-shape.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
-import { readRegularFile } from '../base/read-file.ts';
 import { describeError, hasCode } from '../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
 import { isGoldenFile } from '../bundle/golden.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
+import { disk, type FileTree } from '../input/files/file-tree.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 
 /** What kpc wrote into a folder: the bundle or golden of one node, or those of many; `example` is one of them. */
@@ -15,34 +13,37 @@ export type FolderContent =
   { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
 
 /** Determines what a folder holds from the names in it. Throws if it cannot be read. */
-export function lookInto(folder: string): FolderContent {
-  if (holdsFile(folder, goldenHead)) return { kind: 'golden' };
-  if (holdsFile(folder, 'manifest.json')) return { kind: 'bundle' };
-  const nodes = readdirSync(folder).toSorted();
-  const example = nodes
-    .map((node) => join(folder, node))
-    .find((path) => isWritten(readManifest(path)) || holdsFile(path, goldenHead));
+export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
+  if (holdsFile(folder, goldenHead, tree)) return { kind: 'golden' };
+  if (holdsFile(folder, 'manifest.json', tree)) return { kind: 'bundle' };
+  const example = tree
+    .list(folder)
+    .map(({ name }) => tree.join(folder, name))
+    .toSorted()
+    .find((path) => isWritten(readManifest(path, tree)) || holdsFile(path, goldenHead, tree));
   return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
 /** Whether a folder holds a file of that name. A node of a fleet may be called manifest.json or golden.json: that is a folder. */
-function holdsFile(folder: string, name: string): boolean {
-  const path = join(folder, name);
-  return existsSync(path) && !statSync(path).isDirectory();
+function holdsFile(folder: string, name: string, tree: FileTree): boolean {
+  const path = tree.join(folder, name);
+  return tree.exists(path) && !tree.isFolder(path);
 }
 
 /** Why the bundle of one node, or those of a fleet, cannot be compared with a folder; undefined if they can. */
-export function checkFolder(folder: string, isFleet: boolean): Diagnostic | undefined {
-  const refuse = (problem: 'missing' | 'no-bundle' | 'one-node') => diagnose('nothing-to-check', { folder, problem });
+export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = disk): Diagnostic | undefined {
+  const refuse = (problem: 'missing' | 'no-bundle' | 'one-node' | 'revision') =>
+    diagnose('nothing-to-check', { folder, problem });
   try {
-    const content = lookInto(folder);
+    if (isFleet && tree !== disk) return refuse('revision');
+    const content = lookInto(folder, tree);
     if (content.kind === 'other') return refuse('no-bundle');
     if (content.kind === 'fleet') {
       const { example } = content;
       return isFleet ? undefined : diagnose('nothing-to-check', { folder, problem: 'fleet', example });
     }
     if (isFleet) return refuse('one-node');
-    return content.kind === 'golden' || isBundle(folder) ? undefined : refuse('no-bundle');
+    return content.kind === 'golden' || isBundle(folder, tree) ? undefined : refuse('no-bundle');
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return refuse('missing');
     if (hasCode(error, 'ENOTDIR')) return refuse('no-bundle');
@@ -50,21 +51,22 @@ export function checkFolder(folder: string, isFleet: boolean): Diagnostic | unde
   }
 }
 
-/** An edited bundle is still a bundle, as long as part of one is left. */
-function isBundle(folder: string): boolean {
-  const manifest = readManifest(folder);
-  return manifest === undefined ? readdirSync(folder).filter(isBundleFile).length > 1 : isWritten(manifest);
+/** A bundle with missing or edited files is still compared as one. */
+function isBundle(folder: string, tree: FileTree): boolean {
+  const manifest = readManifest(folder, tree);
+  if (manifest !== undefined) return isWritten(manifest);
+  return tree.list(folder).filter(({ name }) => isBundleFile(name)).length > 1;
 }
 
-/** Whether kpc compile wrote a manifest.json: a Kubernetes manifest may have that name too, and a dump has one. */
+/** Whether kpc compile wrote the manifest.json. A Kubernetes manifest may have that name, and a dump has one too. */
 function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
 
 /** The manifest.json of a folder; undefined if it is missing or not a JSON object. */
-function readManifest(folder: string): JsonObject | undefined {
+function readManifest(folder: string, tree: FileTree): JsonObject | undefined {
   try {
-    const manifest: unknown = JSON.parse(readRegularFile(join(folder, 'manifest.json')).toString('utf8'));
+    const manifest: unknown = JSON.parse(tree.read(tree.join(folder, 'manifest.json')).toString('utf8'));
     return isObject(manifest) ? manifest : undefined;
   } catch {
     return undefined;
@@ -79,9 +81,9 @@ export type CheckResult =
   | {
       readonly kind: 'differs';
       readonly files: readonly string[];
-      /** Those of the files that no bundle has. */
+      /** Files that do not belong to a bundle. */
       readonly strangers: readonly string[];
-      /** Those that a bundle has, as they are and as they would be written; undefined for one that is not there. */
+      /** Files of a bundle, as they are and as they would be written; undefined for one that does not exist. */
       readonly pairs: readonly {
         readonly name: string;
         readonly from: string | undefined;
@@ -91,12 +93,12 @@ export type CheckResult =
   | { readonly kind: 'unreadable'; readonly reason: string };
 
 /** Compares the bundle or golden in a folder (old) with a fresh one (new). */
-export async function checkBundle(folder: string, fresh: BundleFiles): Promise<CheckResult> {
+export async function checkBundle(folder: string, fresh: BundleFiles, tree: FileTree = disk): Promise<CheckResult> {
   let present: BundleFiles;
   let strangers: readonly string[];
   try {
-    present = await readFolder(folder, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
-    strangers = await listStrangers(folder);
+    present = await readTexts(folder, tree, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
+    strangers = tree === disk ? await listStrangers(folder) : [];
   } catch (error) {
     return { kind: 'unreadable', reason: describeError(error) };
   }
@@ -110,4 +112,17 @@ export async function checkBundle(folder: string, fresh: BundleFiles): Promise<C
   if (differing.length + strangers.length === 0) return { kind: 'same' };
   const pairs = differing.map((name) => ({ name, from: present.get(name), to: fresh.get(name) }));
   return { kind: 'differs', files: [...new Set([...differing, ...strangers])], strangers, pairs };
+}
+
+/** The texts of a bundle's or a golden's files. */
+export async function readTexts(
+  folder: string,
+  tree: FileTree,
+  isOwn: (name: string) => boolean,
+): Promise<BundleFiles> {
+  // On the disk, no link may lead out of the folder.
+  if (tree === disk) return readFolder(folder, isOwn);
+  const names = tree.list(folder).flatMap(({ name }) => (isOwn(name) ? [name] : []));
+  tree.expect(names.map((name) => tree.join(folder, name)));
+  return new Map(names.toSorted().map((name) => [name, tree.read(tree.join(folder, name)).toString('utf8')]));
 }

@@ -5,7 +5,7 @@ import { compileNode, prepareForRelease } from '../compile/compile-node.ts';
 import { checkReleases } from '../compile/compile.ts';
 import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from '../compile/load-texts.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../diff/compared-side.ts';
+import type { Side } from '../dumps/side.ts';
 import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
 import type { ServiceReason } from '../diff/service-reasons.ts';
 import {
@@ -66,7 +66,7 @@ export function compareReleases(
   return { from: from.side, to: to.side, diff: { ...diff, servicePorts }, notes };
 }
 
-/** How many connections to track is decided on the node: it depends on the number of its cores. */
+/** The number of tracked connections depends on the node's cores, so the difference is described and not computed. */
 function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
   const { since, before, after } = behaviourChanges['conntrack-limit'];
   return conntrack.maxPerCore > 0
@@ -74,23 +74,17 @@ function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[]
     : [];
 }
 
-/** Why kube-proxies of two releases differ, of one behaviour. */
+/** Explains one behaviour in which two releases differ. */
 function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): ServiceReason {
   const { before, after, pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
   const [old, wanted] = from.does.has(behaviour) ? [after, before] : [before, after];
-  const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
-  // The rules differ and what becomes of packets does not.
-  const effect = samePackets ? '; packets meet the same' : '';
   return {
     kind: 'behaviour',
-    text: `kube-proxy ${from.release} ${old}; ${to.release} ${wanted}${effect} (${pulls})`,
-    fields: {
-      behaviour,
-      from: { release: from.release, does: old },
-      to: { release: to.release, does: wanted },
-      pullRequests,
-      ...(samePackets ? { samePackets } : {}),
-    },
+    behaviour,
+    from: { release: from.release, does: old },
+    to: { release: to.release, does: wanted },
+    pullRequests,
+    ...(samePackets ? { samePackets } : {}),
   };
 }
 
@@ -120,7 +114,7 @@ export function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion
   const wanted = parseVersionChoice(toVersion, toFlag);
   if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };
   const diagnostics: Diagnostic[] = [];
-  const settle = (choice: VersionChoice, flag: string): Release | undefined => {
+  const releaseFor = (choice: VersionChoice, flag: string): Release | undefined => {
     if (choice !== undefined && choice !== 'auto') return choice;
     const release = releaseOfNode(prepared.nodes.get(nodeName), nodeName, flag);
     if (typeof release === 'string') return release;
@@ -128,7 +122,7 @@ export function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion
     return undefined;
   };
   const fromFlag = version === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';
-  const [from, to] = [settle(version, fromFlag), settle(wanted.choice, `${toFlag} auto`)];
+  const [from, to] = [releaseFor(version, fromFlag), releaseFor(wanted.choice, `${toFlag} auto`)];
   const named = [...new Set([from, to])].filter((release) => release !== undefined);
   const seen = named.map((release) => prepareForRelease(prepared, release));
   return { from, to, diagnostics: [...diagnostics, ...checkReleases(loaded, seen)] };

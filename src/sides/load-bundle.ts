@@ -16,7 +16,7 @@ import { version } from '../base/version.ts';
 export async function loadBundle(
   folder: string,
   readFiles: () => Promise<BundleFiles> = () => readFolder(folder),
-  known?: BundleFiles,
+  known?: StoredBundle,
 ): Promise<StoredBundle> {
   const checked = await readChecked(readFiles, known);
   if (checked.kind === 'bundle') return checked.bundle;
@@ -28,13 +28,13 @@ export async function loadBundle(
 }
 
 /**
- * As loadBundle, to bring the node to what the bundle says. `known` are the files of a bundle that had nothing wrong: of one
- * that differs in few endpoints only, those are checked.
+ * As loadBundle, to bring the node to what the bundle says: a dump says what was there, and not for which Services. `known` is a
+ * bundle that was loaded before: the same files are not checked again, which takes seconds for a large bundle.
  */
 export async function loadBundleToApply(
   folder: string,
   readFiles?: () => Promise<BundleFiles>,
-  known?: BundleFiles,
+  known?: StoredBundle,
 ): Promise<StoredBundle> {
   const bundle = await loadBundle(folder, readFiles, known);
   if (!bundle.manifest.dumped) return bundle;
@@ -47,10 +47,12 @@ export async function loadBundleToApply(
 
 async function readChecked(
   readFiles: () => Promise<BundleFiles>,
-  known: BundleFiles | undefined,
+  known: StoredBundle | undefined,
 ): Promise<BundleReading & { readonly advice?: string }> {
   try {
-    return checkBundle(await readFiles(), compileState, known);
+    const files = await readFiles();
+    if (known?.files && areSameFiles(files, known.files)) return { kind: 'bundle', bundle: known };
+    return checkBundle(files, compileState);
   } catch (error) {
     if (error instanceof Failure) throw error;
     const broken = { kind: 'broken', manifest: undefined } as const;
@@ -59,6 +61,10 @@ async function readChecked(
     if (hasCode(error, 'ENOTDIR')) return { ...broken, problems: ['it is neither a folder nor a pack'], advice };
     return { ...broken, problems: [describeError(error)] };
   }
+}
+
+function areSameFiles(a: BundleFiles, b: BundleFiles): boolean {
+  return a.size === b.size && [...a].every(([name, text]) => b.get(name) === text);
 }
 
 function adviseOn(manifest: Manifest | undefined): string {

@@ -1,23 +1,29 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join, basename } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { describeError } from '../base/system-errors.ts';
-import { readFolder } from '../bundle/folder.ts';
+import { isStoredFile } from '../bundle/folder.ts';
 import { isGoldenFile } from '../bundle/golden.ts';
 import { loadInputs, type FileOptions, type ReadStdin } from '../compile/read-texts.ts';
 import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
+import { openTrees } from '../git/open-trees.ts';
+import { disk, type FileTree, type Trees } from '../input/files/file-tree.ts';
 import { listFolder } from '../input/files/list-files.ts';
-import { lookInto } from './check-folder.ts';
+import { lookInto, readTexts } from './check-folder.ts';
+import { firstOfArchive, readSupportFiles } from './support-files.ts';
 import {
   manifests,
   sideOfBundle,
   sideOfDump,
   sideOfGolden,
   unreadable,
+  type DumpedSide,
   type StoredSide,
   isRefusedOnly,
 } from './stored-side.ts';
 import { decodePrinted, type Decoded } from '../base/odd-texts.ts';
-import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
+import { UnreadableFile } from '../base/read-file.ts';
+import { bundleOfPath } from '../dumps/support-bundles.ts';
+import { TextFile } from '../input/documents/text-file.ts';
 import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../dumps/read-dump.ts';
 import type { Dump } from '../dumps/dump.ts';
 
@@ -26,40 +32,53 @@ export interface SideOptions extends FileOptions {
   readonly node?: string;
 }
 
-/** What helps to find out what a path is. */
+/** What readStoredSide needs besides the path. */
 export interface SideContext {
-  /** The node whose bundle is meant of a folder with those of a fleet. */
+  /** Chooses the bundle in the folder of a fleet. */
   readonly node?: string | undefined;
   /** Reads standard input, for the path "-". */
   readonly readStdin?: ReadStdin | undefined;
 }
 
-/** Finds out what a path is: a folder with a manifest.json or a pack is a bundle, and what holds a tool's output a dump. */
+/**
+ * Finds out what a path is: a folder with a manifest.json or a pack is a bundle, and what holds a tool's output a dump. The path may be
+ * one of a git revision.
+ */
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
-  if (path !== '-' && !existsSync(path)) return manifests;
+  const { trees, faults } = await openTrees([path]);
+  const fault = faults.get(path);
+  if (fault) return unreadable([fault]);
+  const tree = trees.get(path) ?? disk;
+  if (path !== '-' && !tree.exists(path)) return manifests;
   try {
-    const found = isFolder(path) ? await readStoredFolder(path) : undefined;
+    const isFolder = path !== '-' && tree.isFolder(path);
+    const found = isFolder ? await readStoredFolder(path, tree) : undefined;
     if (found) return found;
-    if (/\.(?:tgz|tar\.gz)$/.test(path)) {
-      const { readPack } = await import('../bundle/pack/pack.ts');
-      const packed = await readPack(path);
+    if (/\.(?:tgz|tar\.gz)$/.test(path) && !isFolder) {
+      const { beginsPack, largestPack, unpack } = await import('../bundle/pack/pack.ts');
+      const first = tree === disk ? await firstOfArchive(path) : undefined;
+      const packed = beginsPack(first ?? 'manifest.json')
+        ? await unpack(path, tree.read(path, largestPack))
+        : undefined;
       if (packed) return sideOfBundle(path, packed);
     }
-    const dump = await readStoredDump([path], context);
+    const dump = await readStoredDump([path], context, trees);
     if (dump) return dump;
-    return isFolder(path) && listFolder(path, []).files.length === 0 ? await readOneOfMany(path, context) : manifests;
+    const isOfMany = isFolder && listFolder(path, [], tree).files.length === 0;
+    return isOfMany ? await readOneOfMany(path, context, tree) : manifests;
   } catch (error) {
-    return unreadable([diagnose('unreadable', { path, reason: describeError(error) })]);
+    const reason = error instanceof UnreadableFile ? error.reason : describeError(error);
+    return unreadable([diagnose('unreadable', { path, reason })]);
   }
 }
 
 /** The bundle or golden in a folder; undefined if there is none. */
-async function readStoredFolder(path: string): Promise<StoredSide | undefined> {
-  switch (lookInto(path).kind) {
+async function readStoredFolder(path: string, tree: FileTree): Promise<StoredSide | undefined> {
+  switch (lookInto(path, tree).kind) {
     case 'bundle':
-      return sideOfBundle(path, await readFolder(path));
+      return sideOfBundle(path, await readTexts(path, tree, isStoredFile));
     case 'golden':
-      return sideOfGolden(path, await readFolder(path, isGoldenFile));
+      return sideOfGolden(path, await readTexts(path, tree, isGoldenFile));
     case 'fleet':
     case 'other':
       return undefined;
@@ -67,30 +86,38 @@ async function readStoredFolder(path: string): Promise<StoredSide | undefined> {
 }
 
 /** Reads the named node's bundle from a fleet folder; unreadable if there is none, or for a folder of several dumps. */
-async function readOneOfMany(path: string, { node }: SideContext): Promise<StoredSide> {
-  const content = lookInto(path);
+async function readOneOfMany(path: string, { node }: SideContext, tree: FileTree): Promise<StoredSide> {
+  const content = lookInto(path, tree);
   if (content.kind === 'fleet') {
-    const own = node === undefined || /[/\\]/.test(node) ? undefined : join(path, node);
-    const found = own !== undefined && existsSync(own) ? await readStoredFolder(own) : undefined;
+    const own = node === undefined || /[/\\]/.test(node) ? undefined : tree.join(path, node);
+    const found = own !== undefined && tree.exists(own) ? await readStoredFolder(own, tree) : undefined;
     return found ?? unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
   }
-  const example = readdirSync(path)
-    .toSorted()
-    .map((name) => join(path, name))
-    .find((inside) => statSync(inside, { throwIfNoEntry: false })?.isDirectory() && readDumpFiles([inside], undefined));
-  return example === undefined ? manifests : unreadable([diagnose('nodes-folder', { path, example, of: 'dumps' })]);
+  // Links are passed over, as in a support bundle: whoever made the folder could have had any other searched.
+  const folders = tree.list(path).filter((entry) => entry.isDirectory());
+  for (const example of folders.map(({ name }) => tree.join(path, name)).toSorted()) {
+    if (!(await readDumpFiles([example], undefined, new Map([[example, tree]])))) continue;
+    return unreadable([diagnose('nodes-folder', { path, example, of: 'dumps' })]);
+  }
+  return manifests;
 }
 
 /** Reads what was taken from one node, in one file or several; undefined if none holds the output of a tool. */
-async function readStoredDump(paths: readonly string[], { readStdin }: SideContext): Promise<StoredSide | undefined> {
-  const found = readDumpFiles(paths, paths.includes('-') ? await readStdin?.() : undefined);
-  return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
+async function readStoredDump(
+  paths: readonly string[],
+  { readStdin }: SideContext,
+  trees: Trees,
+): Promise<StoredSide | undefined> {
+  const found = await readDumpFiles(paths, paths.includes('-') ? await readStdin?.() : undefined, trees);
+  if (!found) return undefined;
+  const side = sideOfDump(paths.join(', '), found.dump, found.diagnostics);
+  return side.kind === 'dump' ? { ...side, manifests: found.manifests } : side;
 }
 
 /** What the named files and folders are, taken together. `beside`: the paths of manifests beside a dump. */
 export type NamedInput = StoredSide & { readonly beside: readonly string[] };
 
-/** Finds out by their content what the paths are. Nothing is said of what cannot be read as manifests: their reader does. */
+/** Classifies paths by content. Leaves errors in manifests to the reader of manifests. */
 export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<NamedInput> {
   const beside: string[] = [];
   const dumps: string[] = [];
@@ -106,11 +133,11 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
     (stored.kind === 'dump' ? dumps : beside).push(path);
   }
   // Several files that were taken from one node are one dump.
-  const whole = dumps.length > 1 ? await readStoredDump(dumps, context) : dump;
+  const whole = dumps.length > 1 ? await readStoredDump(dumps, context, (await openTrees(dumps)).trees) : dump;
   return { ...(whole ?? dump ?? manifests), beside };
 }
 
-/** What is wrong with paths of which one is something else than manifests; undefined where each may be some. */
+/** The error if manifests and something else are named together; undefined if all may be manifests. */
 export async function describeNoManifests(
   paths: readonly string[],
   context: SideContext,
@@ -123,7 +150,7 @@ export async function describeNoManifests(
   return undefined;
 }
 
-/** Manifests are large, and their names show what they are. */
+/** Skips files with the names of manifests, which are large. */
 async function readUnlessManifests(path: string, context: SideContext): Promise<StoredSide> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
   return isNamed ? manifests : readStoredSide(path, context);
@@ -146,21 +173,29 @@ interface FoundFile {
   readonly path: string;
   readonly file: Decoded;
   readonly isNamed: boolean;
+  /** Whether it is one of the manifests in a support bundle. */
+  readonly isManifest?: boolean;
 }
 
 /**
  * Reads what was taken from one node: folders, single files, and - for stdin; `diagnostics` is about its files.
  * Undefined if none of them is, or is meant to be, the output of a tool.
  */
-function readDumpFiles(
+async function readDumpFiles(
   sources: readonly string[],
   stdin: Uint8Array | string | undefined,
-): { readonly dump: Dump; readonly diagnostics: readonly Diagnostic[] } | undefined {
+  trees: Trees,
+): Promise<(Pick<DumpedSide, 'manifests' | 'diagnostics'> & { readonly dump: Dump }) | undefined> {
   const texts = new Map<string, string>();
   const paths = new Map<string, string>();
   const passedOver: Diagnostic[] = [];
+  const collected: TextFile[] = [];
   let isMeant = false;
-  for (const { name, path, file, isNamed } of findFiles(sources, stdin)) {
+  for await (const { name, path, file, isNamed, isManifest } of findFiles(sources, stdin, trees)) {
+    if (isManifest) {
+      if (file.kind === 'text' && /^\s*\{/.test(file.text)) collected.push(new TextFile(path, file.text));
+      continue;
+    }
     const expected = expectDumpFile(basename(name));
     if (file.kind === 'text' ? expected === undefined && !holdsOutput(file.text) : !isNamed && !expected) continue;
     isMeant ||= isDumpFileName(basename(name));
@@ -175,38 +210,56 @@ function readDumpFiles(
   const dump = readDump(texts);
   // A node's addresses may also lie next to manifests, for --host-addresses.
   const isBeside = dump.files.every(({ kind }) => kind.startsWith('ip ') || kind === 'sysctl');
-  const isElse = isBeside && (dump.files.length === 0 || sources.some(isFolder));
+  const isElse =
+    isBeside &&
+    (dump.files.length === 0 || sources.some((source) => source !== '-' && treeOf(source, trees).isFolder(source)));
   if (!isMeant && isElse && !isRefusedOnly(dump)) return undefined;
   const faults = dump.faults.map((fault) =>
     diagnoseFault(fault, placeAtLine(paths.get(fault.file) ?? fault.file, fault.line)),
   );
-  return { dump, diagnostics: [...passedOver, ...faults] };
+  return { dump, diagnostics: [...passedOver, ...faults], manifests: collected };
 }
 
 /** Names of files that are not a tool's output: documents and programs may quote it. */
 const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
-function* findFiles(sources: readonly string[], stdin: Uint8Array | string = ''): Generator<FoundFile> {
+async function* findFiles(
+  sources: readonly string[],
+  stdin: Uint8Array | string = '',
+  trees: Trees = new Map(),
+): AsyncGenerator<FoundFile> {
   const isOneOfMany = sources.length > 1;
   for (const source of sources) {
+    const tree = treeOf(source, trees);
     if (source === '-') {
       const file = typeof stdin === 'string' ? ({ kind: 'text', text: stdin } as const) : decodePrinted(stdin);
       yield { name: '-', path: '-', file, isNamed: true };
-    } else if (isFolder(source)) {
-      for (const name of readdirSync(source).toSorted()) {
-        const path = join(source, name);
-        if (isDocument.test(name)) continue;
-        yield { name: isOneOfMany ? path : name, path, file: readAs(() => readRegularFile(path)), isNamed: false };
+      continue;
+    }
+    const collected = tree === disk ? await readSupportFiles(source, tree.isFolder(source)) : undefined;
+    if (collected) {
+      for (const { path: inside, bytes } of collected) {
+        const path = tree.join(source, inside);
+        const isManifest = bundleOfPath(inside)?.isManifest === true;
+        yield { name: isOneOfMany ? path : inside, path, file: decodePrinted(bytes), isNamed: false, isManifest };
+      }
+    } else if (tree.isFolder(source)) {
+      const listed = tree.list(source).map(({ name }) => name);
+      const names = listed.filter((name) => !isDocument.test(name)).toSorted();
+      tree.expect(names.map((name) => tree.join(source, name)));
+      for (const name of names) {
+        const path = tree.join(source, name);
+        yield { name: isOneOfMany ? path : name, path, file: readAs(() => tree.read(path)), isNamed: false };
       }
     } else {
-      const file = readAs(() => readNamedFile(source));
+      const file = readAs(() => tree.readNamed(source));
       yield { name: isOneOfMany ? source : basename(source), path: source, file, isNamed: true };
     }
   }
 }
 
-function isFolder(source: string): boolean {
-  return source !== '-' && statSync(source).isDirectory();
+function treeOf(source: string, trees: Trees): FileTree {
+  return trees.get(source) ?? disk;
 }
 
 function readAs(read: () => Uint8Array): Decoded {

@@ -1,3 +1,4 @@
+import type { TextFile } from '../input/documents/text-file.ts';
 import { version } from '../base/version.ts';
 import { nodeOfBundle, settingsOf, type Manifest } from '../bundle/manifest.ts';
 import type { BundleContent, BundleFiles } from '../bundle/make-bundle.ts';
@@ -8,7 +9,7 @@ import type { NodeContext } from '../cluster/model.ts';
 import { compileState } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../dumps/dump.ts';
-import type { Side } from '../diff/compared-side.ts';
+import type { Side } from '../dumps/side.ts';
 import { coverAll } from '../dumps/coverage.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -24,7 +25,8 @@ export interface SideReading {
   readonly files: LoadedInputs['files'];
   /** What was read as what, for people. */
   readonly notes: readonly string[];
-  /** The objects of manifests. */
+  /** What manifests were compiled for, in words. */
+  readonly made?: string;
   readonly inputs?: LoadedInputs['inputs'];
 }
 
@@ -38,15 +40,17 @@ interface StoredBundleSide extends SideReading {
   readonly manifest: Manifest;
 }
 
-/** What was taken from a node. */
+/** Output of the tools of a node. */
 export interface DumpedSide extends SideReading {
   readonly kind: 'dump';
   readonly side: Side;
   /** The node's own addresses; undefined if the dump does not show them. */
   readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
+  /** The manifests that a support bundle holds. */
+  readonly manifests?: readonly TextFile[] | undefined;
 }
 
-/** Manifests, or something that cannot be compared: its diagnostics say why. */
+/** Manifests, or input that cannot be compared, with the diagnostics that say why. */
 interface MissingSide extends SideReading {
   readonly kind: 'manifests' | 'unreadable';
   readonly side: undefined;
@@ -57,7 +61,6 @@ const nothingSaid = { diagnostics: [], files: new Map(), notes: [] } as const;
 /** Manifests that have not been read yet. */
 export const manifests: MissingSide = { ...nothingSaid, kind: 'manifests', side: undefined };
 
-/** A side that cannot be read, and why. */
 export function unreadable(diagnostics: readonly Diagnostic[]): MissingSide {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
@@ -106,7 +109,7 @@ export function describeMade(
   return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${release}`;
 }
 
-/** What kpc-apply dump wrote has a bundle's form, but was not compiled. It does not list the modules. */
+/** A dump of kpc-apply has the form of a bundle, but nothing compiled it, and it does not list modules. */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
   // If its files have no rules of a family, the node has none.
   const side = sideOf(path, { state, coverage: { ...coverAll(), modules: false }, doubts: [] });
@@ -138,14 +141,18 @@ export function sideOfDump(name: string, dump: Dump, diagnostics: readonly Diagn
   return { ...nothingSaid, kind: 'dump', side: sideOf(name, dump), hostAddresses, diagnostics, notes };
 }
 
-/** Whether a tool's output is there, but none that kpc reads. */
+/** Whether the files hold output of tools, all of it in forms that kpc does not read. */
 export function isRefusedOnly({ files, faults }: Dump): boolean {
   return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
 
-function sideOf(name: string, { state, coverage, doubts }: Pick<Dump, 'state' | 'coverage' | 'doubts'>): Side {
-  const families = bothFamilies;
-  return { kind: 'dump', name, state, labels: undefined, coverage, families, doubts, services: undefined };
+function sideOf(
+  name: string,
+  { state, ...read }: Pick<Dump, 'state' | 'coverage' | 'doubts'> & Partial<Pick<Dump, 'flows' | 'log'>>,
+): Side {
+  const { coverage, doubts, flows, log } = read;
+  const known = { coverage, doubts, flows, log, families: bothFamilies };
+  return { kind: 'dump', name, state, labels: undefined, ...known, services: undefined };
 }
 
 /** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone if it says what is in the file. */

@@ -35,18 +35,22 @@ test.each<[value: unknown, wrong: string | undefined]>([
   [[{ name: 'a', number: 0 }], 'ports[0].number must be a whole number from 1 to 65535'],
   [[{ name: 'a', number: 1, node: null }], 'ports[0].node must be a whole number from 0 on'],
 ])('%j', (value, wrong) => {
-  expect(ports(value, 'ports')).toBe(wrong);
+  expect(readShape(objectOf({ ports }), { ports: value })).toEqual(
+    wrong === undefined ? { value: { ports: value } } : { wrong },
+  );
 });
 
 test('a field that an object only inherits is missing', () => {
-  expect(objectOf<{ readonly toString: string }>({ toString: text })({}, '')).toBe('toString is missing');
+  expect(readShape(objectOf<{ readonly toString: string }>({ toString: text }), {})).toEqual({
+    wrong: 'toString is missing',
+  });
 });
 
 test('a value is read with the type of its shape, or there is why not', () => {
   const good = readShape(ports, [{ name: 'a', number: 1 }]);
   const numbers: readonly number[] = 'value' in good ? good.value.map(({ number }) => number) : [];
   expect(numbers).toEqual([1]);
-  expect(readShape(ports, 'x')).toEqual({ wrong: ' must be a list' });
+  expect(readShape(ports, 'x')).toEqual({ wrong: 'it must be a list' });
   expect(readShape(port, 'x')).toEqual({ wrong: 'it is not a JSON object' });
 });
 
@@ -72,16 +76,16 @@ describe('types', () => {
     const bridge: Shaped<typeof local> = { mode: 'bridge', name: 'cni0' };
     // @ts-expect-error: a bridge has a name.
     const nameless: Shaped<typeof local> = { mode: 'bridge' };
-    expect([off, bridge, nameless].map((value) => local(value, 'local'))).toEqual([
-      undefined,
-      undefined,
-      'local.name is missing',
+    expect([off, bridge, nameless].map((value) => readShape(local, value))).toEqual([
+      { value: off },
+      { value: bridge },
+      { wrong: 'name is missing' },
     ]);
     const files: Shape<{ readonly [Name in 'a' | 'b']?: string }> = mapOf<string, 'a' | 'b'>(text);
-    expect(files({ a: 'x' }, 'files')).toBeUndefined();
+    expect(readShape(files, { a: 'x' })).toHaveProperty('value');
     const word: Shape<'x' | 'y' | null> = nullable(oneOf('x', 'y'));
-    expect(word('z', 'word')).toBe('word must be "x" or "y"');
+    expect(readShape(word, 'z')).toEqual({ wrong: 'it must be "x" or "y"' });
     const isOn: Shape<boolean> = boolean;
-    expect(isOn(1, 'isOn')).toBe('isOn must be true or false');
+    expect(readShape(isOn, 1)).toEqual({ wrong: 'it must be true or false' });
   });
 });

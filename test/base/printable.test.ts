@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { printable, printableJson, quotePrintable } from '../../src/base/printable.ts';
+import { execFileSync } from 'node:child_process';
+import { pathWord, printable, printableJson, quotePrintable, shellWord } from '../../src/base/printable.ts';
 import { formatUnifiedDiff } from '../../src/report/unified.ts';
 
 const invisible = [
@@ -42,4 +43,25 @@ test('a diff of files too different to compare is harmless too', () => {
   expect(diff).not.toContain('\u001b');
   expect(diff).not.toContain('\u200b');
   expect(diff).not.toContain('##vso[');
+});
+
+test
+  .runIf(process.platform !== 'win32')
+  .each([
+    'plain.yaml',
+    "it's `id` $(id) \\n",
+    "a\n::set-output name=x::y\t'\\\u001b[2J1",
+    'a ##[error]b',
+    'tür\u202e\u{e0041}7.yaml',
+    '-x.yaml',
+  ])('a word of a command can be printed, and is what it was to a shell (%#)', (text) => {
+  const word = shellWord(text);
+  expect(printable(word)).toBe(word);
+  expect(execFileSync('bash', ['-c', `printf %s ${word}`], { env: { ...process.env, LC_ALL: 'C' } }).toString()).toBe(
+    text,
+  );
+});
+
+test('a path in a command is no flag', () => {
+  expect(['-x.yaml', '-', 'a-b', './-x'].map(pathWord)).toEqual(['./-x.yaml', '-', 'a-b', './-x']);
 });

@@ -99,7 +99,7 @@ describe('a manifest of another shape', () => {
   };
 
   test.each([
-    [{ mode: 'userspace' }, 'mode must be "ipvs" or "iptables" or "nftables"'],
+    [{ mode: 'ebpf' }, 'mode must be "ipvs" or "iptables" or "nftables" or "userspace"'],
     [{ settings: {} }, 'settings.mode is missing'],
     [
       { settings: { ...defaults, ipvs: { ...defaults.ipvs, excludeCIDRs: [5] } } },

@@ -9,7 +9,7 @@ import { fixtureBundle, forgeWhole, type Files } from './forge.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-consistent-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-type Editable = Record<string, any>; // eslint-disable-line
+type Editable = Record<string, any>; // oxlint-disable-line
 
 /** A bundle whose files all result from compiling the forged meaning: nothing but the meaning gives it away. */
 function forgeMeaning(

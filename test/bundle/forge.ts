@@ -1,8 +1,7 @@
 import { settingsOf, nodeOfBundle } from '../../src/bundle/manifest.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkBundle } from '../../src/bundle/check-bundle.ts';
-import { makeBundle, type Compile } from '../../src/bundle/make-bundle.ts';
+import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { hashHex } from '../../src/base/hash-node.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
@@ -39,7 +38,7 @@ export function forgeWhole(files: Files, change: (files: Files) => void): Files 
 }
 
 /** Parsed JSON, which a test changes as it likes. */
-export type Editable = Record<string, any>; // eslint-disable-line
+export type Editable = Record<string, any>; // oxlint-disable-line
 
 /** The bundle of the same Services except for what is edited, as kpc compiles it. */
 export function recompile(files: Files, edit: (services: Editable, manifest: Editable) => void): Files {
@@ -48,11 +47,4 @@ export function recompile(files: Files, edit: (services: Editable, manifest: Edi
     edit(services, JSON.parse(changed.get('manifest.json') ?? '') as Editable);
     changed.set('services.json', JSON.stringify(services));
   });
-}
-
-export const compile: Compile = (cluster, node, settings, families) => compileState(cluster, node, settings, families);
-
-/** Nothing of it is what kpc would not have written. */
-export function isGenuine(files: Files): boolean {
-  return checkBundle(files, compile).kind === 'bundle';
 }

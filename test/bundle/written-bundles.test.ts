@@ -3,21 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
-import { listFixtures } from '../support/fixtures.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-written-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-
-const fixtures = listFixtures().flatMap(({ name, folder, modes }) =>
-  modes.map((mode) => [`${name}, mode ${mode}`, join(folder, `expected-${mode}`)] as const),
-);
-
-test.each(fixtures)('kpc-apply takes the bundle of fixture %s', async (_, folder) => {
-  await expect(loadBundle(folder)).resolves.toBeDefined();
-});
 
 const flags: readonly (readonly string[])[] = [
   [],

@@ -59,6 +59,7 @@ const dumped: { readonly [M in ProxyMode]: Readonly<Record<string, string>> } = 
   iptables: { 'iptables-save': 'iptables' },
   ipvs: { 'iptables-save': 'iptables', 'ipset-save': 'ipset', 'ipvsadm-save': 'ipvsadm' },
   nftables: { 'nft-ruleset': 'nftables' },
+  userspace: { 'iptables-save': 'iptables' },
 };
 
 /** The ruleset of a node on which no kube-proxy has been in nftables mode. */
@@ -122,6 +123,16 @@ describe('a change of mode takes no Service off the node, and brings no new one'
       const { stdout } = await runKpc(['diff', '--rules', ...args], { cwd });
       expect(stdout).toContain(`shop/web:http changed\n    node port 30080 listens on ${words}\n`);
     }
+  });
+
+  test('no addresses are told of a Service port without a node port, or with another one', async () => {
+    writeFolder(cwd, { 'moved.yaml': services.replace('nodePort: 30080', 'nodePort: 30081') });
+    const { stdout } = await runKpc(['diff', '--rules', 'iptables-bundle', 'moved.yaml', '--proxy-mode', 'nftables'], {
+      cwd,
+    });
+    expect(stdout).toContain('shop/idle changed');
+    expect(stdout).toContain('nodePort 30080 → 30081');
+    expect(stdout.match(/node port \d+ listens on/g)).toEqual(['node port 30443 listens on']);
   });
 
   test('node ports that listen on the same addresses are not told of', async () => {

@@ -34,12 +34,25 @@ describe.concurrent('kpc compile --check', () => {
     expect(run.status).toBe(1);
     expect(run.stdout).toContain('\n+-a -t 10.96.0.40:80 -r 10.244.1.8:8080 -m -w 1\n');
     expect(run.stderr).toContain('store/shop:http changed\n    endpoints 3 → 5\n');
+    expect(run.stderr).toMatch(/To accept the change:\n {2}kpc compile -f after -o \S+\n$/);
+  });
+
+  test('markdown: the change, what happens to packets, and how to accept it', async () => {
+    const run = await check('after', golden, 'markdown');
+    expect(run.status).toBe(1);
+    expect(run.stdout).toContain('- **store/shop**: endpoints 3 → 5\n');
+    expect(run.stdout).toMatch(/### Packets on .*\n\n- cluster IP of store\/shop .*: 3 → 5 endpoints, 20% each\n/);
+    expect(run.stdout).toContain('<details><summary>In the kernel</summary>');
+    expect(run.stdout).toMatch(
+      /To accept it, run this and commit the result:\n\n```sh\nkpc compile -f after -o \S+\n```\n$/,
+    );
+    expect((await check('before', golden, 'markdown')).stdout).toBe('**No difference.**\n');
   });
 
   test('github: an error at the line of the Service port', async () => {
     const run = await check('after', golden, 'github');
     expect(run.status).toBe(1);
-    const advice = `If this is intended, write ${golden} again with kpc compile -o ${golden}`;
+    const advice = `If this is intended: kpc compile -f after -o ${golden}`;
     expect(run.stdout).toBe(
       `::error file=after/store.yaml,line=12,col=7,title=store/shop%3Ahttp changed::${because}%0A${advice}\n`,
     );

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { separate } from '../../src/diff/foreign-items.ts';
 import { coverAll } from '../../src/dumps/coverage.ts';
-import type { Side } from '../../src/diff/compared-side.ts';
+import type { Side } from '../../src/dumps/side.ts';
 import { equalStates } from '../../src/kernel/delta.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';

@@ -82,7 +82,8 @@ describe('what a new or removed Service has', () => {
     const markdown = await runKpc(['diff', name('before'), name('after'), ...flags, '-q', '--output', 'markdown'], {
       cwd,
     });
-    expect(markdown.stdout).toContain(`- Service added\n- ${facts}\n`);
+    const unusual = facts.replace('internalTrafficPolicy Cluster, ', '');
+    expect(markdown.stdout).toContain(`- **shop/web** added: ${unusual}\n`);
   });
 
   test.for(modes)('%s mode, dumps', async (mode) => {

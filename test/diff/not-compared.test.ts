@@ -6,7 +6,7 @@ import { readStoredSide } from '../../src/sides/read-side.ts';
 import { reportDiff } from '../../src/diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../../src/diff/diff-sides.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import type { Side } from '../../src/diff/compared-side.ts';
+import type { Side } from '../../src/dumps/side.ts';
 import { families } from '../../src/kernel/family.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 

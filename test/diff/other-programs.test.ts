@@ -37,7 +37,8 @@ table ip nat {
 `;
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-other-programs-'));
-const named = 'table inet kube-proxy (nftables), table ip kube-proxy-x (nftables), table ip docker (nftables)';
+const named =
+  'table inet kube-proxy (nftables), table ip kube-proxy-x (nftables), table ip docker (nftables), table ip nat (nftables)';
 const foreignArgs = ['nftables-bundle', '--foreign'] as const;
 
 describe('tables of other programs in nft list ruleset', () => {

@@ -30,13 +30,13 @@ test('a pull request that leaves the golden behind: marks, a report, and words',
   expect(runs[0]?.stdout).toBe(
     '::error file=services/store.yaml,line=13,col=7,title=store/shop%3Ahttp changed::' +
       'externalTrafficPolicy Cluster → Local%0A' +
-      'If this is intended, write golden/worker-1 again with kpc compile --golden golden/worker-1\n' +
+      'If this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n' +
       '::error title=What belongs to no Service::chain KUBE-NODE-PORT (nat): + 1 rule%0A' +
-      'If this is intended, write golden/worker-1 again with kpc compile --golden golden/worker-1\n',
+      'If this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n',
   );
   expect(files.junit).toContain('tests="2" failures="2"');
   expect(files.junit).toContain('<failure message="store/shop:http changed">externalTrafficPolicy Cluster → Local');
-  expect(files.summary).toContain('### store/shop:http changed\n\n- externalTrafficPolicy Cluster → Local\n');
+  expect(files.summary).toContain('- **store/shop**: externalTrafficPolicy Cluster → Local\n');
 });
 
 test('a pull request with its golden: no mark, and the words all the same', async () => {
@@ -49,7 +49,7 @@ test('a pull request with its golden: no mark, and the words all the same', asyn
     { status: 0, stdout: '' },
     { status: 0, stdout: '' },
   ]);
-  expect(files.summary).toContain('- externalTrafficPolicy Cluster → Local\n');
+  expect(files.summary).toContain('- **store/shop**: externalTrafficPolicy Cluster → Local\n');
 });
 
 /** A repository as the workflow expects it, with its base branch. */

@@ -86,7 +86,7 @@ suite('a Service', () => {
       'leading zeros',
       ['clusterIP: 10.096.0.1', port],
       [
-        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1: write it that way, because other programs may read it differently [odd-address]',
+        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write it that way, because other programs may read it differently [odd-address]',
       ],
     ],
     [
@@ -107,6 +107,13 @@ suite('a Service', () => {
       ],
     ],
     [
+      'a timeout of an affinity that is not set',
+      ['clusterIP: 10.96.0.1', 'sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } }', port],
+      [
+        `6:26 warning: sessionAffinityConfig means nothing here, and the API server refuses it: it needs sessionAffinity: ClientIP${left}`,
+      ],
+    ],
+    [
       'ranges that are not written as they are read',
       [
         'type: LoadBalancer',
@@ -115,8 +122,8 @@ suite('a Service', () => {
         'ports: [{port: 80, nodePort: 30080}]',
       ],
       [
-        '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" is read as 10.0.0.0/8: write 10.0.0.0/8, or 10.1.2.3/32 for the one address [odd-address]',
-        '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8: write it that way, because other programs may read it differently [odd-address]',
+        '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" is read as 10.0.0.0/8; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write 10.0.0.0/8, or 10.1.2.3/32 for the one address [odd-address]',
+        '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write it that way, because other programs may read it differently [odd-address]',
         '7:58 warning: loadBalancerSourceRanges[2] "FD00::/8" is read as fd00::/8: write it that way, because other programs may read it differently [odd-address]',
       ],
     ],
@@ -300,7 +307,7 @@ suite('a Node', () => {
     ],
     [
       'podCIDR: 10.244.0.5/24',
-      '4:17 warning: podCIDR "10.244.0.5/24" is read as 10.244.0.0/24: write 10.244.0.0/24, or 10.244.0.5/32 for the one address [odd-address]',
+      '4:17 warning: podCIDR "10.244.0.5/24" is read as 10.244.0.0/24; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write 10.244.0.0/24, or 10.244.0.5/32 for the one address [odd-address]',
     ],
   ])('%s', (spec, message) => {
     expect(of('metadata: {name: worker-1}', `spec: {${spec}}`)).toEqual([message]);

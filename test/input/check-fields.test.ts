@@ -9,7 +9,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const file = join(scratch, 'a.json');
 
-type Edit = (object: any) => void; // eslint-disable-line
+type Edit = (object: any) => void; // oxlint-disable-line
 
 const service = {
   apiVersion: 'v1',

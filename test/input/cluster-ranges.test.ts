@@ -75,6 +75,74 @@ test('the Pod of a kube-apiserver says the ranges, and nothing of kube-proxy', a
   expect(found.mode).toBe('ipvs');
 });
 
+/** A Pod, or the template of a DaemonSet, with a container of these words. */
+const podOf = (kind: 'Pod' | 'DaemonSet', name: string, words: string) => {
+  const spec = `{ containers: [{ name: other, args: [--cluster-cidr=10.1.0.0/16] }, { name: kube-proxy, ${words} }] }`;
+  const template = `{ selector: {}, template: { metadata: { labels: { a: b } }, spec: ${spec} } }`;
+  return `apiVersion: ${kind === 'Pod' ? 'v1' : 'apps/v1'}\nkind: ${kind}\nmetadata: { name: ${name}, namespace: kube-system }\nspec: ${kind === 'Pod' ? spec : template}\n`;
+};
+
+describe('the arguments of a kube-proxy', () => {
+  const given = ['-f', service, '--service-cluster-ip-range', '10.96.0.0/16'];
+  const args =
+    'args: [--cluster-cidr=10.42.0.0/16, --proxy-mode, iptables, --masquerade-all, --hostname-override=$(NODE)]';
+
+  test.each([
+    ['Pod', `command: [kube-proxy], ${args}`],
+    ['DaemonSet', `command: [/usr/local/bin/kube-proxy], ${args}`],
+    [
+      'Pod',
+      `command: [/bin/sh, -c, "exec kube-proxy --proxy-mode=iptables --cluster-cidr=10.42.0.0/16 --masquerade-all"]`,
+    ],
+  ] as const)('are its settings in a %s: %s', async (kind, words) => {
+    const found = await compile(...given, '-f', write(podOf(kind, 'p', words)));
+    expect(found).toMatchObject({ mode: 'iptables', clusterCIDRs: ['10.42.0.0/16'] });
+    expect(found.manifest.settings.masqueradeAll).toBe(true);
+  });
+
+  test('that name no mode mean the default of kube-proxy', async () => {
+    const pod = write(podOf('Pod', 'p', 'command: [kube-proxy, --kubeconfig=/k]'));
+    expect(await compile(...given, '-f', pod)).toMatchObject({ mode: 'iptables', clusterCIDRs: [] });
+  });
+
+  test('count for nothing beside --config, as for kube-proxy, and less than a flag of kpc', async () => {
+    const configured = write(podOf('DaemonSet', 'p', `command: [kube-proxy, --config=/c, --proxy-mode=iptables]`));
+    expect(await compile(...given, '-f', configured)).toMatchObject({ mode: 'ipvs' });
+    const pod = write(podOf('Pod', 'p', `command: [kube-proxy], ${args}`));
+    expect(await compile(...given, '-f', pod, '--proxy-mode', 'ipvs')).toMatchObject({
+      mode: 'ipvs',
+      clusterCIDRs: ['10.42.0.0/16'],
+    });
+  });
+
+  test('of several nodes are one setting, and an error where they differ', async () => {
+    const on = (name: string, mode: string) =>
+      podOf('Pod', name, `command: [kube-proxy, --proxy-mode=${mode}, --hostname-override=${name}]`);
+    const same = write(`${on('a', 'iptables')}---\n${on('b', 'iptables')}`);
+    expect(await compile(...given, '-f', same)).toMatchObject({ mode: 'iptables' });
+    const differing = write(`${on('a', 'iptables')}---\n${on('b', 'nftables')}`);
+    const run = await runKpc(['compile', ...given, '-f', differing, '--print', 'manifest'], { cwd });
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(
+      'error: the arguments of this kube-proxy differ from those of another kube-proxy in the input',
+    );
+  });
+
+  test('do not keep its Pod from being an endpoint', async () => {
+    const metrics = write(
+      `apiVersion: v1\nkind: Service\nmetadata: { name: m, namespace: kube-system }\nspec: { clusterIP: 10.96.0.9, selector: { k8s-app: kube-proxy }, ports: [{ port: 80 }] }\n---\napiVersion: v1\nkind: Node\nmetadata: { name: node-1 }\n---\n` +
+        podOf('Pod', 'p', 'command: [kube-proxy, --proxy-mode=ipvs]')
+          .replace('spec: {', 'spec: { nodeName: node-1, ')
+          .replace(
+            'namespace: kube-system }',
+            'namespace: kube-system, labels: { k8s-app: kube-proxy } }\nstatus: { phase: Running, podIP: 10.42.0.5, podIPs: [{ ip: 10.42.0.5 }], conditions: [{ type: Ready, status: "True" }] }',
+          ),
+    );
+    const run = await runKpc(['compile', '-f', metrics, '--print', 'ipvsadm'], { cwd });
+    expect(run.stdout, run.stderr).toContain('-r 10.42.0.5:80');
+  });
+});
+
 test('a flag counts more than a configuration, and a KubeProxyConfiguration more than what is made of another', async () => {
   const config =
     'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nclusterCIDR: 10.9.0.0/16\n';

@@ -63,3 +63,71 @@ describe('a kustomization that makes other Services than its files hold', () => 
     expect(toldOf(files, folder)).toHaveLength(1);
   });
 });
+
+describe('a tree with an overlay', () => {
+  const read = (files: Readonly<Record<string, string>>, isShown = false) => {
+    const texts = Object.entries(files).map(
+      ([name, text]) => new TextFile(name, text, { folder: 'k8s', chart: undefined }),
+    );
+    const { services, workloads, diagnostics } = collectFiles(texts, { isShown, workloads: true, isTolerant: true });
+    return {
+      names: [...services, ...workloads].map(({ source }) => source.place([]).file),
+      said: diagnostics
+        .filter(({ code, severity }) => code !== 'kustomized' && severity !== 'note')
+        .map(({ severity, text, help }) => `${severity}: ${text}: ${help}`),
+    };
+  };
+  const patch =
+    'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 81, nodePort: 30081 }] }\n';
+  const missing = (severity: string, lacks: string, more = '') =>
+    `${severity}: this kustomization takes ${lacks}, which the input does not hold${more}: run "kubectl kustomize k8s/prod | kpc compile -f -"`;
+
+  test.for([
+    'patches: [{ path: patch.yaml, target: { kind: Service } }]',
+    'patchesStrategicMerge: [./patch.yaml]',
+    'patchesJson6902: [{ path: ../prod/patch.yaml }]',
+    'transformers: [patch.yaml]',
+    'replacements: [{ path: patch.yaml }]',
+  ])('whose base is not there is an error, and what it lists as patches is no object: %s', (field) => {
+    const files = { 'k8s/prod/kustomization.yaml': `resources: [../base]\n${field}\n`, 'k8s/prod/patch.yaml': patch };
+    expect(read(files)).toEqual({ names: [], said: [missing('error', '../base')] });
+    expect(read(files, true)).toEqual({ names: [], said: [missing('warning', '../base')] });
+  });
+
+  test.for(['bases', 'resources', 'components'])('lacks what its %s name, wherever that is', (field) => {
+    const far = 'https://example.com/shop//k8s?ref=v1';
+    const files = { 'k8s/prod/kustomization.yaml': `${field}: ["${far}"]\n`, 'k8s/prod/web.yaml': service };
+    expect(read(files).said).toEqual([missing('error', far)]);
+    const more = { ...files, 'k8s/test/kustomization.yaml': 'resources: [a, b.yaml]\n' };
+    expect(read(more).said).toEqual([missing('error', far, ', as does 1 more')]);
+  });
+
+  test('whose base is there is read without its patches', () => {
+    const files = {
+      'k8s/base/kustomization.yaml': 'resources: [web.yaml]\n',
+      'k8s/base/web.yaml': service,
+      'k8s/prod/kustomization.yaml':
+        'resources: [../base/]\npatches: [{ path: patch.yaml }, { patch: "- op: remove\\n  path: /a" }]\n',
+      'k8s/prod/patch.yaml': patch,
+    };
+    expect(read(files)).toEqual({ names: ['k8s/base/web.yaml'], said: [] });
+  });
+
+  test('the advice on an object that is there twice names what builds it, or nothing', () => {
+    const advice = (files: Readonly<Record<string, string>>) =>
+      read(files).said.map((line) => /kustomize [^ ]*/.exec(line)?.[0]);
+    const twice = {
+      'k8s/a/kustomization.yaml': 'kind: Component\nresources: [other.yaml]\n',
+      'k8s/a/other.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n',
+      'k8s/base/web.yaml': service,
+      'k8s/rendered/web.yaml': service,
+    };
+    expect(advice(twice)).toEqual([undefined]);
+    const base = { 'k8s/base/kustomization.yaml': 'resources: [web.yaml]\n' };
+    expect(advice({ ...twice, ...base })).toEqual(['kustomize k8s/base']);
+    const prod = { 'k8s/prod/kustomization.yaml': 'resources: [../base]\n' };
+    expect(advice({ ...twice, ...base, ...prod })).toEqual(['kustomize k8s/prod']);
+    const both = { ...prod, 'k8s/test/kustomization.yaml': 'resources: [../base]\n' };
+    expect(advice({ ...twice, ...base, ...both })).toEqual([undefined]);
+  });
+});

@@ -5,7 +5,7 @@ import { readDocuments } from '../../src/input/documents/read-documents.ts';
 import { collectInputs } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 
-/** The offsets of the keys that come again in a JSON text. */
+/** The offsets at which keys of a JSON text come the second time. */
 function repeatedIn(text: string): number[] {
   return findRepeatedJsonKeys(text, { start: 0, end: text.length }).map(({ offset }) => offset);
 }
@@ -25,7 +25,7 @@ const spec = '"spec": {"clusterIP": "10.96.0.1", "ports": [{"port": 80}]}';
 describe('a key that is in one JSON object twice', () => {
   test.each([
     ['at the top', '{"a":1,"a":2}', [7]],
-    ['three times', '{"a":1,"a":2,"a":3}', [7, 13]],
+    ['three times', '{"a":1,"a":2,"a":3}', [7]],
     ['in a list', '[{"a":1},{"a":1,"b":2,"a":3}]', [22]],
     ['at several depths', '{"x":{"a":1,"a":1},"y":[[{"b":1,"b":1}]],"x":1}', [12, 32, 41]],
     ['with an escape in one of them', '{"a":1,"\\u0061":2}', [7]],
@@ -114,23 +114,35 @@ describe('a key that is in one JSON object twice', () => {
   test('is found where lists nest deeply, and where there are very many', () => {
     const levels = 100_000;
     expect(repeatedIn(`${'['.repeat(levels)}{"a":1,"a":2}${']'.repeat(levels)}`)).toEqual([levels + 7]);
-    const many = `{${Array.from({ length: 100_000 }, () => '"a":1').join()}}`;
-    expect(repeatedIn(many)).toHaveLength(99_999);
+    const many = Array.from({ length: 100_000 }, (_, i) => `"a${i >> 1}":1`);
+    expect(repeatedIn(`{${many.join()}}`)).toHaveLength(50_000);
+  });
+
+  test('is one error, with how often it comes', () => {
+    const wordsOf = (written: string, name: string): string[] =>
+      readDocuments(new TextFile(name, written)).diagnostics.map(({ text }) => text);
+    const thrice = 'this key is in the same mapping 3 times';
+    expect(wordsOf('{"a":1,"a":2,"a":3}', 'in.json')).toEqual([thrice]);
+    expect(wordsOf('a: 1\na: 2\nb: {a: 1, a: 2}\na: 3\n', 'in.yaml')).toEqual([
+      thrice,
+      'this key is in the same mapping twice',
+    ]);
   });
 });
 
-/** The offsets of the keys that come again, as another parser finds them. */
+/** The offsets at which keys come the second time, as another parser finds them. */
 function visitRepeated(text: string): number[] {
   const offsets: number[] = [];
-  const around: Set<string>[] = [];
+  const around: Map<string, number>[] = [];
   visit(text, {
     onObjectBegin: () => {
-      around.push(new Set());
+      around.push(new Map());
     },
     onObjectEnd: () => around.pop(),
     onObjectProperty: (key, offset) => {
-      if (around.at(-1)?.has(key)) offsets.push(offset);
-      around.at(-1)?.add(key);
+      const times = (around.at(-1)?.get(key) ?? 0) + 1;
+      if (times === 2) offsets.push(offset);
+      around.at(-1)?.set(key, times);
     },
   });
   return offsets;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { InputSource } from '../../src/input/documents/document.ts';
 import { Report } from '../../src/input/objects/report.ts';
-import { Validator } from '../../src/input/objects/validate.ts';
+import { validate } from '../../src/input/objects/validate.ts';
 
 const metadata = {
   name: 'web',
@@ -114,12 +114,10 @@ const nowhere: InputSource = {
   keyPlace: () => ({ file: 'a.yaml', locate: () => ({ file: 'a.yaml', line: 1, column: 1 }) }),
 };
 
-const validator = new Validator();
-
 /** How much the checks of fields and shape say of the object. */
 function countFaults(kind: keyof typeof examples, value: object): number {
   const report = new Report(nowhere);
-  validator.validate(kind, structuredClone(value), report);
+  validate(kind, structuredClone(value), report);
   return report.diagnostics.length;
 }
 
@@ -211,7 +209,7 @@ describe.each(kinds)('%s', (kind) => {
         const object = structuredClone(examples[kind]);
         for (const each of edits) apply(object, each);
         const report = new Report(nowhere);
-        const isRight = validator.validate(kind, object, report) === (object as unknown);
+        const isRight = validate(kind, object, report) === (object as unknown);
         expect(report.hasErrors).toBe(!isRight);
         seen[isRight ? 'right' : 'wrong']++;
       }),

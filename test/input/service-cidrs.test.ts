@@ -181,3 +181,24 @@ suite('kpc compile with a ServiceCIDR', () => {
     expect(manifest).not.toHaveProperty('serviceCidrs');
   });
 });
+
+suite('the Services of a cluster without its ServiceCIDRs', () => {
+  const kubernetes = `apiVersion: v1\nkind: Service\nmetadata: { name: kubernetes }\nspec: { clusterIP: 10.96.0.1, ports: [{ port: 443 }] }\n`;
+  const cidr = `---\napiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: { name: kubernetes }\nspec: { cidrs: [10.96.0.0/16] }\n`;
+  const isNoted = async (text: string, ...flags: readonly string[]): Promise<boolean> => {
+    const run = await runKpc(['compile', '-f', '-', '--proxy-mode', 'nftables', '--print', 'nftables', ...flags], {
+      stdin: text,
+    });
+    expect(run.status, run.stderr).toBe(0);
+    return run.stderr.includes('[no-service-cidrs]');
+  };
+
+  test('are noted in the mode and the releases whose rules depend on them', async () => {
+    expect(await isNoted(kubernetes)).toBe(true);
+    expect(await isNoted(kubernetes + cidr)).toBe(false);
+    expect(await isNoted(kubernetes, '--service-cluster-ip-range', '10.96.0.0/16')).toBe(false);
+    expect(await isNoted(kubernetes.replace('kubernetes', 'web'))).toBe(false);
+    const iptables = ['compile', '-f', '-', '--proxy-mode', 'iptables', '--print', 'iptables'];
+    expect((await runKpc(iptables, { stdin: kubernetes })).stderr).not.toContain('no-service-cidrs');
+  });
+});

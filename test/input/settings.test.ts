@@ -113,9 +113,15 @@ test('a flag wins over the config', () => {
 suite('what is wrong with a config', () => {
   const networkHint = 'write a network such as 10.0.0.0/8 or fd00::/64 [bad-value]';
   test.each([
-    ['mode: userspace', '3:7 error: mode cannot be "userspace": write ipvs, iptables or nftables [bad-value]'],
-    ['mode: kernelspace', '3:7 error: mode cannot be "kernelspace": write ipvs, iptables or nftables [bad-value]'],
-    ['mode: IPVS', '3:7 error: mode cannot be "IPVS": write ipvs, iptables or nftables [bad-value]'],
+    [
+      'mode: userspace',
+      '3:7 error: mode is userspace: kpc follows userspace mode of Kubernetes 1.25, not of 1.37: take one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]',
+    ],
+    ...['kernelspace', 'winuserspace'].map((mode): [string, string] => [
+      `mode: ${mode}`,
+      `3:7 error: mode cannot be "${mode}": a bundle is for a Linux host: write ipvs, iptables, nftables or userspace [bad-value]`,
+    ]),
+    ['mode: IPVS', '3:7 error: mode cannot be "IPVS": write ipvs, iptables, nftables or userspace [bad-value]'],
     ['clusterCIDR: 10.0.0.0/33', `3:14 error: clusterCIDR cannot be "10.0.0.0/33": ${networkHint}`],
     [
       'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
@@ -181,7 +187,7 @@ suite('what is wrong with a config', () => {
 
   test('flags', () => {
     const { diagnostics } = resolve('', {
-      proxyMode: 'userspace',
+      proxyMode: 'ebpf',
       iptablesMasqueradeBit: '1e1',
       masqueradeAll: 'maybe',
       hostnameOverride: ' ',
@@ -193,7 +199,7 @@ suite('what is wrong with a config', () => {
         'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-value]',
         'error: --masquerade-all cannot be "maybe": write true or false [bad-value]',
         'error: --hostname-override cannot be " ": write lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends [bad-value]',
-        'error: --proxy-mode cannot be "userspace": write ipvs, iptables or nftables [bad-value]',
+        'error: --proxy-mode cannot be "ebpf": write ipvs, iptables, nftables or userspace [bad-value]',
       ].sort(),
     );
   });

@@ -2,10 +2,10 @@ import { describe as suite, expect, test } from 'vitest';
 import { readConfig } from '../../src/input/configuration/read-config.ts';
 import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
+import type { Release } from '../../src/kube-proxy/releases.ts';
 import { describe } from './diagnose.ts';
 
 const head = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
-const stays = 'kube-proxy does not start';
 
 /** What is said of a configuration with these lines, which start at line 3. */
 function check(config: string, flags: Parameters<typeof resolveSettings>[1] = {}): string[] {
@@ -33,33 +33,23 @@ suite('the mode that nothing names', () => {
   });
 
   test('one that is named is not spoken of', () => {
+    const { config } = readConfig(new TextFile('config.yaml', `${head}mode: nftables\n`));
+    expect(resolveSettings(config, {})).toMatchObject({ settings: { mode: 'nftables' }, modeNote: undefined });
+  });
+
+  test.each([
+    ['1.34', undefined],
+    ['1.35', 'ipvs-ends'],
+    ['1.37', 'ipvs-ends'],
+  ] as const)('that IPVS mode ends is said from its deprecation on: %s', (release, code) => {
     const { config } = readConfig(new TextFile('config.yaml', `${head}mode: ipvs\n`));
-    expect(resolveSettings(config, {})).toMatchObject({ settings: { mode: 'ipvs' }, modeNote: undefined });
+    expect(resolveSettings(config, {}, release).modeNote?.code).toBe(code);
+    expect(resolveSettings(config, { proxyMode: 'ipvs' }, release).modeNote).toBeUndefined();
   });
 });
 
 suite('a configuration with which kube-proxy does not start', () => {
   test.each([
-    [
-      'featureGates: {SupportIPVSProxyMode: true}',
-      '3:38 error: kube-proxy v1.37.2 knows no feature gate "SupportIPVSProxyMode", and does not start: leave it out [bad-feature-gate]',
-    ],
-    [
-      'featureGates: {AllowServiceExternalIP: false}',
-      '3:40 error: kube-proxy v1.37.2 knows no feature gate "AllowServiceExternalIP", and does not start: did you mean AllowServiceExternalIPs? [bad-feature-gate]',
-    ],
-    [
-      'featureGates: {NFTablesProxyMode: false}',
-      '3:35 error: the feature gate NFTablesProxyMode is true for good, and kube-proxy v1.37.2 does not start with false: leave it out [bad-feature-gate]',
-    ],
-    [
-      'featureGates: {WorkloadWithJob: true}',
-      `3:33 error: ${stays}: the feature gate WorkloadWithJob is on, and needs GenericWorkload, too: turn all of them on, or none [bad-feature-gate]`,
-    ],
-    [
-      'configSyncPeriod: soon',
-      '3:19 error: configSyncPeriod cannot be "soon": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-    ],
     [
       'bindAddress: localhost',
       '3:14 error: bindAddress cannot be "localhost": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
@@ -76,37 +66,13 @@ suite('a configuration with which kube-proxy does not start', () => {
       'conntrack: {udpTimeout: -1s}',
       '3:25 error: udpTimeout cannot be "-1s": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
-    [
-      'clientConnection: {burst: -1}',
-      '3:27 error: burst cannot be -1: a whole number from 0 to 2147483647 [bad-value]',
-    ],
   ])('%s', (config, message) => {
     expect(check(config)).toEqual([message]);
-  });
-
-  test('of several feature gates each that is wrong is named', () => {
-    expect(check('featureGates: {APIServerIdentity: false, StorageVersionAPI: true}')).toEqual([
-      `3:35 error: ${stays}: the feature gate UnknownVersionInteroperabilityProxy is on, and needs APIServerIdentity, too: turn all of them on, or none [bad-feature-gate]`,
-      `3:61 error: ${stays}: the feature gate StorageVersionAPI is on, and needs APIServerIdentity, too: turn all of them on, or none [bad-feature-gate]`,
-    ]);
-    expect(check('featureGates:\n  NoSuchGate: true\n  NFTablesProxyMode: false')).toHaveLength(2);
   });
 });
 
 suite('a configuration that kube-proxy cannot decode, whatever its mode', () => {
   test.each([
-    [
-      'nftables: {minSyncPeriod: 31d}',
-      'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-    ],
-    [
-      'ipvs: {syncPeriod: "30"}',
-      'syncPeriod cannot be "30": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-    ],
-    [
-      'iptables: {syncPeriod: ""}',
-      'syncPeriod cannot be "": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-    ],
     [
       'ipvs: {tcpTimeout: 1e3s}',
       'tcpTimeout cannot be "1e3s": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
@@ -115,18 +81,9 @@ suite('a configuration that kube-proxy cannot decode, whatever its mode', () => 
       'conntrack: {udpTimeout: null}',
       'udpTimeout cannot be empty: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
-    [
-      'configSyncPeriod: null',
-      'configSyncPeriod cannot be empty: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-    ],
-    ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-value]'],
-    ['clientConnection: {qps: "5"}', 'qps cannot be "5": write a number [bad-value]'],
-    ['logging: {verbosity: -1}', 'verbosity cannot be -1: a whole number from 0 to 4294967295 [bad-value]'],
-    [
-      'logging: {options: {json: {splitStream: "yes"}}}',
-      'splitStream cannot be "yes": write true or false [bad-value]',
-    ],
-    ['winkernel: {enableDSR: 1}', 'enableDSR cannot be 1: write true or false [bad-value]'],
+    ['clientConnection: 5', 'clientConnection cannot be 5: write a mapping of fields [bad-value]'],
+    ['ipvs: {syncPeriod: 30}', 'syncPeriod is the number 30, not a string: put it in quotes [bad-value]'],
+    ['enableProfiling: 1', 'enableProfiling cannot be 1: write true or false [bad-value]'],
     ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-value]'],
     ['ipvs: {scheduler: [rr]}', 'scheduler cannot be a list: write a string [bad-value]'],
   ])('%s', (config, said) => {
@@ -137,11 +94,9 @@ suite('a configuration that kube-proxy cannot decode, whatever its mode', () => 
 
   test.each([
     'conntrack: {tcpCloseWaitTimeout: null, tcpEstablishedTimeout: null}',
-    'ipvs: {syncPeriod: 1µs, minSyncPeriod: +0.5us}',
     'iptables: {localhostNodePorts: null}',
     'iptables: null',
     'clusterCIDR: ""',
-    'logging: {flushFrequency: 5000, verbosity: null}',
   ])('and one that it can: %s', (config) => {
     expect(check(`mode: iptables\n${config}`)).toEqual([]);
   });
@@ -199,17 +154,42 @@ suite('flags that are given empty, or twice', () => {
   });
 });
 
+suite('feature gates', () => {
+  const gate = (config: string, release?: Release) => {
+    const { config: read } = readConfig(new TextFile('config.yaml', `${head}featureGates: {${config}}\n`));
+    return describe(resolveSettings(read, {}, release).diagnostics);
+  };
+
+  test.each([
+    'NoSuchGate: true',
+    'NFTablesProxyMode: false',
+    'LoggingBetaOption: true',
+    'AllAlpha: true, AllBeta: false',
+  ])('kpc leaves those that shape no rule to kube-proxy: %s', (config) => expect(gate(config)).toEqual([]));
+
+  test('a slip in the name of one that does is a warning', () => {
+    expect(gate('AllowServiceExternalIP: false')).toEqual([
+      '3:40 warning: kpc knows no feature gate "AllowServiceExternalIP", and ignores it: did you mean AllowServiceExternalIPs? [bad-feature-gate]',
+    ]);
+    expect(gate('allAlpha: true')).toEqual([expect.stringContaining('did you mean AllAlpha?')]);
+  });
+
+  test('so is one that the release does not have, or has locked to the other value', () => {
+    const effect = (isOn: boolean, version: string, clause: string) =>
+      expect.stringContaining(`=${isOn} has no effect: kube-proxy ${version} ${clause}: leave it out`);
+    expect(gate('AllowServiceExternalIPs: false', '1.35')).toEqual([effect(false, 'v1.35.4', 'programs externalIPs')]);
+    expect(gate('TopologyAwareHints: false', '1.33')).toEqual([
+      effect(false, 'v1.33.13', 'follows the zone hints of endpoints'),
+    ]);
+    expect(gate('PreferSameTrafficDistribution: true', '1.30')).toEqual([
+      effect(true, 'v1.30.14', 'ignores the node hints of endpoints'),
+    ]);
+    for (const release of ['1.32', '1.36'] as const) expect(gate('TopologyAwareHints: true', release)).toEqual([]);
+  });
+});
+
 suite('what kube-proxy starts with', () => {
   test.each([
-    'featureGates: {AllAlpha: true, GenericWorkload: true}',
-    'featureGates: {AllBeta: false}',
-    'featureGates: {NFTablesProxyMode: true, GenericWorkload: true, WorkloadWithJob: true}',
-    'featureGates: {WorkloadWithJob: true, AllAlpha: true, AllBeta: true}',
-    'featureGates: {LoggingAlphaOptions: true}\nlogging: {options: {text: {splitStream: true, infoBufferSize: 4Ki}}}',
-    'iptables: {syncPeriod: 0s, minSyncPeriod: 0s}',
-    'iptables: {syncPeriod: 1s, minSyncPeriod: 1s}',
-    // Only the mode that is used counts.
-    'ipvs: {syncPeriod: -1s, minSyncPeriod: 1h}',
     'healthzBindAddress: 127.0.0.1',
     'healthzBindAddress: "::1"',
     'metricsBindAddress: "[fd00::1]:10249"',
@@ -269,13 +249,13 @@ suite('flags', () => {
   test('that are wrong', () => {
     const { diagnostics } = resolveSettings(undefined, {
       bindAddress: 'localhost',
-      featureGates: 'AllAlpha,NoSuchGate=true,AllBeta=maybe',
+      featureGates: 'AllAlpha,NoSuchGate=true,AllBeta=maybe,KubeProxyIPSV=true',
       conntrackMin: '-1',
       conntrackMaxPerCore: '2147483648',
       conntrackUdpTimeout: '10',
     });
     expect(describe(diagnostics)).toEqual([
-      'error: kube-proxy v1.37.2 knows no feature gate "NoSuchGate", and does not start: leave it out [bad-feature-gate]',
+      'warning: kpc knows no feature gate "KubeProxyIPSV", and ignores it: did you mean KubeProxyIPVS? [bad-feature-gate]',
       'error: --bind-address cannot be "localhost": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
       'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-value]',
       'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-value]',

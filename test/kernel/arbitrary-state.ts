@@ -9,7 +9,9 @@ import {
   type Tables,
   type Target,
 } from '../../src/kernel/iptables/iptables.ts';
-import { parseAddress, type Address } from '../../src/kernel/address.ts';
+import { compareProxyPorts, proxyPortKey, type ProxyPort } from '../../src/kernel/balancer/balancer.ts';
+import { formatSocketAddress } from '../../src/kernel/socket-address.ts';
+import { parseAddress, unspecifiedIPv4, type Address } from '../../src/kernel/address.ts';
 import { parseAddressRange } from '../../src/kernel/address-range.ts';
 import type { IpSet } from '../../src/kernel/ipset/ipset.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry } from '../../src/kernel/ipset/set-entry.ts';
@@ -169,6 +171,17 @@ const chainNames: { readonly [T in TableName]?: readonly string[] } = {
   mangle: ['OUTPUT', 'KUBE-PROXY-CANARY'],
 };
 
+/**
+ * Rules of one of the kernel's own chains: few different ones, many of them twice or more. kube-proxy's are those that jump to
+ * its chains.
+ */
+export const repeatedJumps: fc.Arbitrary<readonly Rule[]> = fc.array(
+  fc
+    .constantFrom('KUBE-SERVICES', 'KUBE-SVC-A', 'KUBE-SVC-B')
+    .map((chain): Rule => ({ args: [{ kind: 'jump', target: { kind: 'chain', chain } }] })),
+  { maxLength: 6 },
+);
+
 /** Chains of one table. One of the kernel's own without rules cannot be written, nor can two spellings of nothing. */
 function chainsOf(table: TableName, family: Family): fc.Arbitrary<ReadonlyMap<string, Chain>> {
   const chain = fc.record({
@@ -207,7 +220,9 @@ function entriesOf(type: string, family: Family): fc.Arbitrary<SetEntry> {
       : fc
           .tuple(address, portPart, last)
           .map((parts) => parts.slice(0, type === 'hash:ip' ? 1 : type === 'hash:ip,port' ? 2 : 3).join(','));
-  return value.map((text_) => parseEntry(text_, type));
+  // Among an entry's options, these change what the kernel does with it.
+  const options = fc.constantFrom(undefined, undefined, ['nomatch'], ['timeout', '60'], ['timeout', '90']);
+  return fc.tuple(value, options).map(([text_, own]) => ({ ...parseEntry(text_, type), ...(own && { options: own }) }));
 }
 
 const setKinds = fc.constantFrom('hash:ip', 'hash:ip,port', 'hash:ip,port,ip', 'hash:ip,port,net', 'bitmap:port');
@@ -218,17 +233,28 @@ const ipSets: fc.Arbitrary<IpSet> = fc
     fc
       .record({
         name: fc.constantFrom('KUBE-CLUSTER-IP', 'KUBE-LOOP-BACK', 'KUBE-6-CLUSTER-IP', 'OTHER'),
-        maxElements: fc.constantFrom(65536, 131072),
+        maxElements: fc.constantFrom(6, 65536, 131072),
+        options: fc.constantFrom(undefined, undefined, ['timeout', '0'], ['comment']),
         entries: fc
           .uniqueArray(entriesOf(type, family), { selector: formatEntry, maxLength: 6 })
           .map((entries) => entries.toSorted(compareEntries)),
       })
-      .map(({ name, maxElements, entries }): IpSet =>
+      .map(({ name, maxElements, options, entries }): IpSet =>
         type === 'bitmap:port'
-          ? { name, type, range: '0-65535', entries }
-          : { name, type, family: family === 'ipv4' ? 'inet' : 'inet6', hashSize: 1024, maxElements, entries },
+          ? { name, type, range: maxElements === 6 ? '0-32767' : '0-65535', options, entries }
+          : { name, type, family: family === 'ipv4' ? 'inet' : 'inet6', hashSize: 1024, maxElements, options, entries },
       ),
   );
+
+/** Sets with one that holds some of them, which comes after them. */
+export const setsOfSets: fc.Arbitrary<readonly IpSet[]> = fc
+  .tuple(fc.subarray(['A', 'B', 'C']), fc.option(fc.subarray(['A', 'B', 'C']), { nil: undefined }))
+  .map(([names, held]) => {
+    const members: readonly IpSet[] = names.map((name) => ({ name, type: 'hash:ip', family: 'inet', entries: [] }));
+    if (!held) return members;
+    const entries = held.filter((name) => names.includes(name)).map((name) => parseEntry(name, 'list:set'));
+    return [...members, { name: 'GROUP', type: 'list:set', entries }];
+  });
 
 export const sets: fc.Arbitrary<readonly IpSet[]> = fc.uniqueArray(ipSets, {
   selector: ({ name }) => name,
@@ -312,11 +338,34 @@ export const modules: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
   fc.constantFrom('ip_vs', 'ip_vs_rr', 'nf_conntrack', 'br_netfilter'),
 );
 
+const proxyPorts: fc.Arbitrary<readonly ProxyPort[]> = fc
+  .uniqueArray(
+    fc
+      .record({
+        protocol: fc.constantFrom('TCP' as const, 'UDP' as const),
+        address: fc.constantFrom(unspecifiedIPv4, parseAddress('192.168.50.11') as Address),
+        port: fc.integer({ min: 61000, max: 61009 }),
+        endpoints: fc.uniqueArray(fc.record({ address: addressOf('ipv4'), port: fc.integer({ min: 1, max: 65535 }) }), {
+          selector: formatSocketAddress,
+          maxLength: 3,
+        }),
+        isSticky: fc.boolean(),
+      })
+      .map(({ isSticky, ...shape }): ProxyPort => {
+        // Without endpoints there is nothing to choose among, and a TCP client may be idle for as long as it likes.
+        const isServed = shape.endpoints.length > 0;
+        return { ...shape, affinity: isServed && isSticky, udpIdle: isServed && shape.protocol === 'UDP' ? 250 : 0 };
+      }),
+    { selector: proxyPortKey, maxLength: 6 },
+  )
+  .map((ports) => ports.sort(compareProxyPorts));
+
 export const states: fc.Arbitrary<KernelState> = fc.record({
   iptables: fc.record({ ipv4: tables('ipv4'), ipv6: tables('ipv6') }, { requiredKeys: [] }),
   nftables: fc.constant([]),
   sets,
   virtualServers,
+  proxyPorts,
   links,
   sysctls,
   ipvsTimeouts: fc.option(

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diffStates, isEmptyDelta, splitDelta } from '../../src/kernel/delta.ts';
+import { parseAddress } from '../../src/kernel/address.ts';
 import { families } from '../../src/kernel/family.ts';
 import type { Rule, Tables } from '../../src/kernel/iptables/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables/iptables-delta.ts';
@@ -15,7 +16,13 @@ import {
 } from '../../src/kernel/ipset/ipset.ts';
 import { parseEntry } from '../../src/kernel/ipset/set-entry.ts';
 import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs/ipvs-delta.ts';
-import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs/ipvs.ts';
+import {
+  formatRealServer,
+  formatServiceName,
+  formatServiceOptions,
+  type RealServer,
+  type VirtualServer,
+} from '../../src/kernel/ipvs/ipvs.ts';
 import { diffLinks, formatLinksDelta, splitLinksDelta } from '../../src/kernel/link/link.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
 import { partition, type Split } from '../../src/kernel/diff-by-key.ts';
@@ -29,7 +36,7 @@ import {
   withoutEmpty,
   type Kernel,
 } from './fake-tools.ts';
-import { links, rules, sets, states, tables, virtualServers } from './arbitrary-state.ts';
+import { links, repeatedJumps, rules, sets, setsOfSets, states, tables, virtualServers } from './arbitrary-state.ts';
 
 describe('a delta', () => {
   test('of a state with itself is empty, also where it was parsed anew', () => {
@@ -123,6 +130,36 @@ describe("a delta's text does in the tool what the delta says", () => {
         const left = kernel.get('filter INPUT') ?? [];
         expect(left.filter((rule) => !/-[jg] KUBE-/.test(rule))).toEqual(other);
         expect(left.filter((rule) => /-[jg] KUBE-/.test(rule))).toEqual(loadTables(owned(b)).get('filter INPUT') ?? []);
+      }),
+    );
+  });
+
+  // iptables deletes the first of two equal rules, wherever the one to delete is.
+  test('equal jumps in a chain of the kernel: each side has as many as it has, in its order, before the rules of others', () => {
+    const jumps = (list: readonly Rule[]): Tables => ({ filter: new Map([['INPUT', { name: 'INPUT', rules: list }]]) });
+    fc.assert(
+      fc.property(repeatedJumps, repeatedJumps, (a, b) => {
+        const kernel = loadTables(jumps(a));
+        const others = ['-s 10.0.0.0/8 -j DROP', '-j ACCEPT'];
+        kernel.set('filter INPUT', [...(kernel.get('filter INPUT') ?? []), ...others]);
+        runIptablesRestore(kernel, formatTablesDelta(diffTables(jumps(a), jumps(b))));
+        expect(kernel.get('filter INPUT')).toEqual([...b.map(ruleMeaning), ...others]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('ipset restore: a set of sets', () => {
+    fc.assert(
+      fc.property(setsOfSets, setsOfSets, (a, b) => {
+        const wanted: Kernel = new Map();
+        runIpset(wanted, formatSetsDelta(diffSets([], b)));
+        for (const way of waysToMake(diffSets(a, b), splitSetsDelta)) {
+          const kernel: Kernel = new Map();
+          runIpset(kernel, formatSetsDelta(diffSets([], a)));
+          for (const changes of way) runIpset(kernel, formatSetsDelta(changes));
+          expect(kernel).toEqual(wanted);
+        }
       }),
     );
   });
@@ -241,6 +278,73 @@ describe("a delta's text does in the tool what the delta says", () => {
     ]);
   });
 
+  test('an entry whose option changes goes before it comes back, and what only goes is left to the removals', () => {
+    const set = (...lines: readonly string[]): IpSet => ({
+      name: 'S',
+      type: 'hash:net',
+      entries: lines.map((line) => {
+        const [entry = '', ...options] = line.split(' ');
+        return { ...parseEntry(entry, 'hash:net'), ...(options.length > 0 && { options }) };
+      }),
+    });
+    const changes = diffSets(
+      [set('10.0.0.0/8 nomatch', '10.1.0.0/16', '10.2.0.0/16')],
+      [set('10.0.0.0/8', '10.1.0.0/16', '10.3.0.0/16')],
+    );
+    const { additions, removals } = splitSetsDelta(changes);
+    expect(formatSetsDelta(additions)).toBe('del S 10.0.0.0/8\nadd S 10.0.0.0/8\nadd S 10.3.0.0/16\n');
+    expect(formatSetsDelta(removals)).toBe('del S 10.2.0.0/16\n');
+  });
+
+  test('entries that do not fit beside those that go come with a new set', () => {
+    const set = (maxElements: number, ...entries: readonly string[]): IpSet => ({
+      name: 'S',
+      type: 'hash:ip',
+      maxElements,
+      entries: entries.map((entry) => parseEntry(entry, 'hash:ip')),
+    });
+    const linesOf = (maxElements: number) =>
+      formatSetsDelta(
+        diffSets([set(maxElements, '10.0.0.1', '10.0.0.2')], [set(maxElements, '10.0.0.1', '10.0.0.3')]),
+      ).split('\n');
+    expect(linesOf(3)).toEqual(['del S 10.0.0.2', 'add S 10.0.0.3', '']);
+    expect(linesOf(2).slice(1)).toEqual([
+      'add KPC-SWAP 10.0.0.1',
+      'add KPC-SWAP 10.0.0.3',
+      'swap KPC-SWAP S',
+      'destroy KPC-SWAP',
+      '',
+    ]);
+  });
+
+  test('a set of sets goes before those that it holds', () => {
+    const member: IpSet = { name: 'A', type: 'hash:ip', entries: [] };
+    const holder: IpSet = { name: 'GROUP', type: 'list:set', entries: [parseEntry('A', 'list:set')] };
+    expect(formatSetsDelta(diffSets([member, holder], []))).toBe('destroy GROUP\ndestroy A\n');
+  });
+
+  test('of two equal jumps the first goes, because iptables deletes that one', () => {
+    const targets = { A: [], B: [] };
+    const from = chains({ INPUT: ['-j A', '-j B', '-j A'], ...targets });
+    const to = chains({ INPUT: ['-j A', '-j B'], ...targets });
+    const lines = ['-D INPUT -j A', '-D INPUT -j B', '-I INPUT 2 -j B'];
+    expect(formatTablesDelta(diffTables(from, to)).split('\n').slice(1, -2)).toEqual(lines);
+    // Jumps that go without an equal one that stays are deleted one by one, in the order of the chain.
+    const four = chains({ INPUT: ['-j A', '-j B', '-g A', '-g B'], ...targets });
+    expect(
+      formatTablesDelta(diffTables(four, chains({ INPUT: ['-g A'], ...targets })))
+        .split('\n')
+        .slice(1, -2),
+    ).toEqual(['-D INPUT -j A', '-D INPUT -j B', '-D INPUT -g B']);
+    // Nothing equal is to stay: only what goes is deleted.
+    const first = chains({ INPUT: ['-j B', '-j A'], ...targets });
+    expect(
+      formatTablesDelta(diffTables(first, chains({ INPUT: ['-j A'], ...targets })))
+        .split('\n')
+        .slice(1, -2),
+    ).toEqual(['-D INPUT -j B']);
+  });
+
   test('entries that ipset prints in another form are the same', () => {
     expect(diffSets([setWith('10.0.0.1,tcp:80,10.0.0.5')], [setWith('10.0.0.1,tcp:80,10.0.0.5/32')])).toEqual([]);
     expect(diffSets([setWith('fd00::1,tcp:80,fd00::5')], [setWith('fd00::0:1,tcp:80,fd00::5/128')])).toEqual([]);
@@ -249,6 +353,38 @@ describe("a delta's text does in the tool what the delta says", () => {
   test('timeouts that are 0 stay as they are', () => {
     expect(diffStates(withTimeout(900), withTimeout(0)).ipvsTimeouts).toBeUndefined();
     expect(diffStates(withTimeout(900), withTimeout(600)).ipvsTimeouts?.to.tcp).toBe(600);
+  });
+
+  test.each(['tcp', 'tcpFin', 'udp'] as const)('the timeout %s alone is a change, unless it is 0', (name) => {
+    const before = { ...emptyState, ipvsTimeouts: { tcp: 900, tcpFin: 120, udp: 300 } };
+    const after = (seconds: number): KernelState => {
+      return { ...before, ipvsTimeouts: { ...before.ipvsTimeouts, [name]: seconds } };
+    };
+    expect(diffStates(before, after(60)).ipvsTimeouts).toEqual({
+      from: before.ipvsTimeouts,
+      to: after(60).ipvsTimeouts,
+    });
+    expect(diffStates(before, after(0)).ipvsTimeouts).toBeUndefined();
+  });
+
+  test('a real server changes in place, whatever of it changes; its virtual server is left alone', () => {
+    const [address] = [parseAddress('10.0.0.1')];
+    if (!address) throw new Error('not an address');
+    const real = { address, port: 8080, weight: 1, forwarding: 'masquerade' } as const;
+    const server: VirtualServer = {
+      family: 'ipv4',
+      protocol: 'TCP',
+      address,
+      port: 80,
+      scheduler: 'rr',
+      schedulerFlags: [],
+      realServers: [real],
+    };
+    const to = (change: Partial<RealServer>): string =>
+      formatVirtualServersDelta(diffVirtualServers([server], [{ ...server, realServers: [{ ...real, ...change }] }]));
+    expect(to({})).toBe('');
+    expect(to({ weight: 0 })).toBe('-e -t 10.0.0.1:80 -r 10.0.0.1:8080 -m -w 0\n');
+    expect(to({ forwarding: 'direct' })).toBe('-e -t 10.0.0.1:80 -r 10.0.0.1:8080 -g -w 1\n');
   });
 });
 

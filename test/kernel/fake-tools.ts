@@ -54,31 +54,42 @@ export function runIptablesRestore(kernel: Kernel, text: string): void {
   }
 }
 
-/** ipset restore: the first item of a set is how it was made. */
+/** ipset restore: the first item of a set is how it was made. An entry is found by its first word, whatever its options. */
 export function runIpset(kernel: Kernel, text: string): void {
   for (const line of text.split('\n').filter(Boolean)) {
     const [command, name = '', ...rest] = line.split(' ');
     const [made = '', ...entries] = kernel.get(name) ?? [];
     const value = rest.join(' ');
+    const [key = ''] = rest;
+    const others = entries.filter((entry) => entry.split(' ')[0] !== key);
     if (command === 'create') {
       assert.ok(!kernel.has(name), line);
       kernel.set(name, [value]);
     } else if (command === 'destroy') {
+      for (const [holder = '', ...members] of kernel.values())
+        assert.ok(!(holder.startsWith('list:set') && members.includes(name)), `${line}: in use`);
       assert.ok(kernel.delete(name), line);
     } else if (command === 'add') {
-      assert.ok(!entries.includes(value), line);
+      assert.equal(others.length, entries.length, `${line}: already added`);
+      assert.ok(entries.length < Number(/ maxelem (\d+)/.exec(made)?.[1] ?? Infinity), `${line}: full`);
+      if (made.startsWith('list:set')) assert.ok(kernel.has(key), `${line}: no such set`);
       kernel.set(name, [made, ...[...entries, value].sort()]);
     } else if (command === 'del') {
-      assert.ok(entries.includes(value), line);
-      kernel.set(name, [made, ...entries.filter((entry) => entry !== value)]);
+      assert.equal(others.length, entries.length - 1, line);
+      kernel.set(name, [made, ...others]);
     } else {
       assert.equal(command, 'swap');
       const other = kernel.get(value) ?? [];
-      assert.equal(made.split(' maxelem')[0], other[0]?.split(' maxelem')[0], line);
+      assert.equal(kindOf(made), kindOf(other[0] ?? ''), line);
       kernel.set(value, [made, ...entries]);
       kernel.set(name, other);
     }
   }
+}
+
+/** What two sets must share to be swapped: "hash:ip inet". */
+function kindOf(made: string): string {
+  return `${made.split(' ')[0]} ${/ family (\S+)/.exec(made)?.[1]}`;
 }
 
 export function runIpvsadm(kernel: Map<string, { options: string; reals: Map<string, string> }>, text: string): void {

@@ -2,29 +2,28 @@ import { describeError, hasCode, isSystemError } from '../../base/system-errors.
 import { build } from '../../base/version.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
 import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from '../manifest.ts';
+import { removeTree, withFolder } from '../../base/open-folder.ts';
 import { readRegularFile } from '../../base/read-file.ts';
+import { replaceFileIn } from '../../base/replace-file.ts';
 import { isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
 import { bundleHead, goldenHead } from '../../base/file-names.ts';
 import { hashHex } from '#hash';
 import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';
-import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { link, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 
 /** Why a fleet's folder, or one in it, is left alone. */
 export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };
 
-/** The files of a node's folder. */
 export interface NodeFiles {
   readonly files: BundleFiles;
-  /** SHA-256 of those that other nodes may have the same of. */
+  /** SHA-256 by name, of the files that other nodes may share. */
   readonly digests: Manifest['files'];
 }
 
-/** What became of a node's folder. */
 export type WrittenNode = 'written' | 'unchanged';
 
-/** How a node's folder differs from what it should be. */
 export type NodeDifference =
   | { readonly kind: 'same' | 'missing' }
   | { readonly kind: 'differs'; readonly files: readonly string[] }
@@ -45,13 +44,12 @@ export class FleetFolder {
   /** What was in the folder when it was first looked at: whether it is itself a bundle, and the few names with a dot first. */
   #found: Promise<{ readonly isBundle: boolean; readonly hidden: readonly string[] }> | undefined;
 
-  /** `links` are those of a folder that is the same. */
+  /** `links` come from another FleetFolder of the same folder. */
   constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
     this.folder = folder;
     this.#paths = new Map(links);
   }
 
-  /** SHA-256 → a file with that content, to link to. */
   get links(): ReadonlyMap<string, string> {
     return this.#paths;
   }
@@ -66,20 +64,26 @@ export class FleetFolder {
       if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
       // Remove what a killed run left of this node only: another run may be writing other nodes.
       for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
-        await rm(join(this.folder, entry), { recursive: true, force: true });
+        removeTree(join(this.folder, entry));
       }
       if (inputs !== undefined && (await this.#isMadeOf(node, inputs))) return 'unchanged';
       const bundle = make();
       const result = await this.#write(node, bundle);
       if (inputs === undefined || typeof result === 'object') return result;
-      const path = this.#stampPath(node);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, stampOf(inputs, bundle.files.get(bundleHead) ?? ''));
+      await this.#keepStamp(node, stampOf(inputs, bundle.files.get(bundleHead) ?? ''));
       return result;
     } catch (error) {
       if (!isSystemError(error)) throw error;
       return { kind: 'io', folder: this.folder, reason: describeError(error) };
     }
+  }
+
+  async #keepStamp(node: string, stamp: string): Promise<void> {
+    const path = this.#stampPath(node);
+    await mkdir(dirname(path), { recursive: true });
+    await withFolder(dirname(path), { isLink: 'refused' }, (folder) =>
+      replaceFileIn(folder, basename(path), stamp, { mode: 0o644, isDurable: false }),
+    );
   }
 
   /**
@@ -178,6 +182,7 @@ export class FleetFolder {
     const entries = await this.#entries();
     return {
       // A node may be called manifest.json, too: then it is a folder.
+      // Test: nodes called as files of a bundle are, make a fleet like any other.
       isBundle: entries.some((entry) => heads.has(entry.name) && !entry.isDirectory()),
       hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')),
     };
@@ -204,12 +209,12 @@ export class FleetFolder {
   }
 
   async remove(node: string): Promise<void> {
-    await rm(join(this.folder, node), { recursive: true });
-    await rm(this.#stampPath(node), { force: true });
+    removeTree(join(this.folder, node));
+    removeTree(this.#stampPath(node));
   }
 }
 
-/** Each is in every folder of its form. */
+/** Every folder has the one of its form. */
 const heads: ReadonlySet<string> = new Set([bundleHead, goldenHead]);
 
 /** Where the stamps of the nodes' folders are. No node has a name that begins with a dot. */
@@ -217,7 +222,6 @@ const stamps = '.compiled';
 
 const longestStamp = 64;
 
-/** Names what a bundle is made of and what was made. */
 function stampOf(inputs: string, manifest: string | Buffer): string {
   return hashOf(`${inputs}\n`, manifest);
 }

@@ -9,6 +9,8 @@ export const signatureFile = 'signature.json';
 const signatureShape = objectOf({
   keyId: textThat('the id of a key', (value) => /^[0-9a-f]{16}$/.test(value)),
   serial: wholeNumber(0),
+  /** The size of all files of the bundle together. */
+  bytes: wholeNumber(0),
   signature: textThat('a signature in base64', (value) => /^[A-Za-z0-9+/]{86}==$/.test(value)),
 });
 
@@ -31,16 +33,21 @@ export function groupDigest(digest: string): string {
   return (digest.match(/.{8}/g) ?? []).join(' ');
 }
 
-/** Says what it is for, so that no signature made for something else fits, and the other way round. */
-function message(files: BundleFiles, serial: number): Buffer {
-  return Buffer.from(`kpc bundle\nmanifest.json sha256 ${digestOf(files)}\nserial ${serial}\n`);
+/** What is signed. It says what it is for, so that no signature made for something else fits, and the other way round. */
+function message(files: BundleFiles, { serial, bytes }: Pick<Signature, 'serial' | 'bytes'>): Buffer {
+  const manifest = `manifest.json sha256 ${digestOf(files)}`;
+  return Buffer.from(`kpc bundle\n${manifest}\nserial ${serial}\nbytes ${bytes}\n`);
 }
 
-/** The signature of a bundle. */
+export function bytesOf(files: BundleFiles): number {
+  return [...files.values()].reduce((total, text) => total + Buffer.byteLength(text), 0);
+}
+
 export function signBundle(files: BundleFiles, key: KeyObject, serial: number): Signature {
   const { id } = nameKey(createPublicKey(key));
-  const signature = sign(null, message(files, serial), key).toString('base64');
-  return { keyId: id, serial, signature };
+  const bytes = bytesOf(files);
+  const signature = sign(null, message(files, { serial, bytes }), key).toString('base64');
+  return { keyId: id, serial, bytes, signature };
 }
 
 /** The files of a bundle with its signature, which comes first. */
@@ -48,8 +55,8 @@ export function addSignature(files: BundleFiles, signature: Signature): BundleFi
   return new Map([[signatureFile, formatSignature(signature)], ...files]);
 }
 
-function formatSignature({ keyId, serial, signature }: Signature): string {
-  return `${JSON.stringify({ keyId, serial, signature }, undefined, 2)}\n`;
+function formatSignature({ keyId, serial, bytes, signature }: Signature): string {
+  return `${JSON.stringify({ keyId, serial, bytes, signature }, undefined, 2)}\n`;
 }
 
 /** What a bundle says about who signed it, unchecked: undefined without a signature, 'damaged' for one that kpc would not write. */
@@ -60,9 +67,9 @@ export function readSignature(files: BundleFiles): Signature | 'damaged' | undef
   return 'value' in reading && formatSignature(reading.value) === text ? reading.value : 'damaged';
 }
 
-/** Whether the key made this signature of these files. */
-export function isSignedBy({ key }: TrustedKey, files: BundleFiles, { serial, signature }: Signature): boolean {
-  return verify(null, message(files, serial), key, Buffer.from(signature, 'base64'));
+/** Whether the key made this signature of a bundle with this manifest, which has the SHA-256 of each other file. */
+export function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signature): boolean {
+  return verify(null, message(files, signature), key, Buffer.from(signature.signature, 'base64'));
 }
 
 /** The private key in a PEM file; a sentence says why there is none. */

@@ -7,35 +7,74 @@ import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
 import { readBundle } from '../../bundle/read-bundle.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import { append } from './input-options.ts';
 import { refuse } from './messages.ts';
+import { verifyBundle } from './verify-bundle.ts';
 
-interface PackOptions {
-  readonly out: string;
+interface BundleOptions {
+  readonly out?: string;
   readonly sign?: string;
-  readonly serial: number;
+  readonly serial?: number;
+  readonly trust?: readonly string[];
 }
 
+const actions = ['pack', 'verify'] as const;
+
+/** The options of each action; -o is needed for the first. */
+const optionsOf: Readonly<Record<(typeof actions)[number], readonly (keyof BundleOptions)[]>> = {
+  pack: ['out', 'sign', 'serial'],
+  verify: ['trust'],
+};
+
 export function addBundleCommand(program: Command, terminal: Terminal, done: Done): void {
-  program
+  const command: Command = program
     .command('bundle')
-    .description('Pack a bundle into one file, to carry it to its node: the same bytes for the same bundle.')
-    .addArgument(new Argument('<action>', 'what to do').choices(['pack']))
-    .argument('<folder>', 'the bundle')
-    .requiredOption('-o, --out <file>', 'the pack to write, such as node.tgz')
-    .option('--sign <file>', 'sign it with the Ed25519 private key in this PEM file')
-    .addOption(
-      new Option('--serial <number>', 'sign this number too: with --trust, a node refuses lower ones from then on')
-        .argParser(parseSerial)
-        .default(0),
+    .description(
+      'Pack a bundle into one file, to carry it to its node: the same bytes for the same bundle. Or verify a bundle or a pack ' +
+        'before it is carried, as kpc-apply does on the node: exit status 1 if kpc-apply would refuse it.',
     )
-    .action(async (_action: string, folder: string, options: PackOptions) => {
-      done(await runPack(folder, options, terminal));
-    });
+    .addArgument(new Argument('<action>', 'what to do').choices(actions))
+    .argument('<bundle>', 'the folder of the bundle; to verify, also a pack')
+    .option('-o, --out <file>', 'pack: the pack to write, such as node.tgz')
+    .option('--sign <file>', 'pack: sign it with the Ed25519 private key in this PEM file')
+    .addOption(
+      new Option(
+        '--serial <number>',
+        'pack: sign this number too (default: 0); with --trust, a node refuses lower ones from then on',
+      ).argParser(parseSerial),
+    )
+    .option(
+      '--trust <file>',
+      'verify: the pack must be signed by one of the public keys in this PEM file (repeat for more)',
+      append,
+    );
+  command.action(async (action: (typeof actions)[number], path: string, options: BundleOptions) => {
+    const strange = (Object.keys(options) as (keyof BundleOptions)[]).filter(
+      (name) => !optionsOf[action].includes(name),
+    );
+    if (strange.length > 0) {
+      command.error(`error: kpc bundle ${action} takes no ${strange.map((name) => `--${name}`).join(' and no ')}`);
+    }
+    if (action === 'verify') {
+      done(await verifyBundle(path, options.trust ?? [], terminal));
+      return;
+    }
+    const { out, sign, serial = 0 } = options;
+    if (out === undefined)
+      command.error('error: no pack is named\nname the file to write with -o, such as -o node.tgz');
+    done(await runPack(path, { out, sign, serial }, terminal));
+  });
 }
 
 function parseSerial(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Write a whole number, such as the one that "date +%s" prints.');
+}
+
+interface PackOptions {
+  readonly out: string;
+  readonly sign: string | undefined;
+  readonly serial: number;
 }
 
 async function runPack(folder: string, { out, sign, serial }: PackOptions, terminal: Terminal): Promise<ExitStatus> {
@@ -53,12 +92,13 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
         'make one: openssl genpkey -algorithm ed25519 -out kpc.key',
       );
     }
-    const size = [...files.values()].reduce((total, text) => total + Buffer.byteLength(text), 0);
-    const { largestBundle, packFiles } = await import('../../bundle/pack/pack.ts');
-    if (size > largestBundle) return await refuse(terminal, `${folder} is too large to pack: copy the folder instead`);
+    const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
     const signature = key && signBundle(files, key, serial);
     const bytes = packFiles(signature ? addSignature(files, signature) : files);
-    replaceFile(out, bytes);
+    if (!isPackable(files, bytes)) {
+      return await refuse(terminal, `${folder} is too large to pack: copy the folder instead`);
+    }
+    await replaceFile(out, bytes, { mode: 0o644, isDurable: false });
     const { name } = reading.bundle.manifest.node;
     const node = name === '' ? '' : ` for node ${name}`;
     const signer = signature ? `signed by key ${signature.keyId}` : 'not signed';
@@ -71,7 +111,7 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
   }
 }
 
-/** The private key in a file; a sentence says why there is none. */
+/** A sentence says why there is no private key. */
 function readKeyFile(path: string): ReturnType<typeof readPrivateKey> {
   try {
     return readPrivateKey(readRegularFile(path).toString('latin1'));

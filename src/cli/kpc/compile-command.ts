@@ -1,7 +1,7 @@
 import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
 import { nameSome } from '../../base/join-words.ts';
-import { holdsGolden, holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
+import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle, type BundleContent } from '../../bundle/make-bundle.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
@@ -10,13 +10,26 @@ import { compileState, chooseNodeName } from '../../compile/compile-node.ts';
 import { checkNodeName } from '../../compile/chosen-nodes.ts';
 import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
 import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
-import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
+import { formatAll, mainFile, modeOfPrint, printNames, summarize } from '../../report/bundle-text.ts';
 import { formatJson } from '../../report/format-json.ts';
+import { compiled } from '../../report/outputs/compile.ts';
 import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import { helpGroups } from '../shared/help.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
-import { checkFleet, writeFleet } from './fleet-run.ts';
-import { addInputOptions, append, namedInputs } from './input-options.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { openTrees } from '../../git/open-trees.ts';
+import { acceptCommand } from './accept-command.ts';
+import { checkFleet, writeFleet, type CompileWords } from './fleet-run.ts';
+import { addClusterOptions, withCluster } from './cluster-input.ts';
+import {
+  addInputOptions,
+  append,
+  modeFromWords,
+  namedInputs,
+  traceWords,
+  withoutDefaultMode,
+} from './input-options.ts';
 import {
   addMessageOptions,
   makeStrict,
@@ -26,7 +39,6 @@ import {
   reportInput,
   refuse,
 } from './messages.ts';
-import { tuneForShortRun } from './v8-flags.ts';
 import { existsSync, readdirSync } from 'node:fs';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 
@@ -39,29 +51,26 @@ interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly check?: string;
   readonly allowEmpty?: boolean;
   readonly output: OutputFormat;
+  readonly words: CompileWords;
 }
 
-export function addCompileCommand(program: Command, terminal: Terminal, done: Done): void {
+export function addCompileCommand(program: Command, terminal: Terminal, done: Done, argv: readonly string[]): void {
   const command = program
     .command('compile')
     .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.')
     .argument('[input...]', 'manifests, as with -f');
-  addMessageOptions(addInputOptions(command))
+  addFleetOptions(addMessageOptions(addClusterOptions(addInputOptions(command))))
     .option(
       '--node <name>',
       'the node to compile for (default: hostnameOverride, or else the only Node in the input); repeat to write a folder for each',
       append,
     )
-    .addOption(new Option('--all-nodes', 'compile for each Node in the input, into a folder each').conflicts('node'))
-    .option('--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0')
     .addOption(
-      new Option('--jobs <count>', 'write the folders of this many nodes at once; each needs its own memory')
-        .argParser(parseJobs)
-        .default(1)
-        .conflicts(['print', 'check']),
+      new Option(
+        '--allow-empty',
+        'compile even if that programs nothing, which removes all Services from a node',
+      ).helpGroup(helpGroups.input),
     )
-    .option('--allow-empty', 'compile even if that programs nothing, which removes all Services from a node')
-    .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
       new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it')
         .argParser(parseOutFolder)
@@ -75,14 +84,43 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
     .addOption(new Option('--print <file>', 'print one file').choices([...printNames.keys()]).conflicts('check'))
     .option('--check <folder>', 'write nothing; print how this bundle or golden differs: exit status 1 if it does')
     .addOption(
-      new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
-        .choices(['text', 'json', 'github', 'junit'] satisfies readonly OutputFormat[])
-        .default('text'),
+      new Option(
+        '--output <format>',
+        'how to print; with --check, github annotates the Services of a pull request, and markdown is for its summary',
+      )
+        .choices(['text', 'json', 'github', 'junit', 'markdown'] satisfies readonly OutputFormat[])
+        .default('text')
+        .helpGroup(helpGroups.output),
     )
-    .action(async (inputs: readonly string[], options: CompileOptions) => {
-      const file = namedInputs(command, inputs, options.file);
-      done(await runCompile({ ...options, file }, quieten(terminal, options)));
+    .action(async (inputs: readonly string[], options: Omit<CompileOptions, 'words'>) => {
+      const named = namedInputs(command, inputs, options.file);
+      const asked = await withCluster(command, { file: named, terminal: quieten(terminal, options) }, 'rules');
+      if (!asked) return done(exitStatus.badInput);
+      const words = { argv, trace: traceWords(command, asked.words) };
+      done(await runCompile({ ...options, ...asked.options, words }, asked.terminal));
     });
+}
+
+function addFleetOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--all-nodes', 'compile for each Node in the input, into a folder each')
+        .conflicts('node')
+        .helpGroup(helpGroups.nodes),
+    )
+    .addOption(
+      new Option('--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0').helpGroup(helpGroups.nodes),
+    )
+    .addOption(
+      new Option('--jobs <count>', 'write the folders of this many nodes at once; each needs its own memory')
+        .argParser(parseJobs)
+        .default(1)
+        .conflicts(['print', 'check'])
+        .helpGroup(helpGroups.nodes),
+    )
+    .addOption(
+      new Option('--prune', 'remove the folders of nodes that are no longer in the input').helpGroup(helpGroups.nodes),
+    );
 }
 
 /** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
@@ -100,10 +138,9 @@ function parseJobs(text: string): number {
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   const { check: checked, output: format, hostAddresses } = options;
   const hasMany = isFleet(options);
-  if (checked === undefined && (format === 'github' || format === 'junit')) {
+  if (checked === undefined && format !== 'text' && format !== 'json') {
     return refuse(terminal, `--output ${format} is for --check`, 'name a folder with --check');
   }
-  if (!hasMany) tuneForShortRun();
   const inputOptions = {
     ...options,
     // With many nodes, addresses are read once the nodes are known.
@@ -111,7 +148,9 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
   } as const;
   const texts = await readInputs(inputOptions, terminal.readStdin);
-  const read = loadTexts(texts, inputOptions);
+  const asked = loadTexts(texts, inputOptions);
+  const implied = impliedMode(asked, options.print);
+  const read = implied === undefined ? asked : loadTexts(texts, { ...inputOptions, proxyMode: implied });
   // With --check, the bundle names the mode.
   const loaded = checked === undefined ? read : { ...read, modeNote: undefined };
   const mistaken = isEmpty(loaded)
@@ -119,13 +158,24 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
     : undefined;
   const failed = mistaken && (await reportAll([mistaken], loaded, options, terminal));
   if (failed !== undefined) return failed;
-  const problem =
-    checked === undefined ? undefined : (await import('../../sides/check-folder.ts')).checkFolder(checked, hasMany);
+  const problem = checked === undefined ? undefined : await findCheckProblem(checked, hasMany);
   const refusals = problem ? [problem] : [];
   return hasMany ? runFleet(loaded, texts, refusals, options, terminal) : runOne(loaded, refusals, options, terminal);
 }
 
-/** A cluster may have an empty result, but it must not replace a bundle or golden that may program Services. */
+/** The mode that --print names, if nothing else does. */
+function impliedMode({ modeNote, prepared }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
+  if (file === undefined || modeNote?.code !== 'default-mode') return undefined;
+  return modeOfPrint(file, prepared.settings.mode);
+}
+
+async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
+  const { checkFolder } = await import('../../sides/check-folder.ts');
+  const { trees, faults } = await openTrees([checked]);
+  return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
+}
+
+/** A whole cluster may have an empty result, but it must not replace a bundle or golden that may program Services. */
 function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean {
   const folder = out ?? golden ?? checked;
   try {
@@ -136,12 +186,12 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
   }
 }
 
-/** Whether nothing could be compiled: the input may be a bundle or a dump, which kpc compile does not take. */
+/** True for a bundle or a dump, too, which kpc compile does not take. */
 function isEmpty({ diagnostics, prepared: { services, nodes } }: LoadedInputs): boolean {
   return services.length === 0 && (nodes.size === 0 || diagnostics.some(isError));
 }
 
-/** Reports all diagnostics of the input; returns the exit status if they stop the command. */
+/** Returns the exit status if a diagnostic stops the command. */
 async function reportAll(
   diagnostics: readonly Diagnostic[],
   { files }: LoadedInputs,
@@ -194,21 +244,24 @@ async function runOne(
     ...(options.prune ? [diagnose('bad-prune', {})] : []),
     ...refusals,
   ];
-  const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
+  // The summary says which mode it is.
+  const hasSummary = options.print === undefined && options.output === 'text';
+  const said = hasSummary ? withoutDefaultMode(loaded) : loaded;
+  const own = host ? { ...said, hostAddresses: host.addresses.get(nodeName) } : said;
   const { content, gaps, diagnostics: found } = compileLoaded(own, { node, ipFamily }, wrong);
   const diagnostics = makeStrict([...gaps, ...found], options);
   const failed = await reportAll(diagnostics, loaded, options, terminal);
   if (!content || failed !== undefined) return failed ?? exitStatus.badInput;
   if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
   return options.print === undefined
-    ? output(content, diagnostics, options, terminal)
+    ? output(content, diagnostics, { ...options, modeFrom: modeFromWords(loaded) }, terminal)
     : print(options.print, content, terminal);
 }
 
 async function output(
   content: BundleContent,
   diagnostics: readonly Diagnostic[],
-  { out, golden, assume, output: format }: CompileOptions,
+  { out, golden, assume, output: format, modeFrom }: CompileOptions & { readonly modeFrom: string },
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const bundle = makeLongBundle(content);
@@ -227,17 +280,17 @@ async function output(
         ? await replaceFolder(folder, makeGolden(content, compileState), writeQuickly)
         : await replaceFolder(folder, bundle.files);
     if (problem) return refuse(terminal, ...describeFolderProblem(problem));
-    await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
+    await say(terminal, `${summarize(manifest, modeFrom)}\nWritten to ${folder}.\n`);
   }
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
     // The files are already in the folder.
     const files = folder === undefined ? { files: Object.fromEntries(joinFiles(bundle)) } : { folder };
-    await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics), manifest, ...files }));
+    await terminal.out(formatJson(compiled, { diagnostics: diagnosticsToJson(diagnostics), manifest, ...files }));
   } else if (folder === undefined) {
     await terminal.out(formatAll(joinFiles(bundle)));
     const advice = `To write the files, add -o DIR; to see one, add --print ${mainFile(manifest)}.`;
-    await say(terminal, `${summarize(manifest)}\n${advice}\n`);
+    await say(terminal, `${summarize(manifest, modeFrom)}\n${advice}\n`);
   }
   return exitStatus.ok;
 }
@@ -246,25 +299,33 @@ async function check(
   folder: string,
   content: BundleContent,
   diagnostics: readonly Diagnostic[],
-  { output: format }: CompileOptions,
+  { output: format, words, taken }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { checkBundle } = await import('../../sides/check-folder.ts');
-  const isGolden = await holdsGolden(folder);
-  const result = await checkBundle(folder, isGolden ? makeGolden(content, compileState) : makeBundle(content).files);
+  const { checkBundle, lookInto } = await import('../../sides/check-folder.ts');
+  const tree = (await openTrees([folder])).trees.get(folder);
+  const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
+  const fresh = form === 'golden' ? makeGolden(content, compileState) : makeBundle(content).files;
+  const result = await checkBundle(folder, fresh, tree);
   if (result.kind === 'unreadable') return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
   const { formatCheck, reportCheck } = await import('../../report/check-report.ts');
-  const report = await reportCheck(folder, same ? [] : result.files, content, isGolden ? 'golden' : 'bundle');
-  const { printed, note } = formatCheck(report, result, format, diagnostics);
+  // What a revision holds stays as it is.
+  const accept = tree ? undefined : acceptCommand(words.argv, folder, form);
+  const said = { accept, trace: words.trace, taken };
+  const report = await reportCheck(folder, same ? [] : result.files, content, form, said);
+  const { printed, note } = await formatCheck(report, result, format, diagnostics);
   await terminal.out(printed);
   await say(terminal, note);
   if (same) return exitStatus.ok;
-  const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
-  const again = `${first}write it again with ${isGolden ? '--golden' : '-o'} ${folder}`;
-  await say(terminal, `${folder} differs in ${nameSome(result.files.map(printable), 12)}: ${again}\n`);
-  return exitStatus.differs;
+  const strays = result.strangers.length > 0 ? " Remove the files that don't belong." : '';
+  const differs = `${folder} differs in ${nameSome(result.files.map(printable), 12)}.${strays}`;
+  await say(
+    terminal,
+    accept === undefined ? `${differs}\n` : `${differs} To accept the change:\n  ${printable(accept)}\n`,
+  );
+  return exitStatus.negative;
 }
 
 async function print(name: string, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {

@@ -7,10 +7,11 @@ import { isName } from '../../base/object-names.ts';
 import type { Candidate, ValueRequest } from '../shared/completion.ts';
 import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
-/** Completes what only kpc knows: codes, modes, releases, and names in the manifests that -f or kpc.yaml name. */
+/** Completes values that only kpc has: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
   const { of, typed } = request;
-  if (of === 'explain code') return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+  if (of === 'explain code' || of === 'ignore')
+    return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
   return (await valuesOf(of, typed, request)).map((value) => ({ value }));
 }
 
@@ -40,7 +41,6 @@ async function valuesOf(of: string, typed: string, request: ValueRequest): Promi
   }
 }
 
-/** The kinds of senders of kpc trace. */
 const senders = ['pod', 'remote-pod', 'node', 'external'];
 
 function servicesIn(prepared: Prepared | undefined): readonly { readonly namespace: string; readonly name: string }[] {
@@ -56,7 +56,7 @@ function servicesOf(prepared: Prepared | undefined, typed: string): readonly str
   return [...new Set([...services.map(({ name }) => name), ...full])];
 }
 
-/** What the manifests hold that the words before name, or else kpc.yaml; undefined if they cannot be read. */
+/** Reads the manifests that earlier words name, or else kpc.yaml; undefined if that fails. */
 async function readManifests({ program, called, before }: ValueRequest): Promise<Prepared | undefined> {
   if (!isConfigured(called.name())) return undefined;
   try {
@@ -65,7 +65,10 @@ async function readManifests({ program, called, before }: ValueRequest): Promise
     const options = called.opts<FileOptions>();
     const file = [...(options.file ?? []), ...operands].filter((path) => path !== '-');
     if (file.length === 0) return undefined;
-    const { prepared } = await loadInputs({ ...options, file, assume: true, skipInvalid: true }, async () => '');
+    const { prepared } = await loadInputs(
+      { ...options, file, render: false, assume: true, skipInvalid: true },
+      async () => '',
+    );
     return prepared;
   } catch {
     // A line that is not finished is often wrong: the shell then offers nothing, and says nothing.

@@ -1,28 +1,25 @@
 import { Option, type Command } from 'commander';
 import { count } from '../../base/format-count.ts';
-import { printable, quotePrintable } from '../../base/printable.ts';
+import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
 import { type View, describeService } from '../../describe/describe-services.ts';
 import { compileState } from '../../compile/compile-node.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
-import { decompile, describeLeftovers, findShown, type Decompiled } from '../../describe/decompile.ts';
-import {
-  describeServiceInWords,
-  describeSharedInWords,
-  describeShownPort,
-  line,
-} from '../../describe/describe-words.ts';
-import { findInDump, findSubject, type DumpedServices } from '../../describe/find-subject.ts';
-import { formatRows, rowsOfDump, serviceRows, summarizeServices } from '../../describe/service-table.ts';
-import { findOwners } from '../../diff/changes/owners.ts';
-import { classifyServers, nameServers, type ServerBelonging } from '../../diff/virtual-servers.ts';
-import { type Coverage, lackingNftables, showsRules, type Shown } from '../../dumps/coverage.ts';
-import type { LeftChain } from '../../kube-proxy/chains.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
+import { describeLeftovers, findShown } from '../../describe/decompile.ts';
+import { decompiledJson, serviceJson } from '../../describe/describe-json.ts';
+import { describeServiceInWords, describeSharedInWords, line } from '../../describe/describe-words.ts';
+import { flowsJson } from '../../describe/describe-flows.ts';
+import { findInDump, findSubject } from '../../describe/find-subject.ts';
+import { readDumped, readingJson, type DumpReading } from '../../describe/read-dumped.ts';
+import { formatRows, serviceRows, summarizeServices } from '../../describe/service-table.ts';
+import { findOwners } from '../../changes/owners.ts';
+import type { Cluster } from '../../cluster/model.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarizeSide } from '../../report/bundle-text.ts';
 import { formatDescription } from '../../report/colours.ts';
+import { describeFound, formatDump, isAmong } from '../../report/dump-text.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { compileAs } from '../../sides/compile-side.ts';
+import { describedDump, describedServices, serviceTable, sharedSubjects } from '../../report/outputs/describe.ts';
+import { compileAs } from '../../sides/compile-as.ts';
 import {
   readNames,
   readStoredSide,
@@ -31,20 +28,35 @@ import {
   type SideOptions,
 } from '../../sides/read-side.ts';
 import type { DumpedSide, SideReading } from '../../sides/stored-side.ts';
+import type { Cluster as AskedCluster } from '../../programs/ask-cluster.ts';
+import { isName } from '../../base/object-names.ts';
+import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
-import { addLimit, addInputOptions, flagsOfManifests, namedInputs } from './input-options.ts';
+import { addClusterOptions, withCluster, type ClusterOptions } from './cluster-input.ts';
+import {
+  addLimit,
+  addInputOptions,
+  describeIdleFlags,
+  storedPath,
+  flagsOfManifests,
+  modeFromWords,
+  namedInputs,
+  withoutDefaultMode,
+} from './input-options.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse } from './messages.ts';
 
-/** The options of kpc describe. */
-interface DescribeOptions extends SideOptions, MessageOptions {
+interface DescribeOptions extends SideOptions, MessageOptions, ClusterOptions {
   readonly fromDump?: string;
+  readonly fromNode?: string;
+  readonly debugImage?: string;
   readonly clusterDomain: string;
   readonly output: 'text' | 'json';
   readonly limit: number;
+  readonly rules?: boolean;
 }
 
-/** A table has this many rows per line of a list: rows are short, and the table is what was asked for. */
+/** A table may be this many times longer than a list: its rows are short, and it is the result. */
 const rowsPerLine = 5;
 
 export function addDescribeCommand(program: Command, terminal: Terminal, done: Done): void {
@@ -62,46 +74,76 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: D
         'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
     )
     .argument('[input...]', 'what to look at, as with -f: manifests, a bundle, or a dump of a node');
-  addInputOptions(command, 'looks')
+  addClusterOptions(addInputOptions(command, 'looks'))
     .option('--node <name>', 'the node to describe (default: hostnameOverride, or else the only Node in the input)')
     .option('--from-dump <path>', 'a dump of a node, and nothing else; -f adds manifests that name its Services')
-    .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
+    .option(
+      '--from-node <name>',
+      'with --cluster: the dump of a node, which kubectl debug reads in a pod that is removed afterwards',
+    )
+    .option('--debug-image <image>', 'the image of that pod (default: busybox)')
+    .option('--cluster-domain <domain>', "the cluster's domain in DNS", usualDomain)
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .option('--rules', 'also show the rules, sets and virtual servers, and the environment of containers')
     .addOption(addLimit());
   addMessageOptions(command).action(
     async (_what: string | undefined, _inputs: readonly string[], given: DescribeOptions) => {
       const quiet = quieten(terminal, given);
       const { what, paths } = await sortArguments(command, given, quiet);
       const dump = given.fromDump === undefined ? [] : [given.fromDump];
-      const options = { ...given, file: namedInputs(command, [...dump, ...paths], given.file) };
+      const named = namedInputs(command, [...dump, ...paths], given.file);
+      const asked = await withCluster(command, { file: named, terminal: quiet }, readNode(command, given) ?? 'traffic');
+      if (!asked) return done(exitStatus.badInput);
+      const options = { ...given, ...asked.options };
       if (what !== undefined && options.file.length === 0) {
-        const shown = /^[\w./:-]+$/.test(what) ? what : quotePrintable(what);
-        command.error(`error: no manifests are named\nwrite "kpc describe ${shown} -f FILE", with - for stdin`);
+        command.error(
+          `error: no manifests are named\nwrite "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
+        );
       }
-      done(await runDescribe(what, options, flagsOfManifests(command), quiet));
+      done(await runDescribe(what, options, flagsOfManifests(command), asked.terminal));
     },
   );
 }
 
-/** Sorts the arguments: `what` is the subject, `paths` are the inputs. */
+/** What asks a node of the cluster for its dump; undefined if no node is named. */
+function readNode(command: Command, { cluster, fromNode, debugImage }: DescribeOptions) {
+  if (fromNode === undefined) {
+    if (debugImage !== undefined) command.error('error: --debug-image: only with --from-node');
+    return undefined;
+  }
+  if (!cluster && !isKubectlPlugin('kpc')) command.error('error: --from-node: only with --cluster');
+  if (!isName(fromNode, 'subdomain')) command.error(`error: ${quotePrintable(fromNode)} is not the name of a node`);
+  return (asked: AskedCluster) => asked.dumpNode(fromNode, debugImage ?? 'busybox');
+}
+
+/** What kubeadm sets, and nearly every cluster has. */
+const usualDomain = 'cluster.local';
+
+/** Separates the subject from the inputs. */
 async function sortArguments(command: Command, { file, fromDump, node }: DescribeOptions, terminal: Terminal) {
   const { args } = command;
   // If an input is named, a word is the subject, even if a file has the same name.
   const isInput = file === undefined && fromDump === undefined ? isPath : isFileName;
-  const what = args.find((word) => !isInput(word));
-  const paths = args.filter((word) => word !== what);
-  if (!paths.every(isPath)) {
-    command.error(`error: too many arguments for 'describe'. Expected 1 argument but got ${args.length}.`);
+  const asked = args.filter((word) => !isInput(word));
+  // As kubectl has it: "describe svc nginx". One word "services" is a chain of nftables mode.
+  const isOfKind =
+    (asked.length === 2 ? /^(?:svc|services?)$/i : /^(?:svc|service)$/i).test(asked[0] ?? '') && asked.length <= 2;
+  const what = isOfKind ? asked[1] : asked[0];
+  const others = isOfKind ? asked.slice(2) : asked.slice(1);
+  if (!others.every(isPath)) {
+    const each = asked.map((word) => quotePrintable(word)).join(' and ');
+    command.error(`error: describe is asked about ${each}\nname one thing, and the input with -f`);
   }
-  const [first, ...others] = paths;
-  if (what !== undefined || first === undefined || others.length === 0 || isFileName(first) || first.endsWith('/')) {
+  const paths = [...args.filter(isInput), ...others];
+  const [first, ...rest] = paths;
+  if (what !== undefined || first === undefined || rest.length === 0 || isFileName(first) || first.endsWith('/')) {
     return { what, paths };
   }
   // A folder often has the name of a Service: it is read only if it holds a dump or a bundle.
   if ((await readStoredSide(first, { node })).kind !== 'manifests') return { what, paths };
   const text = `${quotePrintable(first)} is taken for what is asked about: write ${quotePrintable(`./${first}`)} to read it`;
   await say(terminal, `note: ${printable(text)}\n`);
-  return { what: first, paths: others };
+  return { what: first, paths: rest };
 }
 
 async function runDescribe(
@@ -118,22 +160,37 @@ async function runDescribe(
     const help = `name a file or folder with what ${tools} print on a node, as kpc-apply dump writes it`;
     return refuse(terminal, `${fromDump} is not a dump`, help);
   }
-  const strays =
-    kind === 'bundle' || kind === 'dump' ? flags.filter((flag) => flag !== '--file' && flag !== '--node') : [];
-  if (strays.length > 0)
-    return refuse(terminal, `${strays.join(', ')}: only for manifests, and ${file[0]} is a ${kind}`);
-  if (input.kind === 'dump') return describeDump(input, what, options, terminal);
-  const reading =
-    kind === 'manifests'
-      ? compileAs('-f', await loadInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin), options)
-      : input;
+  const idle = describeIdleFlags(flags, input, { path: storedPath(file, input), node });
+  if (idle !== undefined) return refuse(terminal, idle);
+  if (what === undefined && options.clusterDomain !== usualDomain)
+    return refuse(terminal, '--cluster-domain: the table has no DNS names: name a Service');
+  const noRules = options.rules ? whyNoRules(kind, what, options.output) : undefined;
+  if (noRules !== undefined) return refuse(terminal, `--rules: ${noRules}`);
+  if (input.kind === 'dump') {
+    if (options.clusterDomain !== usualDomain) return refuse(terminal, '--cluster-domain: a dump shows no DNS names');
+    return describeDump(input, what, options, terminal);
+  }
+  const loaded =
+    kind === 'manifests' ? await loadInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin) : undefined;
+  // What is printed says which mode it is.
+  const isSaid = options.output === 'text';
+  const reading = loaded ? compileAs('-f', isSaid ? withoutDefaultMode(loaded) : loaded, options) : input;
+  const modeFrom = loaded ? modeFromWords(loaded) : '';
   const isRight = await reportInput(reading, options, terminal);
   const view = isRight ? await viewOf(reading, terminal) : undefined;
   if (!view) return exitStatus.badInput;
-  return what === undefined ? printTable(view, options, terminal) : printSubject(what, view, options, terminal);
+  return what === undefined
+    ? printTable(view, { ...options, modeFrom }, terminal)
+    : printSubject(what, view, { ...options, modeFrom }, terminal);
 }
 
-/** The Services to describe; undefined if there are none. */
+/** Why --rules would do nothing; undefined if it does. */
+function whyNoRules(kind: NamedInput['kind'], what: string | undefined, output: DescribeOptions['output']) {
+  if (what === undefined) return 'for a single Service: name one';
+  if (kind === 'dump') return 'a dump holds the rules itself: ask about a chain or a set of it';
+  return output === 'json' ? 'JSON has them always' : undefined;
+}
+
 async function viewOf({ side, diagnostics, inputs }: SideReading, terminal: Terminal): Promise<View | undefined> {
   if (!side?.services) return undefined;
   const { services, state, labels } = side;
@@ -154,20 +211,24 @@ async function viewOf({ side, diagnostics, inputs }: SideReading, terminal: Term
   };
 }
 
-async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
+async function printTable(
+  view: View,
+  options: DescribeOptions & { readonly modeFrom: string },
+  terminal: Terminal,
+): Promise<ExitStatus> {
   const rows = serviceRows(view);
-  if (options.output === 'json') await terminal.out(formatJson(summarizeServices(view)));
+  if (options.output === 'json') await terminal.out(formatJson(serviceTable, summarizeServices(view)));
   else {
     const table = formatRows(rows, { rows: options.limit * rowsPerLine, width: terminal.width });
-    await terminal.out(`${table}\n${printable(summarizeSide(view))}\n`);
+    await terminal.out(`${table}\n${printable(summarizeSide(view, options.modeFrom))}\n`);
   }
-  return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
+  return rows.length > 0 ? exitStatus.ok : exitStatus.negative;
 }
 
 async function printSubject(
   what: string,
   view: View,
-  { namespace, limit, output, clusterDomain }: DescribeOptions,
+  { namespace, limit, output, clusterDomain, rules, modeFrom }: DescribeOptions & { readonly modeFrom: string },
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
@@ -175,130 +236,94 @@ async function printSubject(
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
   if (finding.kind === 'nothing') {
     await terminal.err(`error: ${printable(finding.why)}\n`);
-    return exitStatus.differs;
+    return exitStatus.negative;
   }
   const isJson = output === 'json';
   if (finding.kind === 'shared') {
     const { subjects } = finding;
     const blocks = subjects.map((subject) => describeSharedInWords(subject, limit));
-    await terminal.out(isJson ? formatJson(subjects) : formatDescription(blocks, terminal.colour.out));
+    await terminal.out(isJson ? formatJson(sharedSubjects, subjects) : formatDescription(blocks, terminal.colour.out));
     return exitStatus.ok;
   }
   const { matches } = finding;
   const described = (isJson ? matches : matches.slice(0, limit)).map(({ service, labels, because }) => {
     return { because, ...describeService(service, labels, view, clusterDomain) };
   });
-  if (isJson) await terminal.out(formatJson(described));
-  else {
+  if (isJson) {
+    const json = described.map(({ because, ...each }) => ({ because, ...serviceJson(each) }));
+    await terminal.out(formatJson(describedServices, json));
+  } else {
     const { node, assumed } = view.services;
     const name = assumed.node ? `${node.name} (assumed)` : node.name;
-    const limits = { node: name === '' ? 'a node without a name' : name, limit };
-    const blocks = described.map((each) => describeServiceInWords(each, each.because, limits));
+    const limits = { node: name === '' ? 'a node without a name' : name, limit, hasRules: rules === true };
+    const blocks = described.map((each) => {
+      const hasRules = limits.hasRules || each.because.some(({ kind }) => ofKernel.has(kind));
+      return describeServiceInWords(each, each.because, { ...limits, hasRules });
+    });
     const hidden = matches.length - described.length;
-    const rest = hidden > 0 ? [[line('dim', 0, `… and ${count(hidden, 'more Service')}`)]] : [];
+    const closing = [
+      ...(modeFrom === '' ? [] : [`mode ${view.services.settings.mode}${modeFrom}`]),
+      ...(rules ? [] : ['--rules shows what is in the kernel']),
+    ];
+    const rest = [
+      ...(hidden > 0 ? [[line('dim', 0, `… and ${count(hidden, 'more Service')}`)]] : []),
+      ...(closing.length === 0 ? [] : [[line('dim', 0, closing.join('; '))]]),
+    ];
     await terminal.out(formatDescription([...blocks, ...rest], terminal.colour.out, terminal.width));
   }
   return exitStatus.ok;
 }
 
-/** Prints the Services that a dump shows; manifests beside it name those of IPVS mode. */
+/** What is asked about is in the kernel, and is shown there. */
+const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
+
 async function describeDump(
   dump: NamedInput & DumpedSide,
   what: string | undefined,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { side, beside } = dump;
+  const { side, beside, manifests = [] } = dump;
   if (!(await reportInput(dump, options, terminal))) return exitStatus.badInput;
-  let names: DumpedServices['state'] | undefined;
-  if (beside.length > 0) {
-    const found = await readNames({ ...options, file: beside }, terminal.readStdin);
-    if (!(await reportInput(found, options, terminal)) || !found.cluster) return exitStatus.badInput;
-    names = nameServers(side.state, found.cluster);
+  let cluster: Cluster | undefined;
+  if (beside.length + manifests.length > 0) {
+    const found = await readNames({ ...options, file: beside, texts: manifests }, terminal.readStdin);
+    const [wrong] = found.cluster ? [] : found.diagnostics;
+    // Nobody chose what a support bundle holds.
+    if (wrong && beside.length === 0) await say(terminal, `note: left out its manifests: ${printable(wrong.text)}\n`);
+    else if (!(await reportInput(found, options, terminal))) return exitStatus.badInput;
+    cluster = found.cluster;
   }
-  const { state, coverage } = side;
-  const owners = findOwners(names ? [names, state] : [state]);
-  const belongingOf = classifyServers(side, side);
-  const read = { ...decompile(state, owners, belongingOf, coverage), state, owners, coverage };
-  const belonging = state.virtualServers.map(belongingOf);
-  for (const note of notesOf(read, belonging, names !== undefined)) await say(terminal, `note: ${printable(note)}\n`);
+  const read = readDumped(side, cluster);
+  for (const note of read.notes) await say(terminal, `note: ${printable(note)}\n`);
   return what === undefined
     ? printAllOfDump(read, options, terminal)
     : printSubjectOfDump(what.trim(), read, options, terminal);
 }
 
-/** What a reader of a dump's Services should know. */
-function notesOf(
-  { mode, ports, coverage }: DumpedServices,
-  belonging: readonly ServerBelonging[],
-  isNamed: boolean,
-): readonly string[] {
-  const notes: string[] = [];
-  const facts = mode && modeFacts[mode];
-  if (facts?.namesServices === 'none' && ports.some(({ name }) => /\/(TCP|UDP|SCTP)$/.test(name))) {
-    const which = isNamed ? 'Services that no manifest names are' : 'Services are';
-    const advice = isNamed ? '' : ': add manifests with -f to name them';
-    notes.push(`${which} shown by address, because the state of a node in ${facts.title} holds no names${advice}`);
+/** Prints a table of all Services, the leftovers of another mode, and the flows that are stale. */
+async function printAllOfDump(read: DumpReading, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { ports, flows, log, nothing } = read;
+  const hasLeftovers = describeLeftovers(read.leftovers).length > 0;
+  if (nothing && (options.output === 'text' || !hasLeftovers)) {
+    if (hasLeftovers) await say(terminal, `note: ${nothing.text}\n`);
+    else await terminal.err(`error: ${nothing.text}\n${nothing.help === undefined ? '' : `  help: ${nothing.help}\n`}`);
   }
-  const doubtful = belonging.filter((each) => each === 'unshown').length;
-  if (doubtful > 0) {
-    const advice = 'add the output of ipset save and ip -j addr to find out';
-    notes.push(`${doubtful} of the virtual servers may be another program's: ${advice}`);
-  }
-  const others = belonging.filter((each) => each === 'other').length;
-  if (others > 0) {
-    const why = "another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets";
-    notes.push(`${count(others, 'virtual server')} left out: ${why}`);
-  }
-  const lacking = missingFiles(mode, coverage);
-  if (lacking.length > 0) {
-    notes.push(`the dump does not hold all of ${lacking.join(', ')}: there may be more Services`);
-  }
-  return notes;
-}
-
-/** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
-function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
-  const missing: { readonly [K in keyof Shown]?: readonly string[] } = {
-    iptables: saveTools.flatMap(([family, tool]) => (showsRules(coverage, family) ? [] : [tool])),
-    nftables: lackingNftables(coverage).map((name) => `the ${name} rules of nft list ruleset`),
-    sets: coverage.sets ? [] : ['ipset save'],
-    virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
-  };
-  const kinds = mode ? modeFacts[mode].serviceKinds : (['iptables', 'sets', 'virtualServers'] as const);
-  return kinds.flatMap((kind) => missing[kind] ?? []);
-}
-
-const saveTools = [
-  ['ipv4', 'iptables-save'],
-  ['ipv6', 'ip6tables-save'],
-] as const;
-
-/** Prints a table of all Services, and what another mode left. */
-async function printAllOfDump(read: DumpedServices, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
-  const { mode, ports } = read;
-  const leftovers = describeLeftovers(read.leftovers);
-  if (ports.length === 0 && (options.output === 'text' || leftovers.length === 0)) {
-    const why = mode === undefined ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
-    await terminal.err(`error: the dump shows no Service${why}\n`);
-  }
-  if (ports.length + leftovers.length === 0) return exitStatus.differs;
+  if (ports.length === 0 && !hasLeftovers && !(flows && read.knowsServices) && !log) return exitStatus.negative;
   if (options.output === 'json') {
-    await terminal.out(formatJson({ mode, ports, leftovers: leftovers.length > 0 ? leftovers : undefined }));
+    await terminal.out(formatJson(describedDump, readingJson(read)));
     return exitStatus.ok;
   }
-  const limits = { rows: options.limit * rowsPerLine, width: terminal.width };
-  const table = ports.length > 0 ? formatRows(rowsOfDump(ports), limits) : '';
-  const total = mode && table !== '' ? `\n${count(ports.length, 'Service port')} in ${modeFacts[mode].title}\n` : '';
-  const gap = table !== '' && leftovers.length > 0 ? '\n' : '';
-  await terminal.out(table + total + gap + leftovers.map((text) => `${printable(text)}\n`).join(''));
+  const { limit } = options;
+  const format = { limit, rows: limit * rowsPerLine, width: terminal.width, isColoured: terminal.colour.out };
+  await terminal.out(formatDump(read, format));
   return exitStatus.ok;
 }
 
-/** Prints what is asked about: Service ports, or chains and sets that none of them has, or that all share. */
+/** Prints the requested Service ports, or chains and sets that belong to none or to all of them. */
 async function printSubjectOfDump(
   typed: string,
-  read: DumpedServices,
+  read: DumpReading,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -306,30 +331,23 @@ async function printSubjectOfDump(
   const found = findInDump(typed, read);
   if (found.kind === 'nothing') {
     await terminal.err(`error: ${printable(found.why)}\n`);
-    return exitStatus.differs;
+    return exitStatus.negative;
   }
   const { ports, subjects } = found;
-  const left = new Set(leftovers.ports);
   if (options.output === 'json') {
-    await terminal.out(formatJson({ mode, ports: ports.filter((port) => !left.has(port)), subjects }));
+    const left = new Set(leftovers.ports);
+    const shown = ports.filter((port) => !left.has(port)).map(decompiledJson);
+    await terminal.out(
+      formatJson(describedDump, {
+        mode,
+        ports: shown,
+        subjects,
+        flows: read.flows && flowsJson(read.flows, isAmong(ports)),
+      }),
+    );
     return exitStatus.ok;
   }
-  const leftLine = (text: string) => line('plain', 1, `left by iptables mode: ${text}`);
-  const leftChain = ({ reachedFrom }: LeftChain): string =>
-    reachedFrom.length === 0 ? 'nothing jumps to it' : `still reached from ${reachedFrom.join(', ')}`;
-  const blocks = [
-    ...ports.map((port) => [
-      ...describeShownPort(port, options.limit),
-      ...(left.has(port) ? [leftLine('the node is in another mode now')] : []),
-    ]),
-    ...(subjects ?? []).map((subject) => [
-      ...describeSharedInWords(subject, options.limit),
-      ...leftovers.chains
-        .filter((each) => each.family === subject.family && each.table === subject.table)
-        .filter(({ chain }) => chain.name === subject.name)
-        .map((each) => leftLine(leftChain(each))),
-    ]),
-  ];
+  const blocks = describeFound(ports, subjects ?? [], read, options.limit);
   await terminal.out(formatDescription(blocks, terminal.colour.out, terminal.width));
   return exitStatus.ok;
 }

@@ -1,28 +1,35 @@
 import { Option, type Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
-import { settleNodes } from '../../compile/compile.ts';
+import { prepareChecked } from '../../compile/compile.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { diffDecompiled } from '../../describe/decompile.ts';
-import { findOwners } from '../../diff/changes/owners.ts';
-import type { Side } from '../../diff/compared-side.ts';
-import { reportDiff, type ReportBlock, type ReportLimits } from '../../diff/diff-report.ts';
+import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { openTrees } from '../../git/open-trees.ts';
+import { revisionOf } from '../../git/revision-path.ts';
+import type { Side } from '../../dumps/side.ts';
+import { reportDiff, type ReportLimits } from '../../diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../../diff/diff-sides.ts';
 import { describeGaps } from '../../diff/not-compared.ts';
-import { nameServers } from '../../diff/virtual-servers.ts';
+import { nameServers } from '../../diff/server-owners.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { painter } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
+import { difference } from '../../report/outputs/diff.ts';
+import { reportReview } from '../../report/diff-review.ts';
+import type { Tracing } from '../../report/equivalence.ts';
+import { makeReview } from '../../report/make-review.ts';
+import { formatReviewMarkdown } from '../../report/review-markdown.ts';
 import { diffToJson } from '../../report/json.ts';
-import { formatMarkdown, formatText } from '../../report/text-and-markdown.ts';
+import { formatMarkdown, formatText, takenMarkdown } from '../../report/text-and-markdown.ts';
 import { chooseReleases, compareReleases } from '../../sides/compare-releases.ts';
 import { compileSide } from '../../sides/compile-side.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
-import { addInputOptions, addLimit, flagsOfManifests } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse } from './messages.ts';
-import { tuneForShortRun } from './v8-flags.ts';
+import { addInputOptions, addLimit, describeStrays, flagsOfManifests, traceSide } from './input-options.ts';
+import { optionsInTree, takenWords, type KpcYaml } from './kpc-yaml.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse, sayTaken } from './messages.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
@@ -47,8 +54,9 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
         'nothing can be compared, the exit status is 2.\n' +
         'Each side is a bundle or a golden (a folder that kpc compile wrote), a dump of a node (a file or folder with the ' +
         'output of iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr, sysctl -a or nft list ruleset, or ' +
-        'a folder that kpc-apply dump wrote) or manifests (a file, a folder, or - for stdin). Where no flag says how to ' +
-        'compile manifests, kpc follows the bundle or dump on the other side.',
+        'a folder that kpc-apply dump wrote) or manifests (a file, a folder, or - for stdin). It may be REVISION:PATH of the ' +
+        'git repository, such as main:deploy. Where no flag says how to compile manifests, kpc follows the bundle or dump on ' +
+        'the other side.',
     )
     .argument('[from]', 'the old side')
     .argument('[to]', 'the new side');
@@ -80,20 +88,48 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
       const areInFiles = named.length < 2 && named.length + files.length === 2;
       const [from, to] = areInFiles ? [...named, ...files] : named;
       if (from === undefined || to === undefined) {
-        command.error(`error: missing required argument '${from === undefined ? 'from' : 'to'}'`);
+        const lacks = from === undefined ? 'two sides' : `a second side beside ${from}`;
+        command.error(`error: diff needs ${lacks}\nkpc diff OLD NEW, such as "kpc diff main:services services"`);
       }
-      done(await runDiff([from, to], areInFiles ? others : given, flagsOfManifests(command), quiet));
+      const options = areInFiles ? others : given;
+      const traceOf = tracer(command, [from, to], areInFiles ? [] : files);
+      const optionsOf = async (path: string) => {
+        const tree = (await openTrees([path])).trees.get(path);
+        const found = tree && optionsInTree(command, program, tree);
+        if (found) await sayTaken(takenWords(found), command, terminal);
+        return found;
+      };
+      done(await runDiff([from, to], options, { flags: flagsOfManifests(command), traceOf, optionsOf }, quiet));
     },
   );
+}
+
+function tracer(
+  command: Command,
+  [from, to]: readonly [string, string],
+  more: readonly string[],
+): SideWords['traceOf'] {
+  return (before, after) => ({
+    old: traceSide(command, before, [from, ...more]),
+    new: traceSide(command, after, [to, ...more]),
+  });
+}
+
+/** What the command line says of the sides. */
+interface SideWords {
+  /** The flags that shape what manifests compile to. */
+  readonly flags: readonly string[];
+  readonly traceOf: (from: Side, to: Side) => Tracing;
+  /** The options of a side in a revision that has a kpc.yaml. */
+  readonly optionsOf: (path: string) => Promise<ReturnType<typeof optionsInTree>>;
 }
 
 async function runDiff(
   paths: readonly [from: string, to: string],
   options: DiffOptions,
-  flags: readonly string[],
+  { flags, traceOf, optionsOf }: SideWords,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  tuneForShortRun();
   const { readStdin } = terminal;
   if (paths.every((path) => path === '-')) return refuse(terminal, 'only one side can be read from stdin');
   const context = { node: options.node, readStdin };
@@ -101,21 +137,24 @@ async function runDiff(
   // What each side is, whatever flags say of how manifests are compiled.
   const isStored = [from, to].every(({ kind }) => kind === 'bundle' || kind === 'dump');
   const strays = isStored ? flags.filter((flag) => !isUseful(flag, paths, [from, to])) : [];
-  if (strays.length > 0) {
-    return refuse(
-      terminal,
-      `${strays.join(', ')}: only for manifests, and neither ${paths.join(' nor ')} is manifests`,
-    );
-  }
-  const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> =>
-    side.kind === 'manifests' ? compileSide(path, other, { ...options, into: 'kpc describe -' }, readStdin) : side;
+  if (strays.length > 0) return refuse(terminal, describeStrays(strays, paths));
+  const taken = [...(options.taken ?? [])];
+  const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> => {
+    if (side.kind !== 'manifests') return side;
+    const own = await optionsOf(path);
+    if (own && own.diagnostics.some(isError)) return failedSide(own);
+    if (own) taken.push(...takenWords(own));
+    return compileSide(path, other, { ...options, ...own?.options, into: 'kpc describe -' }, readStdin);
+  };
   const readings = [await finish(paths[0], from, to), await finish(paths[1], to, from)] as const;
-  const diagnostics = sortDiagnostics(readings.flatMap((reading) => reading.diagnostics));
+  const diagnostics = sortDiagnostics(joinDiagnostics(paths[0], ...readings));
   const files = new Map(readings.flatMap((reading) => [...reading.files]));
   const isRight = await reportInput({ diagnostics, files }, options, terminal);
   let [fromSide, toSide] = readings.map(({ side }) => side);
   if (!fromSide || !toSide || !isRight) return exitStatus.badInput;
-  for (const note of readings.flatMap(({ notes }) => notes)) await say(terminal, `note: ${printable(note)}\n`);
+  const made = readings[0].made === readings[1].made ? readings[0].made : undefined;
+  const notes = made === undefined ? readings.flatMap((reading) => reading.notes) : [];
+  for (const note of notes) await say(terminal, `note: ${printable(note)}\n`);
   if (options.file && isStored) {
     const { cluster, ...names } = await readNames(options, readStdin);
     if (!(await reportInput(names, options, terminal)) || !cluster) return exitStatus.badInput;
@@ -123,17 +162,40 @@ async function runDiff(
       side.kind === 'dump' ? { ...side, labels: nameServers(side.state, cluster) } : side;
     [fromSide, toSide] = [name(fromSide), name(toSide)];
   }
-  return compareSides(fromSide, toSide, options, terminal);
+  const status = await compareSides(fromSide, toSide, traceOf(fromSide, toSide), { ...options, taken }, terminal);
+  if (made !== undefined) await say(terminal, `Both sides: ${printable(made)}\n`);
+  return status;
 }
 
-/** Whether a flag says something of sides that are no manifests: names for a dump, or which node of a fleet is meant. */
+/** Those of both sides, without the warnings and notes of a revision that are still true of the new side. */
+function joinDiagnostics(path: string, from: SideReading, to: SideReading): readonly Diagnostic[] {
+  const revision = revisionOf(path);
+  if (revision === undefined) return [...from.diagnostics, ...to.diagnostics];
+  const words = ({ code, text, place }: Diagnostic): string =>
+    JSON.stringify([code, text, place?.file]).replaceAll(`${revision}:`, '');
+  const said = new Set(to.diagnostics.map(words));
+  return [...from.diagnostics.filter((each) => isError(each) || !said.has(words(each))), ...to.diagnostics];
+}
+
+/** A side that cannot be compiled, because the kpc.yaml of its revision is wrong. */
+function failedSide({ file, diagnostics }: KpcYaml): SideReading {
+  return { side: undefined, diagnostics, files: new Map([[file.name, file]]), notes: [] };
+}
+
+/** Whether a flag has an effect on sides without manifests: it gives a dump names, or selects a node of a fleet. */
 function isUseful(flag: string, paths: readonly string[], sides: readonly StoredSide[]): boolean {
   if (flag === '--file') return sides.some(({ kind }) => kind === 'dump');
   // The bundle of a node was found inside the named folder.
   return flag === '--node' && sides.some((side, i) => side.kind === 'bundle' && side.side.name !== paths[i]);
 }
 
-async function compareSides(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
+async function compareSides(
+  from: Side,
+  to: Side,
+  trace: Tracing,
+  options: DiffOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
   const [before, after] = [from.services?.settings.release, to.services?.settings.release];
   // If the sides follow two releases, the manifests do not show why they differ.
   if (before !== undefined && after !== undefined && before !== after) {
@@ -145,10 +207,10 @@ async function compareSides(from: Side, to: Side, options: DiffOptions, terminal
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices: diffDecompiled });
   // A dump is compared for its rules.
   const isReview = !options.rules && from.services !== undefined && to.services !== undefined;
-  return printFound({ from, to, diff, isReview }, options, terminal);
+  return printFound({ from, to, diff, trace: isReview ? trace : undefined }, options, terminal);
 }
 
-/** kpc diff --to-kubernetes-version: what another Kubernetes release changes on a node, for the same manifests. */
+/** kpc diff --to-kubernetes-version: what another Kubernetes release changes on a node, with the same manifests. */
 async function runReleaseDiff(
   [path, second]: readonly string[],
   options: DiffOptions & { readonly toKubernetesVersion: string },
@@ -170,24 +232,23 @@ async function runReleaseDiff(
   const loaded = await loadInputs({ ...options, file }, terminal.readStdin);
   const nodeName = chooseNodeName(options.node, loaded.prepared);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, options.toKubernetesVersion, toFlag);
-  // Both releases are settled already, also with auto.
+  // Both releases are known already, also with auto.
   const asRead = { ...loaded, version: undefined } as const;
   const named = options.node === undefined ? undefined : [options.node];
-  const { diagnostics } = settleNodes(asRead, { names: [nodeName], flag: named }, wrong);
+  const { diagnostics } = prepareChecked(asRead, { names: [nodeName], flag: named }, wrong);
   if (!(await reportInput({ diagnostics, files: loaded.files }, options, terminal))) return exitStatus.badInput;
   if (from === undefined || to === undefined) return exitStatus.badInput;
   const { notes, ...compared } = compareReleases(loaded, path ?? '-f', { nodeName, from, to }, options);
   for (const note of notes) await say(terminal, `note: ${printable(note)}\n`);
-  return printFound({ ...compared, isReview: false }, options, terminal);
+  return printFound({ ...compared, trace: undefined }, options, terminal);
 }
 
-/** How two sides differ. */
 interface Found {
   readonly from: Side;
   readonly to: Side;
   readonly diff: SideDiff;
-  /** Whether to show it as the review of a change, without rules. */
-  readonly isReview: boolean;
+  /** For a review without rules. */
+  readonly trace: Tracing | undefined;
 }
 
 async function printFound(found: Found, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
@@ -198,41 +259,26 @@ async function printFound(found: Found, options: DiffOptions, terminal: Terminal
     return refuse(terminal, `${from.name} and ${to.name} have nothing in common that could be compared`);
   }
   await terminal.out(await formatDiff(found, options, terminal.colour.out));
-  return isSame(diff) ? exitStatus.ok : exitStatus.differs;
+  return isSame(diff) ? exitStatus.ok : exitStatus.negative;
 }
 
-async function formatDiff(found: Found, { output, limit }: DiffOptions, colour: boolean): Promise<string> {
-  const { from, to, diff, isReview } = found;
+async function formatDiff(found: Found, { output, limit, taken }: DiffOptions, colour: boolean): Promise<string> {
+  const { from, to, diff, trace } = found;
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
+  const review = trace && output !== 'unified' ? await makeReview(from, to, diff, trace) : undefined;
   switch (output) {
     case 'text':
-      return formatText(isReview ? await reviewOf(found, limits) : reportDiff(diff, limits), painter(colour));
+      return formatText(review ? reportReview(review, limits) : reportDiff(diff, limits), painter(colour));
     case 'markdown':
-      return formatMarkdown(reportDiff(diff, limits));
+      return (
+        (review ? formatReviewMarkdown(review, limits) : formatMarkdown(reportDiff(diff, limits))) +
+        takenMarkdown(taken)
+      );
     case 'json':
-      return formatJson(diffToJson(from, to, diff));
+      return formatJson(difference, diffToJson(from, to, diff, review));
     case 'unified': {
       const { formatSideDiffs } = await import('../../report/unified.ts');
       return formatSideDiffs(from, to);
     }
   }
-}
-
-/** So many Service ports are asked about at most: each may be reached in many ways. */
-const mostAsked = 400;
-
-async function reviewOf({ from, to, diff }: Found, limits: ReportLimits): Promise<readonly ReportBlock[]> {
-  const { reportReview } = await import('../../report/diff-review.ts');
-  const ports = [from, to].map(({ services }) => services?.cluster.servicePorts.length ?? 0);
-  if (diff.servicePorts.length === 0 || Math.max(...ports) > mostAsked) {
-    return reportReview({ from, to, diff, packets: undefined }, limits);
-  }
-  const { effectsByService } = await import('../../packet/equivalence/findings.ts');
-  const { onOneNode, sceneOf } = await import('../../packet/trace/scene.ts');
-  const [old, fresh] = [from, to].map((side) => {
-    const { state, labels, services } = side;
-    return sceneOf(side, findOwners(labels ? [labels, state] : [state]), services?.settings.mode, []);
-  });
-  if (!old || !fresh) return [];
-  return reportReview({ from, to, diff, packets: effectsByService(...onOneNode(old, fresh)) }, limits);
 }

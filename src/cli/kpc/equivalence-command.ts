@@ -1,15 +1,35 @@
+import { pathWord, quotePrintable } from '../../base/printable.ts';
 import { Option, type Command } from 'commander';
 import { loadInputs } from '../../compile/read-texts.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { compareScenes } from '../../packet/equivalence/compare.ts';
-import { Findings } from '../../packet/equivalence/findings.ts';
-import { chooseStandIns } from '../../packet/equivalence/representatives.ts';
-import { equivalenceOutputs, formatEquivalence } from '../../report/equivalence.ts';
+import { planChange, sortPreparations, type Change, type ChangedSide } from '../../equivalence/change.ts';
+import { Comparison } from '../../equivalence/comparison.ts';
+import { chooseStandIns } from '../../equivalence/representatives.ts';
+import {
+  equivalenceOutputs,
+  formatEquivalence,
+  needsWork,
+  type EquivalenceReport,
+  type Tracing,
+} from '../../report/equivalence.ts';
 import { type Done, type Terminal, exitStatus, type ExitStatus } from '../shared/terminal.ts';
-import { addInputOptions, namedInputs } from './input-options.ts';
-import { preparationsFor, type Preparation } from '../../packet/equivalence/preparations.ts';
+import {
+  addInputOptions,
+  describeStrays,
+  flagsOfManifests,
+  namedInputs,
+  traceSide,
+  traceWords,
+} from './input-options.ts';
+import { preparationsFor } from '../../equivalence/preparations.ts';
+import { lastAnnounced } from '../../kube-proxy/announced.ts';
+import { lastRelease } from '../../kube-proxy/releases.ts';
+import { readStoredSide } from '../../sides/read-side.ts';
+import { splitList } from '../../settings/setting.ts';
+import type { LoadedInputs } from '../../compile/load-texts.ts';
+import type { Scene } from '../../trace/scene.ts';
 import { refuse, addMessageOptions, quieten, showProgress } from './messages.ts';
-import { readPairs, type SceneOptions, type Pairs } from './read-scene.ts';
+import { findMeant, readPairs, readSpec, type Pairs, type SceneOptions, type Spec } from './read-scene.ts';
 
 interface EquivalenceOptions extends SceneOptions {
   readonly output: (typeof equivalenceOutputs)[number];
@@ -20,29 +40,71 @@ export function addEquivalenceCommand(program: Command, terminal: Terminal, done
     .command('equivalence')
     .summary('Prove which packets two sides treat differently, and why.')
     .description(
-      'Send one packet of every class that either side can tell apart to both sides, and show for which the verdict, the ' +
-        'endpoints or the source differ, by cause. Exit status 1 if any do. Each side is a mode (ipvs, iptables, nftables), a ' +
-        'release (1.36) or a file with a configuration of kube-proxy, by which the manifests of -f are compiled; or a bundle, ' +
+      'Trace packets through both sides, one of every class that either side distinguishes, and show by cause where the ' +
+        'verdict, the endpoints or the source differ. Exit status 1 if any do. Each side is a mode (ipvs, iptables, nftables), a ' +
+        "release (1.36) or a file with kube-proxy's configuration, for which the manifests of -f are compiled; or a bundle, " +
         'a dump of a node, or manifests.',
     )
     .argument('<from>', 'the old side')
     .argument('<to>', 'the new side');
   addInputOptions(command, 'looks')
     .option('--node <name>', 'the node (default: hostnameOverride, or else the only Node in the input)')
-    .option('--all-nodes', 'on every node of the input, each class of nodes once')
+    .option('--all-nodes', 'on every node of the input; nodes that are alike count as one')
     .addOption(new Option('--output <format>', 'how to print').choices(equivalenceOutputs).default('text'));
   addMessageOptions(command).action(async (from: string, to: string, options: EquivalenceOptions) => {
     const quiet = quieten(terminal, options);
-    done(await report(await readPairs(from, to, options, quiet), undefined, from, to, options, quiet));
+    const [old, fresh] = [readSpec(from, options), readSpec(to, options)];
+    const wrong = [old, fresh].filter((spec) => findMeant(spec) !== undefined);
+    const [first] = wrong;
+    if (first) {
+      const names = wrong.map(({ name }) => quotePrintable(name)).join(' and ');
+      const what = `no mode, release, file or folder is called ${names}`;
+      done(await refuse(quiet, what, `did you mean ${findMeant(first)}?`));
+      return;
+    }
+    const idle = await findIdle(flagsOfManifests(command), [old, fresh], quiet);
+    if (idle !== undefined) {
+      done(await refuse(quiet, idle));
+      return;
+    }
+    const pairs = await readPairs(old, fresh, options, quiet);
+    const traceOf = ([before, after]: readonly [Scene, Scene]): Tracing => {
+      const words = ({ side }: Scene, { name, adds }: Spec) =>
+        traceSide(command, side, adds ? (options.file ?? []) : [name], adds);
+      return { old: words(before, old), new: words(after, fresh) };
+    };
+    done(await report(pairs, { from, to, traceOf, preparations: undefined }, options, quiet));
   });
 }
 
-/** Compares both sides on the nodes that represent all. `pairs` is undefined if a side cannot be used, which has been reported. */
+/** Why flags of the command line would do nothing for these sides; undefined if none would. */
+async function findIdle(
+  flags: readonly string[],
+  specs: readonly [Spec, Spec],
+  { readStdin }: Terminal,
+): Promise<string | undefined> {
+  const named = flags.filter((flag) => specs.every(({ adds }) => adds && flag in adds));
+  if (named.length > 0) return `${named.join(', ')}: both sides name their own`;
+  if (flags.length === 0 || specs.some((spec) => spec.flags)) return undefined;
+  const sides = await Promise.all(specs.map(({ name }) => readStoredSide(name, { readStdin })));
+  if (sides.every(({ kind }) => kind !== 'manifests')) return describeStrays(flags, [specs[0].name, specs[1].name]);
+  return flags.includes('--file')
+    ? '-f: only for a side that is a mode, a release or a configuration, and both sides are files'
+    : undefined;
+}
+
+interface Asked extends Pick<EquivalenceReport, 'from' | 'to' | 'preparations'> {
+  /** The commands that show both sides of a node; those of all nodes differ in the node alone. */
+  readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
+}
+
+/**
+ * Compares both sides on the nodes that represent all. `pairs` is undefined if a side is unusable; that has been
+ * reported.
+ */
 async function report(
   pairs: Pairs | undefined,
-  preparations: readonly Preparation[] | undefined,
-  from: string,
-  to: string,
+  { traceOf, ...asked }: Asked,
   { output }: EquivalenceOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -51,45 +113,56 @@ async function report(
   const standIns = loaded
     ? chooseStandIns(loaded.prepared.nodes, loaded.prepared.cluster, nodes)
     : nodes.map((node) => ({ node, only: undefined }));
-  const gathered = new Findings();
-  const counts = { classes: 0, unknown: 0 };
+  const comparison = new Comparison();
+  let trace: Tracing = { old: [], new: [] };
   const progress = showProgress(standIns.length, terminal);
   for (const { node, only } of standIns) {
     const scenes = await read(node);
     if (!scenes) return exitStatus.badInput;
-    const { classes, unknown } = compareScenes(...scenes, gathered.collector(...scenes), only);
-    counts.classes += classes;
-    counts.unknown += unknown;
+    trace = traceOf(scenes);
+    comparison.add(scenes, only);
     await progress.step();
   }
   await progress.end();
-  const findings = gathered.list();
-  const compared = { from, to, nodes: nodes.length, asked: standIns.length, ...counts, findings };
-  await terminal.out(formatEquivalence(compared, preparations, output, terminal.colour.out));
-  return findings.length === 0 ? exitStatus.ok : exitStatus.differs;
+  const compared = { ...asked, trace, nodes: nodes.length, standIns: standIns.length, ...comparison.result() };
+  await terminal.out(formatEquivalence(compared, output, terminal.colour.out));
+  // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
+  const isWorse = asked.preparations ? needsWork(compared) : compared.findings.length > 0;
+  return isWorse ? exitStatus.negative : exitStatus.ok;
 }
 
 interface MigrateOptions extends EquivalenceOptions {
   readonly from?: ProxyMode;
-  readonly to: ProxyMode;
+  readonly to?: ProxyMode;
+  readonly toKubernetesVersion?: string;
 }
 
 export function addMigrateCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('migrate')
-    .summary('Show what a change to nftables mode needs and breaks, on all nodes.')
+    .summary('Show what a change of mode or an upgrade needs and breaks, on all nodes.')
     .description(
-      'Show what a cluster needs before kube-proxy changes its mode, and which packets end otherwise after it, on every node ' +
-        'of the input. Exit status 1 if any packets do.',
+      "Show what a cluster needs before kube-proxy's mode or release changes, and which packets are treated differently after it, on every " +
+        'node of the input. Exit status 1 if something breaks, or has to be set first.',
     )
     .argument('[input...]', 'manifests of the cluster, as with -f: Services, EndpointSlices and Nodes')
     .addOption(
       new Option('--from <mode>', "the mode now (default: that of kube-proxy's configuration, or else ipvs)").choices([
         'ipvs',
         'iptables',
+        'userspace',
       ]),
     )
-    .addOption(new Option('--to <mode>', 'the mode afterwards').choices(['nftables', 'iptables']).default('nftables'));
+    .addOption(
+      new Option(
+        '--to <mode>',
+        'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
+      ).choices(['nftables', 'iptables']),
+    )
+    .option(
+      '--to-kubernetes-version <version>',
+      `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
+    );
   addInputOptions(command, 'looks')
     .option('--node <name>', 'on one node only')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'));
@@ -98,17 +171,71 @@ export function addMigrateCommand(program: Command, terminal: Terminal, done: Do
     if (options.file.length === 0) {
       command.error('error: no input is named\nadd the manifests of the cluster, with - for stdin');
     }
-    done(await runMigrate(options, quieten(terminal, options)));
+    done(await runMigrate(command, options, quieten(terminal, options)));
   });
 }
 
-async function runMigrate(options: MigrateOptions, terminal: Terminal): Promise<ExitStatus> {
-  const { prepared } = await loadInputs(options, terminal.readStdin);
-  const known = prepared.settings.mode;
-  const from = options.from ?? (known === options.to ? 'ipvs' : known);
-  if (from === options.to) return refuse(terminal, `--from and --to are both ${from}`, 'name two modes');
-  const allNodes = options.node === undefined && prepared.nodes.size > 1;
-  const pairs = await readPairs(from, options.to, { ...options, allNodes }, terminal);
+async function runMigrate(
+  command: Command,
+  options: MigrateOptions & { readonly file: readonly string[] },
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  for (const path of options.file) {
+    const { kind } = await readStoredSide(path);
+    if (kind !== 'manifests') {
+      const help = 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
+      return refuse(terminal, `${path} is a ${kind}, and kpc migrate compiles manifests`, help);
+    }
+  }
+  const loaded = await loadInputs(options, terminal.readStdin);
+  const change = planOf(options, loaded);
+  if (change.kind === 'refused') return refuse(terminal, change.what, change.help);
+  const { from, to } = change;
+  const allNodes = options.node === undefined && loaded.prepared.nodes.size > 1;
+  const common: SceneOptions = { ...options, allNodes };
+  const specs = [from, to].map((side): Spec => {
+    const flags = flagsOfSide(side, options);
+    return { name: side.words, adds: flagWords(flags), flags: { ...common, ...flags } };
+  });
+  const [old, fresh] = specs as [Spec, Spec];
+  const pairs = await readPairs(old, fresh, common, terminal);
   const scenes = await pairs?.read(pairs.nodes[0] ?? '');
-  return report(scenes && pairs, scenes && preparationsFor(...scenes), from, options.to, options, terminal);
+  const traceOf = (): Tracing => ({
+    old: traceWords(command, options.file.map(pathWord), old.adds),
+    new: traceWords(command, options.file.map(pathWord), fresh.adds),
+  });
+  const preparations = scenes && sortPreparations([...change.announced, ...preparationsFor(...scenes)]);
+  return report(scenes && pairs, { from: from.words, to: to.words, traceOf, preparations }, options, terminal);
+}
+
+function planOf(options: MigrateOptions, { prepared, modeNote, version }: LoadedInputs): Change {
+  return planChange(options, {
+    mode: prepared.settings.mode,
+    isModeNamed: modeNote?.code !== 'default-mode',
+    gates: prepared.gates,
+    version,
+    servicePorts: prepared.cluster.servicePorts,
+  });
+}
+
+/** The flags of a side, with the user's feature gates. */
+function flagsOfSide(
+  { proxyMode, kubernetesVersion, gates }: ChangedSide,
+  { featureGates }: MigrateOptions,
+): SideFlags {
+  return {
+    proxyMode,
+    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+    ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates] }),
+  };
+}
+
+type SideFlags = Pick<SceneOptions, 'proxyMode' | 'kubernetesVersion' | 'featureGates'>;
+
+function flagWords({ proxyMode, kubernetesVersion, featureGates }: SideFlags): Spec['adds'] {
+  return {
+    ...(proxyMode === undefined ? {} : { '--proxy-mode': proxyMode }),
+    ...(kubernetesVersion === undefined ? {} : { '--kubernetes-version': kubernetesVersion }),
+    ...(featureGates === undefined ? {} : { '--feature-gates': [featureGates].flat().join(',') }),
+  };
 }

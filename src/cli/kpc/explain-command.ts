@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
-import { failureMeanings, type FailureCode } from '../../base/failure-codes.ts';
+import { failureFacts, type FailureCode } from '../../base/failure-codes.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../../diagnostics/codes.ts';
@@ -10,18 +10,20 @@ import type { Example } from '../../diagnostics/examples.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { refuse } from './messages.ts';
 
-const failureCodes = Object.keys(failureMeanings) as readonly FailureCode[];
+const failureCodes = Object.keys(failureFacts) as readonly FailureCode[];
 
-/** Runs kpc. */
 type Run = (argv: readonly string[], terminal: Terminal) => Promise<unknown>;
 
-/** `run` is what runs the example of a code. */
-export function addExplainCommand(program: Command, terminal: Terminal, done: Done, run: Run): void {
+export function addExplainCommand(
+  program: Command,
+  terminal: Terminal,
+  done: Done,
+  _argv: readonly string[],
+  run: Run,
+): void {
   program
     .command('explain')
-    .description(
-      'Explain the code of a message: why there is such a message, an example, and what to do; or list the codes.',
-    )
+    .description('Explain a message by its code: what it means, an example, and what to do; or list all codes.')
     .argument('[code]', 'the code, as in [bad-value] at the end of a message')
     .action(async (code: string | undefined) => done(await explain(code, terminal, run)));
 }
@@ -41,24 +43,31 @@ async function explain(word: string | undefined, terminal: Terminal, run: Run): 
   if (code !== undefined) await terminal.out(await explainCode(code, terminal, run));
   if (failure !== undefined) {
     const head = `${code === undefined ? '' : '\n'}${failure}: error of kpc-apply`;
-    await terminal.out(`${head}\n${failureMeanings[failure]}\n`);
+    const { meaning, advice } = failureFacts[failure];
+    await terminal.out(`${head}\n${meaning}\n\n${adviceLine(advice)}`);
   }
   return exitStatus.ok;
 }
 
 async function explainCode(code: DiagnosticCode, terminal: Terminal, run: Run): Promise<string> {
-  const { meaning, example } = entryOf(code);
+  const { meaning, advice, example } = entryOf(code);
   const { words, files } = example();
   const said = await tryExample(code, { words, files }, terminal, run);
   const inputs = Object.entries(files).map(([file, text]) => `\n${file}:\n\n${indent(cutText(text))}`);
   const head = `${code}: ${severitiesOf(code).join(' or ')}\n${meaning}\n`;
-  return `${head}${inputs.join('')}\n$ kpc ${words.join(' ')}\n\n${indent(said)}`;
+  const help = advice === undefined ? '' : `\n${adviceLine(advice)}`;
+  return `${head}${inputs.join('')}\n$ kpc ${words.join(' ')}\n\n${indent(said)}${help}`;
+}
+
+/** Set apart from the help of a message, which is about its own input. */
+function adviceLine(advice: string): string {
+  return `What to do: ${advice}.\n`;
 }
 
 function listCodes(): string {
   const meanings = [
     ...diagnosticCodes.map((code) => [code, entryOf(code).meaning] as const),
-    ...failureCodes.map((code) => [code, `kpc-apply: ${failureMeanings[code]}`] as const),
+    ...failureCodes.map((code) => [code, `kpc-apply: ${failureFacts[code].meaning}`] as const),
   ];
   const width = Math.max(...meanings.map(([code]) => code.length));
   return meanings.map(([code, meaning]) => `${code.padEnd(width)}  ${meaning}\n`).join('');
@@ -68,7 +77,7 @@ function indent(text: string): string {
   return text.replace(/^(?=.)/gm, '    ');
 }
 
-/** How much of a file is shown: some examples are of what is too large. */
+/** The most lines to show of a file: some examples show what is too large. */
 const mostLines = 20;
 const longestLine = 120;
 
@@ -79,14 +88,15 @@ function cutText(text: string): string {
   return shown.map((line) => `${line.length > longestLine ? `${line.slice(0, longestLine)}…` : line}\n`).join('');
 }
 
-/** What kpc says of the example with the code, so that it is never out of date. */
+/** Runs the example, so that the shown message is never out of date. */
 async function tryExample(code: DiagnosticCode, example: Example, terminal: Terminal, run: Run): Promise<string> {
   const before = process.cwd();
   const folder = mkdtempSync(join(tmpdir(), 'kpc-explain-'));
   const said: string[] = [];
   const listening: Terminal = {
     ...terminal,
-    out: async () => {},
+    // kpc lint prints its messages as its result.
+    out: async (text) => void said.push(text),
     err: async (text) => void said.push(text),
     status: async () => {},
     colour: { out: false, err: false },

@@ -21,29 +21,35 @@ import { compileState } from '../../compile/compile-node.ts';
 import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
+import { printable } from '../../base/printable.ts';
+import { acceptCommand } from './accept-command.ts';
 import { type MessageOptions, showProgress, refuse } from './messages.ts';
 import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { formatJson } from '../../report/format-json.ts';
+import { compiledFleet } from '../../report/outputs/compile.ts';
 
-/** What a run for many nodes works on. */
+/** What the command line says, for the commands that a check proposes. */
+export interface CompileWords {
+  readonly argv: readonly string[];
+  /** The words of a `kpc trace` on the input, without the packet. */
+  readonly trace: readonly string[];
+}
+
 export interface FleetRun {
-  /** What the input was read from. */
   readonly texts: InputTexts;
   readonly fleet: Fleet;
   readonly nodes: Iterable<FleetNode>;
-  /** The names of all Node objects in the input. */
   readonly known: Pick<ReadonlySet<string>, 'has'>;
-  /** What was said of the input. */
   readonly diagnostics: readonly Diagnostic[];
   readonly options: FleetOptions &
     FileOptions &
-    MessageOptions & { readonly output: OutputFormat; readonly jobs: number };
+    MessageOptions & { readonly output: OutputFormat; readonly jobs: number; readonly words: CompileWords };
   readonly terminal: Terminal;
 }
 
-/** Writes a bundle or golden for each node into a folder of its own name, and speaks of folders whose node is gone. */
+/** Writes a bundle or golden for each node into a folder named after it, and reports folders of nodes that are gone. */
 export async function writeFleet(path: string, run: FleetRun, form: FolderForm): Promise<ExitStatus> {
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
@@ -67,7 +73,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
   if (run.options.output === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
     const diagnostics = diagnosticsToJson(run.diagnostics);
-    await run.terminal.out(formatJson({ diagnostics, folder: path, nodes: nodes.length, ...counts }));
+    await run.terminal.out(formatJson(compiledFleet, { diagnostics, folder: path, nodes: nodes.length, ...counts }));
   }
   await say(
     run.terminal,
@@ -76,7 +82,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
   return exitStatus.ok;
 }
 
-/** Tells which nodes' folders differ from what the input makes of them, in the format that --output names. */
+/** Reports which nodes' folders differ from what the input compiles to, in the format of --output. */
 export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
   const { formatFleetCheck, reportCheck } = await import('../../report/check-report.ts');
   const folder = new FleetFolder(path);
@@ -97,24 +103,24 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     if (difference.kind === 'differs') changed.push({ node, what: difference.files.join(', ') });
     // The Services are the same on every node: one node that differs shows how they change.
     if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
-      example = await reportCheck(join(path, node), difference.files, content, form);
+      const words = { accept: acceptCommand(run.options.words.argv, path, form), trace: run.options.words.trace };
+      example = await reportCheck(join(path, node), difference.files, content, form, words);
     }
     await progress.step();
   }
   await progress.end();
   const stale = (await findStale(folder, run)).map((node) => ({ node, what: 'no such node any more' }));
-  const report = { folder: path, nodes: run.fleet.nodes, changed, stale, example };
-  await run.terminal.out(formatFleetCheck(report, run.options.output));
+  const { taken } = run.options;
+  const report = { folder: path, taken, nodes: run.fleet.nodes, changed, stale, example };
+  await run.terminal.out(await formatFleetCheck(report, run.options.output));
   if (changed.length + stale.length === 0) return exitStatus.ok;
-  const prune = stale.length > 0 ? ' and --prune' : '';
-  await say(
-    run.terminal,
-    `${path} does not match the input: write it again with ${isGolden ? '--golden' : '--out'} ${path}${prune}\n`,
-  );
-  return exitStatus.differs;
+  const prune = stale.length > 0 && !run.options.prune ? ['--prune'] : [];
+  const accept = acceptCommand(run.options.words.argv, path, isGolden ? 'golden' : 'bundle', prune);
+  await say(run.terminal, `${path} does not match the input. To accept the change:\n  ${printable(accept)}\n`);
+  return exitStatus.negative;
 }
 
-/** Writes the folders of all nodes, in as many threads as --jobs says; the first problem ends all of them. */
+/** Writes the folders of all nodes in --jobs threads; the first problem stops all of them. */
 async function writeNodes(
   folder: FleetFolder,
   run: FleetRun,
@@ -141,11 +147,10 @@ async function writeNodes(
   }
 }
 
-/** The work of a thread. It gets the texts and reads them again; the files may have changed by then. */
+/** What a thread gets. It gets texts, not paths, because files may have changed since. */
 interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
-  /** The files to link to. */
   readonly links: ReadonlyMap<string, string>;
   readonly texts: Pick<InputTexts, 'config'> & { readonly manifests: readonly TextFile[] };
   readonly options: InputOptions;
@@ -158,7 +163,7 @@ interface Thread {
   readonly end: Promise<FleetProblem | undefined>;
 }
 
-/** The command that a thread runs; not for users. */
+/** Hidden: only fleet-run starts it. */
 const threadCommand = 'fleet-thread';
 
 /** Starts the threads. The main thread keeps the first node, and every --jobs-th one after it. */
@@ -197,12 +202,11 @@ function startThreads(
   });
 }
 
-/** Adds the command that threads run. */
 export function addThreadCommand(program: Command): void {
   program.command(threadCommand, { hidden: true }).action(runThread);
 }
 
-/** Runs in a thread: posts the result for each node's folder. Does nothing in the main thread. */
+/** Posts the result for each node's folder. Does nothing in the main thread. */
 async function runThread(): Promise<void> {
   if (isMainThread) return;
   const { path, form, links, texts, options, fleet } = workerData as ThreadJob;
@@ -226,9 +230,9 @@ async function runThread(): Promise<void> {
   }
 }
 
-/** Texts from another thread have lost their methods. */
-function copyFile({ name, text, origin }: TextFile): TextFile {
-  return new TextFile(name, text, origin);
+/** Texts from another thread have lost their methods: makes a TextFile again. */
+function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile {
+  return new TextFile(name, hasByteOrderMark ? `\uFEFF${text}` : text, origin);
 }
 
 /** People may have edited a golden, so it is always compared with what the input compiles to. */
@@ -244,12 +248,12 @@ function filesOf(content: BundleContent, texts: BundleTexts, form: FolderForm): 
   return { files: bundle.files, digests: bundle.manifest.files };
 }
 
-/** A folder that is not there has no form yet: it differs from either. */
+/** A folder that does not exist has no form yet: it differs in either. */
 async function formOf(folder: string): Promise<FolderForm> {
   return (await holdsGolden(folder).catch(() => false)) ? 'golden' : 'bundle';
 }
 
-/** Folders of nodes that the input no longer has. Each shard speaks of its own. */
+/** Folders of nodes that the input no longer has, limited to this shard. */
 async function findStale(
   folder: FleetFolder,
   { options, known, fleet: { shard } }: FleetRun,
@@ -258,7 +262,7 @@ async function findStale(
   return folder.list((name) => !known.has(name) && (!shard || isInShard(name, shard)));
 }
 
-/** Removes stale folders with --prune. Returns a message about them; '' if there are none. */
+/** With --prune, removes stale folders. Returns a message about them; '' if there are none. */
 async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
   const stale = await findStale(folder, run);
   if (stale.length === 0) return '';

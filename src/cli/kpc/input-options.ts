@@ -1,21 +1,31 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/choose-families.ts';
+import { pathWord } from '../../base/printable.ts';
+import { withSlashes } from '../../base/system-paths.ts';
+import { unnamedMode } from '../../kube-proxy/modes.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
-import { proxyFlags } from '../../kube-proxy/settings/table.ts';
+import { proxyFlags } from '../../settings/table.ts';
+import { helpGroups } from '../shared/help.ts';
+import type { LoadedInputs } from '../../compile/load-texts.ts';
+import type { Side } from '../../dumps/side.ts';
+import type { StoredSide } from '../../sides/stored-side.ts';
 
 /**
- * Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. A command that only
- * looks assumes what manifests from git lack; one that programs nodes does so only on request.
+ * Adds the options for what is compiled and how kube-proxy is set up, under kube-proxy's names. A command that only
+ * shows results assumes what manifests from git lack; one that programs nodes does so on request.
  */
 export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'programs'): Command {
+  const before = command.options.length;
   command
-    .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
+    .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', appendPath)
     .option(
       '--exclude <pattern>',
       'leave out files in folders, by a pattern as in .gitignore (repeat for more)',
       append,
     )
-    .option('--skip-invalid', 'leave out files with errors, and objects defined twice, and continue with the others')
+    .option('--render', 'render inputs that are charts or kustomizations, with helm template or kubectl kustomize')
+    .option('--render-values <file>', 'a file of values for the charts (repeat for more)', append)
+    .option('--skip-invalid', 'leave out objects with errors, and those defined twice, and continue with the others')
     .option('-n, --namespace <name>', 'the namespace of objects that name none (default: default)')
     .option(
       '--config <file>',
@@ -55,30 +65,133 @@ export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'p
     if (kind === 'list') command.option(usage, help, append);
     else command.option(usage, help);
   }
+  for (const option of command.options.slice(before)) {
+    const long = option.long ?? '';
+    if (!ofEveryDay.has(long)) option.helpGroup(helpGroups[ofKubeProxy.has(long) ? 'settings' : 'input']);
+  }
   return command;
 }
 
-/** Collects an option that may be given more than once. */
+/** Options that come first in help. */
+const ofEveryDay: ReadonlySet<string> = new Set(['--file', '--proxy-mode', '--kubernetes-version']);
+
+const ofKubeProxy: ReadonlySet<string> = new Set(proxyFlags.map(({ name }) => name));
+
 export function append(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }
 
-/** The paths to read: the arguments and those of -f. kpc.yaml's count only if the command line names none. */
+function appendPath(path: string, before: readonly string[] | undefined): readonly string[] {
+  return append(withSlashes(path), before);
+}
+
+/** The paths of the arguments and of -f. kpc.yaml's count only if the command line has none. */
 export function namedInputs(
   command: Command,
   named: readonly string[],
   file: readonly string[] | undefined,
 ): readonly string[] {
+  if (command.getOptionValue('renderValues') !== undefined && command.getOptionValue('render') === undefined)
+    command.error('error: --render-values: only with --render');
   const isGiven = command.getOptionValueSource('file') === 'cli';
-  return [...named, ...(isGiven || named.length === 0 ? (file ?? []) : [])];
+  return [...named.map((path) => withSlashes(path)), ...(isGiven || named.length === 0 ? (file ?? []) : [])];
 }
 
-/** The long names of the flags on the command line that affect what manifests compile to. */
+/** Long names of the flags on the command line that change what manifests compile to. */
 export function flagsOfManifests(command: Command): readonly string[] {
   const own = new Set(['--node', ...addInputOptions(new Command(), 'looks').options.map(({ long }) => long)]);
   return command.options
     .filter((option) => own.has(option.long) && command.getOptionValueSource(option.attributeName()) === 'cli')
     .map(({ long }) => long ?? '');
+}
+
+/** Why flags of manifests would do nothing for two sides, neither of which is manifests. */
+export function describeStrays(flags: readonly string[], [from, to]: readonly [from: string, to: string]): string {
+  return `${flags.join(', ')}: only for manifests, and neither ${from} nor ${to} is manifests`;
+}
+
+/** The flags on the command line that change what manifests compile to, by their names in kpc.yaml, except -f and --node. */
+export function givenFlags(command: Command): ReadonlyMap<string, string | readonly string[] | boolean> {
+  const own = new Set(flagsOfManifests(command));
+  return new Map(
+    command.options.flatMap((option) => {
+      const long = option.long ?? '';
+      if (!own.has(long) || ['--file', '--node', '--kpc-yaml'].includes(long)) return [];
+      const value: unknown = command.getOptionValue(option.attributeName());
+      return [
+        [long.slice(2), Array.isArray(value) ? value.map(String) : typeof value === 'boolean' ? value : String(value)],
+      ];
+    }),
+  );
+}
+
+/** Of the paths that are named, the first that is no manifests. */
+export function storedPath(
+  paths: readonly string[],
+  { beside }: { readonly beside: readonly string[] },
+): string | undefined {
+  return paths.find((path) => !beside.includes(path));
+}
+
+/** Why flags of the command line would do nothing for an input that is compiled already; undefined if none would. */
+export function describeIdleFlags(
+  flags: readonly string[],
+  { kind, side }: StoredSide,
+  { path, node }: { readonly path: string | undefined; readonly node: string | undefined },
+): string | undefined {
+  if (kind !== 'bundle' && kind !== 'dump') return undefined;
+  const idle = flags.filter((flag) => flag !== '--file' && flag !== '--node');
+  if (idle.length > 0) return `${idle.join(', ')}: only for manifests, and ${path} is a ${kind}`;
+  if (!flags.includes('--node')) return undefined;
+  const own = side?.services?.node.name;
+  if (kind === 'bundle') return own === node ? undefined : `--node ${node}: ${path} is a bundle of ${own || 'no node'}`;
+  return `--node: only for manifests and bundles, and ${path} is a dump of one node`;
+}
+
+/** Leaves out the note about a mode that nobody named, for results whose summary says it. */
+export function withoutDefaultMode(loaded: LoadedInputs): LoadedInputs {
+  return loaded.modeNote?.code === 'default-mode' ? { ...loaded, modeNote: undefined } : loaded;
+}
+
+/** Where the mode comes from, if nobody named it: words that follow it in a summary. */
+export function modeFromWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
+  if (modeNote?.code !== 'default-mode') return '';
+  return modeNote.arguments.named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
+}
+
+/**
+ * A `kpc trace` over the same input with the command line's settings, without the packet; `words` name the input, and
+ * `settings` are further flags, which win.
+ */
+export function traceWords(
+  command: Command,
+  words: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): readonly string[] {
+  const known = new Set(addInputOptions(new Command(), 'looks').options.map((option) => option.attributeName()));
+  const flags = command.options.flatMap((option) => {
+    const name = option.attributeName();
+    const isGiven =
+      (known.has(name) || name === 'node') && name !== 'file' && command.getOptionValueSource(name) === 'cli';
+    const long = option.long ?? '';
+    if (!isGiven || long in settings || option.negate !== (command.getOptionValue(name) === false)) return [];
+    const value: unknown = command.getOptionValue(name);
+    if (typeof value === 'boolean') return [long];
+    return [value].flat().flatMap((each) => [long, String(each)]);
+  });
+  return ['kpc', 'trace', ...words, ...flags, ...Object.entries(settings).flat()];
+}
+
+/** A `kpc trace` over one side of a comparison, without the packet: `inputs` and `settings` are those of manifests. */
+export function traceSide(
+  command: Command,
+  { kind, name, services }: Side,
+  inputs: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): readonly string[] {
+  if (kind === 'manifests') return traceWords(command, inputs.map(pathWord), { ...services?.taken, ...settings });
+  const addresses: unknown = kind === 'dump' ? command.getOptionValue('hostAddresses') : undefined;
+  return ['kpc', 'trace', pathWord(name), ...(typeof addresses === 'string' ? ['--host-addresses', addresses] : [])];
 }
 
 /** --limit: how much of a list is shown. */
@@ -88,5 +201,6 @@ export function addLimit(): Option {
       if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a number.');
       return Number(text) === 0 ? Number.POSITIVE_INFINITY : Number(text);
     })
-    .default(20);
+    .default(20)
+    .helpGroup(helpGroups.output);
 }

@@ -1,55 +1,96 @@
-import type { ArgumentsOf } from '../../diagnostics/codes.ts';
+import { diagnosticCodes, type ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { findingOf } from '../../diagnostics/fields.ts';
-import { isObject } from '../../base/json-shape.ts';
+import { foundOf } from '../../diagnostics/fields.ts';
+import {
+  about,
+  anyOf,
+  boolean,
+  findFaults,
+  isObject,
+  listOf,
+  named,
+  nullable,
+  number,
+  objectOf,
+  objectWith,
+  oneOf,
+  optional,
+  text,
+  textThat,
+  type Shape,
+  type Shaped,
+} from '../../base/json-shape.ts';
+import { printable } from '../../base/printable.ts';
+import { groupBy } from '../../cluster/group-by.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/file-names.ts';
+import { isWindows, withSlashes } from '../../base/system-paths.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
-import { findRepository, isForeignLink, leadsInto, leadsIntoGit } from '../../input/files/list-files.ts';
+import { findRepository, leadsInto, leadsIntoGit, realPath } from '../../input/files/disk-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
+import type { Ignore } from '../../lint/ignores.ts';
 import { knownNetworks } from '../../input/configuration/range-flags.ts';
-import { proxyFlags } from '../../kube-proxy/settings/table.ts';
+import { proxyFlags } from '../../settings/table.ts';
 import type { FlagPlaces } from './messages.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { CommanderError, type Command, type Option } from 'commander';
+import { Command, CommanderError, type Option } from 'commander';
+import { disk, type FileTree } from '../../input/files/file-tree.ts';
 
-/** The commands whose flags it may hold. */
-export const configuredCommands = ['compile', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
+const configuredCommands = ['compile', 'lint', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
 
-/** Flags whose values are paths, which count from the folder of kpc.yaml. */
+/** Flags that hold paths, relative to the folder of kpc.yaml. */
 const paths: ReadonlySet<string> = new Set(['file', 'config', 'hostAddresses', 'out', 'golden', 'check', 'fromDump']);
 
-/** Those of them whose folders are replaced. */
 const targets: ReadonlySet<string> = new Set(['out', 'golden']);
 
-/** Flags that say which kpc.yaml is meant, or that end the program. */
-const neverHeld: ReadonlySet<string> = new Set(['kpcYaml', 'help']);
+/**
+ * Flags that select a kpc.yaml, that end the program, or that start other programs: whoever writes a repository's kpc.yaml must
+ * not run anything.
+ */
+const neverHeld: ReadonlySet<string> = new Set([
+  'kpcYaml',
+  'help',
+  'cluster',
+  'context',
+  'fromNode',
+  'debugImage',
+  'render',
+  'renderValues',
+]);
 
-/** What a kpc.yaml gave a command. */
 export interface KpcYaml {
   readonly file: TextFile;
   readonly diagnostics: readonly Diagnostic[];
-  /** The flags that it gave, by their long names, and where. */
+  /** The place of each flag in the file, by long name. */
   readonly places: FlagPlaces;
 }
 
 /**
- * Gives a command the flags that kpc.yaml holds and the command line does not: the file that `named` names, or the first one
- * in the working folder and those above it. Undefined if there is none.
+ * Gives a command the flags that kpc.yaml holds and the command line does not: the file that `asked` names, or the first one
+ * in the working folder and those above it, as `tree` has them. Undefined if there is none.
  */
-export function applyKpcYaml(command: Command, program: Command, named: string | undefined): KpcYaml | undefined {
-  const path = named ?? findKpcYaml();
-  if (named === 'none' || path === undefined) return undefined;
+export function applyKpcYaml(
+  command: Command,
+  program: Command,
+  asked: string | undefined,
+  tree: FileTree = disk,
+): KpcYaml | undefined {
+  const path = asked ?? findKpcYaml(tree);
+  if (asked === 'none' || path === undefined) return undefined;
   // A link out of the repository: its text would be quoted to those who run kpc there. One that is named is what its user wants.
-  const isForeign = named === undefined && isForeignLink(path);
-  const file = isForeign ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path)) : loadFile(path);
+  const isForeign = asked === undefined && tree.isForeignLink(path);
+  const file = isForeign
+    ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path))
+    : loadFile(path, undefined, tree);
   if (!(file instanceof TextFile)) return { file: new TextFile(path, ''), diagnostics: [file], places: new Map() };
   const { documents, diagnostics } = readDocuments(file);
   const found = [...diagnostics];
   const places = new Map<string, Diagnostic['place']>();
+  const folder = tree === disk ? dirname(path) : tree.pathAt(dirname(tree.locate(path)));
+  const home = { folder, tree };
   for (const [i, { value, source }] of documents.entries()) {
     const refuse: Refuse = (at, details, atKey = false) =>
       void found.push(diagnose('bad-kpc-yaml', details, atKey ? source.keyPlace(at) : source.place(at)));
@@ -60,29 +101,69 @@ export function applyKpcYaml(command: Command, program: Command, named: string |
     if (i > 0) refuse([], { problem: 'several-documents' });
     for (const flag of i > 0 ? [] : findFlags(value, command, program, refuse)) {
       const place = source.place(flag.path);
+      if (flag.option.attributeName() === 'ignore') {
+        giveIgnores(flag, command, (at) => source.place(at), refuse);
+        continue;
+      }
       const written = asWritten(flag.value, flag.path, textAt);
-      if (giveFlag({ ...flag, value: written }, command, dirname(path), refuse))
-        places.set(flag.option.long ?? '', place);
+      if (giveFlag({ ...flag, value: written }, command, home, refuse)) places.set(flag.option.long ?? '', place);
     }
   }
   return { file, diagnostics: found, places };
 }
 
-/** Refuses the value at a path, or its key (`atKey`). */
-type Refuse = (path: readonly string[], details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
+/** Reports the value at a path, or its key (`atKey`). */
+type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
-/** The kpc.yaml that counts here; undefined if there is none. What any user may have put there, as in /tmp, is not read. */
-export function findKpcYaml(): string | undefined {
+/**
+ * The nearest kpc.yaml; undefined if there is none. A file that any user may have put there, as in /tmp, is not read.
+ */
+export function findKpcYaml(tree: FileTree = disk): string | undefined {
+  // Windows does not say by a mode who may write to a folder: there, only a repository is looked through.
+  const top = isWindows() ? findRepository('.') : undefined;
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
-    const path = join(folder, kpcYaml);
-    const isOpenToAll = (statSync(folder).mode & 0o002) !== 0;
-    if (!isOpenToAll && existsSync(path) && statSync(path).isFile()) return relative('.', path);
+    const path = tree.join(tree.pathAt(folder), kpcYaml);
+    const isOpenToAll = !isWindows() && (statSync(folder).mode & 0o002) !== 0;
+    if (!isOpenToAll && tree.exists(path) && !tree.isFolder(path))
+      return tree === disk ? withSlashes(relative('.', path)) : path;
     // A repository is not ruled by what is around it.
-    if (existsSync(join(folder, '.git')) || folder === dirname(folder)) return undefined;
+    if (existsSync(join(folder, '.git')) || folder === dirname(folder) || realPath(folder) === top) return undefined;
   }
 }
 
-/** A flag that the file sets for the command. */
+/** Names that people give a kpc.yaml, which is not read then. */
+const misnamed = ['kpc.yml', '.kpc.yaml', '.kpc.yml'];
+
+/** A file in the working folder that its user may take for a kpc.yaml. */
+export function findMisnamed(): string | undefined {
+  return misnamed.find((name) => existsSync(name));
+}
+
+/**
+ * The options of a command as they are in a revision: the flags of the command line, and those of the kpc.yaml that the revision
+ * has. Undefined if it has none, or if the command line names one.
+ */
+export function optionsInTree(command: Command, program: Command, tree: FileTree) {
+  if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
+  const twin = new Command(command.name());
+  twin.args = [...command.args];
+  for (const option of command.options) {
+    const name = option.attributeName();
+    twin.addOption(option);
+    if (command.getOptionValueSource(name) === 'cli') {
+      twin.setOptionValueWithSource(name, command.getOptionValue(name), 'cli');
+    }
+  }
+  const found = applyKpcYaml(twin, program, undefined, tree);
+  return found && { ...found, options: twin.opts() };
+}
+
+/** The folder of a kpc.yaml. */
+interface Home {
+  readonly folder: string;
+  readonly tree: FileTree;
+}
+
 interface GivenFlag {
   readonly option: Option;
   readonly value: unknown;
@@ -92,7 +173,7 @@ interface GivenFlag {
 /** The flags that the file sets for a command: first those of its own section, which override the common ones. */
 function findFlags(value: unknown, command: Command, program: Command, refuse: Refuse): readonly GivenFlag[] {
   if (!isObject(value)) {
-    refuse([], { problem: 'no-mapping', of: kpcYaml, found: findingOf(value) });
+    refuse([], { problem: 'no-mapping', of: kpcYaml, found: foundOf(value) });
     return [];
   }
   const configured = program.commands.filter((each) => isConfigured(each.name()));
@@ -119,29 +200,32 @@ function findFlags(value: unknown, command: Command, program: Command, refuse: R
         const option = isKnown(name, flags, key) && key === command.name() ? flags.get(name) : undefined;
         if (option) own.push({ option, value: flag, path: [key, name] });
       }
-    } else if (section !== null) refuse([key], { problem: 'no-mapping', of: key, found: findingOf(section) });
+    } else if (section !== null) refuse([key], { problem: 'no-mapping', of: key, found: foundOf(section) });
   }
   return [...own, ...common];
 }
 
 /**
- * Whether a key names other commands' manifests: in diff, -f adds to both sides, and only diff's own section can mean
- * that. A comparison of two releases has no sides, and compiles the manifests like other commands.
+ * Whether a key is for other commands only, outside of this one's own section: -f of diff adds to both sides, except where it
+ * compares two releases and has no sides; and lint looks at all nodes.
  */
 function isOfOthers(key: string, command: Command): boolean {
+  if (command.name() === 'lint' && key === 'node') return true;
   if (command.name() !== 'diff' || key !== 'file') return false;
   return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
 }
 
-/** Sets a flag, unless the command line has it or a rival, or its value is refused. Returns whether it was set. */
-function giveFlag({ option, value, path }: GivenFlag, command: Command, folder: string, refuse: Refuse): boolean {
+/**
+ * Sets a flag and returns true, unless the command line has the flag or one that conflicts, or the value is refused.
+ */
+function giveFlag({ option, value, path }: GivenFlag, command: Command, home: Home, refuse: Refuse): boolean {
   const attribute = option.attributeName();
   const flag = path.at(-1) ?? '';
   if (value === null) return false;
   const words = wordsOf(value, option);
   if (words === undefined) {
     const expected = takesBoolean(option) ? 'boolean' : takesList(option) ? 'list' : 'one';
-    refuse(path, { problem: 'value', flag, found: findingOf(value), expected });
+    refuse(path, { problem: 'value', flag, found: foundOf(value), expected });
     return false;
   }
   const isGiven = (each: Option, source: string) => command.getOptionValueSource(each.attributeName()) === source;
@@ -154,10 +238,8 @@ function giveFlag({ option, value, path }: GivenFlag, command: Command, folder: 
     refuse(path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
     return false;
   }
-  const located = paths.has(attribute) ? words.map((word) => locate(word, folder)) : words;
-  const stray = paths.has(attribute)
-    ? located.flatMap((word) => findStray(word, attribute, folder) ?? [])[0]
-    : undefined;
+  const located = paths.has(attribute) ? words.map((word) => locate(word, home)) : words;
+  const stray = paths.has(attribute) ? located.flatMap((word) => findStray(word, attribute, home) ?? [])[0] : undefined;
   if (stray !== undefined) {
     refuse(path, { problem: stray, flag });
     return false;
@@ -172,6 +254,48 @@ function giveFlag({ option, value, path }: GivenFlag, command: Command, folder: 
     return false;
   }
 }
+
+/** Adds findings that the file accepts to those of the command line, each with its place. */
+function giveIgnores(
+  { value, path }: GivenFlag,
+  command: Command,
+  placeOf: (path: FieldPath) => NonNullable<Diagnostic['place']>,
+  refuse: Refuse,
+): void {
+  const flag = path.at(-1) ?? '';
+  if (value === null) return;
+  const faults = findFaults(ignores, value, mostFaults);
+  for (const {
+    problem,
+    path: [step, field],
+    value: found,
+  } of faults) {
+    if (step === undefined) refuse(path, { problem: 'value', flag, found: foundOf(found), expected: 'ignores' });
+    else {
+      const entry = `${flag}[${step}]`;
+      const at = [...path, step];
+      if (problem === 'missing') refuse(at, { problem: 'lacks', entry, field: String(field) });
+      else {
+        const [whole, inside] = field === undefined ? [entry, at] : [`${entry}.${field}`, [...at, field]];
+        refuse(inside, { problem: 'value', flag: whole, found: foundOf(found), expected: 'ignores' });
+      }
+    }
+  }
+  if (faults.length > 0) return;
+  const list = Array.isArray(value) ? (value as readonly Shaped<typeof ignored>[]) : [value as string];
+  const known = command.getOptionValue('configuredIgnores') as readonly Ignore[] | undefined;
+  const added = list.map((each, i): Ignore => {
+    const { code, service } = typeof each === 'string' ? { code: each } : each;
+    const at = Array.isArray(value) ? [...path, i] : path;
+    const isKnown = diagnosticCodes.some((one) => one === code);
+    if (!isKnown) refuse(at, { problem: 'unknown-code', code, meant: findNearest(code, diagnosticCodes) });
+    return { code, service, by: kpcYaml, place: placeOf(at) };
+  });
+  command.setOptionValueWithSource('configuredIgnores', [...(known ?? []), ...added], 'config');
+}
+
+/** The faults of a list of ignores that are told. */
+const mostFaults = 20;
 
 /** Undefined for `false`, which leaves the flag out. */
 function parseFlag(option: Option, words: readonly string[]): unknown {
@@ -193,31 +317,38 @@ function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) =>
   return Number(written) === value ? written : value;
 }
 
-/** Resolves a path against the folder of kpc.yaml. */
-function locate(path: string, own: string): string {
-  return path === '-' || isAbsolute(path) ? path : join(own, path);
+function locate(path: string, { folder, tree }: Home): string {
+  return path === '-' || isAbsolute(path) ? path : tree.join(folder, path);
 }
 
 /**
  * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not cause
  * files unrelated to that repository to be read, with their lines quoted, or such folders to be replaced.
  */
-function findStray(path: string, attribute: string, own: string) {
+function findStray(path: string, attribute: string, { folder: own, tree }: Home) {
   if (path === '-') return undefined;
-  if (targets.has(attribute)) {
-    if (!leadsInto(path, own)) return 'replaces-outside';
-    return leadsIntoGit(path) ? 'replaces-git' : undefined;
-  }
+  // Of a revision, only what is read matters, and it holds nothing else.
+  if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
+  if (targets.has(attribute)) return findStrayTarget(path, own);
   return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
 }
 
-/** Whether kpc.yaml may hold flags of a command. */
+/** What is wrong with a path to write to, where its links lead: it is outside a folder, or it is git's own. */
+export function findStrayTarget(path: string, folder: string): 'replaces-outside' | 'replaces-git' | undefined {
+  if (!leadsInto(path, folder)) return 'replaces-outside';
+  return leadsIntoGit(path) ? 'replaces-git' : undefined;
+}
+
+/** Names the flags that the file gave: whoever wrote it may have left out what the result does not show. */
+export function takenWords({ file, places }: KpcYaml): readonly string[] {
+  return places.size === 0 ? [] : [`from ${printable(file.name)}: ${[...places.keys()].join(', ')}`];
+}
+
 export function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
 }
 
-/** The flags of a command that kpc.yaml may hold. */
-export function heldFlags(command: Command): readonly Option[] {
+function heldFlags(command: Command): readonly Option[] {
   return command.options.filter((option) => !neverHeld.has(option.attributeName()));
 }
 
@@ -226,27 +357,71 @@ function rulesOut(one: Option, other: Option): boolean {
   return conflictsWith?.includes(other.attributeName()) ?? false;
 }
 
-/** A value as words of a command line; undefined if it cannot be one. */
+/** The value as words of a command line; undefined if it has no such form. */
 function wordsOf(value: unknown, option: Option): readonly string[] | undefined {
-  if (Array.isArray(value)) {
-    if (!takesList(option)) return undefined;
-    const words = value.map((item: unknown) => wordOf(item));
-    return words.every((word) => word !== undefined) ? words : undefined;
-  }
-  const word = wordOf(value);
-  if (word === undefined) return undefined;
-  if (takesBoolean(option)) return word === 'true' || word === 'false' ? [word] : undefined;
-  // A flag that needs no value may be true.
-  return typeof value === 'boolean' && !option.optional ? undefined : [word];
+  return findFaults(shapeOf(option), value, 1).length > 0 ? undefined : [value].flat().map(String);
 }
 
-/** No word of a command line holds a null byte. */
-function wordOf(value: unknown): string | undefined {
-  const isWord = typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string';
-  return isWord && !String(value).includes('\0') ? String(value) : undefined;
+const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
+
+/** A word of a command line cannot hold a null byte. */
+const word = named(
+  'word',
+  anyOf(
+    'a string or a number',
+    textThat('a string without null bytes', (written) => !written.includes('\0')),
+    number('a number'),
+  ),
+);
+
+const words = named('words', anyOf('one or a list', word, listOf(word)));
+
+/** A code that kpc lint does not report, or does not report of one Service; `reason` is for readers. */
+const ignored = named(
+  'ignore',
+  anyOf(
+    'a code, or a mapping with code, service and reason',
+    text,
+    objectOf({ code: text, service: optional(text), reason: text }),
+  ),
+);
+
+const ignores = anyOf('a code, or a list', text, listOf(ignored));
+
+/** The values of a flag in kpc.yaml. A flag that needs no value may be true. */
+function shapeOf(option: Option): Shape {
+  if (takesBoolean(option)) return onOrOff;
+  if (option.attributeName() === 'ignore') return ignores;
+  const shape = takesList(option) ? words : word;
+  return option.optional ? anyOf('true, or its value', boolean, shape) : shape;
 }
 
-/** kube-proxy's flags that are lists. */
+export function kpcYamlShape(commands: readonly Command[]): Shape {
+  const configured = commands.filter((each) => isConfigured(each.name()));
+  const sections = configured.map((command) => {
+    const own = nullable(objectWith(shapesOf([command]), closed));
+    return [command.name(), optional(about(`flags of kpc ${command.name()} alone`, own))] as const;
+  });
+  const all = objectWith({ ...shapesOf(configured), ...Object.fromEntries(sections) }, closed);
+  return about('Flags of kpc for a repository, without their dashes. A flag on the command line wins.', nullable(all));
+}
+
+const closed = { expected: 'a mapping of flags', isClosed: true } as const;
+
+/** The flags of some commands, by name. A flag may take other values in each. */
+function shapesOf(commands: readonly Command[]): Readonly<Record<string, Shape>> {
+  const byName = groupBy(commands.flatMap(heldFlags), ({ long }) => (long ?? '').slice(2));
+  const shapes = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(
+    shapes.map(([name, options]) => {
+      const choices = options.flatMap(({ argChoices }) => argChoices ?? []);
+      const widest = options.find(takesList) ?? options[0];
+      const shape = choices.length > 0 ? oneOf(...new Set(choices)) : widest && shapeOf(widest);
+      return [name, optional(about(options[0]?.description ?? '', shape ?? word))];
+    }),
+  );
+}
+
 const lists: ReadonlySet<string | undefined> = new Set(
   proxyFlags.filter(({ kind }) => kind === 'list').map(({ name }) => name),
 );
@@ -256,7 +431,6 @@ export function takesList({ description, flags, long }: Option): boolean {
   return lists.has(long) || /repeat|CIDRs|cidrs/.test(`${description} ${flags}`);
 }
 
-/** Whether kpc.yaml holds the flag as true or false. */
-export function takesBoolean(option: Option): boolean {
+function takesBoolean(option: Option): boolean {
   return option.isBoolean() || option.negate || option.flags.endsWith('[bool]');
 }

@@ -1,35 +1,47 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { type Diagnostic, diagnose, isError } from '../../diagnostics/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { foldDiagnostics } from '../../input/sort-diagnostics.ts';
 import { formatError, renderDiagnostics } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import { failure } from '../../report/outputs/compile.ts';
+import { helpGroups } from '../shared/help.ts';
+import { type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 
-/** What a command prints besides its result, and what it treats as a failure. */
 export interface MessageOptions {
   readonly quiet?: boolean;
   readonly strict?: boolean;
-  /** Where kpc.yaml gives flags. */
   readonly flagPlaces?: FlagPlaces;
+  /** The flags that a kpc.yaml gave, in words. */
+  readonly taken?: readonly string[];
 }
 
-/** Long names of flags, and where a file gives them. */
+/** Long name of a flag → where a file sets it. */
 export type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
 
 export function addMessageOptions(command: Command): Command {
   return command
-    .option('-q, --quiet', 'print the result and errors only: no warnings, notes or summaries')
-    .option('--strict', 'turn warnings into errors');
+    .addOption(
+      new Option('-q, --quiet', 'print the result and errors only: no warnings, notes or summaries').helpGroup(
+        helpGroups.output,
+      ),
+    )
+    .addOption(new Option('--strict', 'turn warnings into errors').helpGroup(helpGroups.output));
 }
 
-/** The terminal; with --quiet one without warnings, notes and summaries. */
+/** With --quiet, a terminal that drops warnings, notes and summaries. */
 export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): Terminal {
   return quiet ? { ...terminal, quiet, interactive: false } : terminal;
 }
 
-/** The diagnostics as --strict takes them, where a warning is an error, and with the place of a flag in kpc.yaml. */
+/** What no kpc.yaml can silence: only -q on the command line does. */
+export async function sayTaken(taken: readonly string[], command: Command, terminal: Terminal): Promise<void> {
+  const quiet = command.getOptionValueSource('quiet') === 'cli';
+  for (const words of taken) await say(quieten(terminal, { quiet }), `note: ${words}\n`);
+}
+
+/** With --strict, warnings are errors. Adds the place in kpc.yaml to diagnostics of its flags. */
 export function makeStrict(
   diagnostics: readonly Diagnostic[],
   { strict = false, flagPlaces }: MessageOptions,
@@ -41,7 +53,7 @@ export function makeStrict(
   });
 }
 
-/** Prints the diagnostics of an input. Returns false if one is an error, or --strict makes it one. */
+/** Prints the diagnostics of an input. Returns false if one is an error (with --strict, or a warning). */
 export async function reportInput(
   { diagnostics, files }: Pick<Inputs, 'diagnostics' | 'files'>,
   options: MessageOptions,
@@ -52,10 +64,8 @@ export async function reportInput(
   return !said.some(isError);
 }
 
-/** How many diagnostics are shown. */
 const mostShown = 200;
 
-/** Prints diagnostics to stderr, each with the line of the file that it speaks of. */
 export async function reportDiagnostics(
   diagnostics: readonly Diagnostic[],
   files: Inputs['files'],
@@ -68,18 +78,18 @@ export async function reportDiagnostics(
   await terminal.err(renderDiagnostics(shown, lineOf, terminal.colour.err));
 }
 
-/** Prints why a command does not do what it was asked, and what to do about that. */
+/** Prints why a command refuses, and what to do about it. */
 export async function refuse(terminal: Terminal, wrong: string, help?: string): Promise<ExitStatus> {
   await terminal.err(formatError(wrong, help));
   return exitStatus.badInput;
 }
 
-/** Whether --quiet prints it: an error, or that the result leaves out a part of the input. */
+/** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */
 function isLoud(diagnostic: Diagnostic): boolean {
   return isError(diagnostic) || (diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'all');
 }
 
-/** The first, errors before all else, in the order they came; and a line for each severity of what is not shown. */
+/** The first ones, errors before all others, then one line per severity with the number of the rest. */
 function limitShown(all: readonly Diagnostic[]): readonly Diagnostic[] {
   if (all.length <= mostShown) return all;
   const shown = new Set([...all.filter(isError), ...all.filter((each) => !isError(each))].slice(0, mostShown));
@@ -90,17 +100,15 @@ function limitShown(all: readonly Diagnostic[]): readonly Diagnostic[] {
   return [...all.filter((diagnostic) => shown.has(diagnostic)), ...others];
 }
 
-/** Shows on a terminal how far a long run is; elsewhere nothing. */
+/** Shows the progress of a long run on a terminal, and nothing elsewhere. */
 export interface Progress {
   readonly step: () => Promise<void>;
-  /** Clears the line. */
   readonly end: () => Promise<void>;
 }
 
-/** How often the line is written anew, in milliseconds. */
+/** Time between two updates of the line, in milliseconds. */
 const interval = 100;
 
-/** Counts the steps of long work on a terminal, and prints nothing elsewhere. */
 export function showProgress(total: number, terminal: Terminal): Progress {
   if (!terminal.interactive) return { step: async () => {}, end: async () => {} };
   const start = Date.now();
@@ -119,7 +127,7 @@ export function showProgress(total: number, terminal: Terminal): Progress {
   };
 }
 
-/** If nothing is compiled, says why in the format of --output, too. */
+/** If nothing is compiled, prints the reason in the format of --output too. */
 export async function reportFailure(
   format: string | undefined,
   diagnostics: readonly Diagnostic[],
@@ -127,7 +135,7 @@ export async function reportFailure(
 ): Promise<ExitStatus> {
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
-    await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics) }));
+    await terminal.out(formatJson(failure, { diagnostics: diagnosticsToJson(diagnostics) }));
   }
   if (format === 'github') {
     const { diagnosticsToGithub } = await import('../../report/github.ts');

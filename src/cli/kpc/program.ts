@@ -1,25 +1,24 @@
 import type { Command } from 'commander';
-import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
+import { revisionOf } from '../../git/revision-path.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { settleAssumeEndpoints } from '../../input/configuration/range-flags.ts';
-import { proxyFlags } from '../../kube-proxy/settings/table.ts';
+import { writeAssumeEndpointsInFull } from '../../input/configuration/range-flags.ts';
+import { proxyFlags } from '../../settings/table.ts';
 import { type Done, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
-import { applyKpcYaml, findKpcYaml, isConfigured, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
+import { refuseIdleFlags } from './idle-flags.ts';
+import { applyKpcYaml, findKpcYaml, findMisnamed, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
+import { makeStrict, quieten, type MessageOptions, reportDiagnostics, sayTaken } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
-import { runCommands, type Program } from '../shared/run-commands.ts';
+import { runCommands, type Program, type Slips } from '../shared/run-commands.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 import { isPath } from '../shared/path-words.ts';
 
-/** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const words = settleRuleLine(settleSwitches(settleAssumeEndpoints(argv)));
+  const words = separateRuleLine(writeSwitchesInFull(writeAssumeEndpointsInFull(argv)));
   return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
-/** The commands of kpc, with their flags. */
 export function kpcProgram(terminal: Terminal): Program {
   return {
     name: 'kpc',
@@ -28,21 +27,94 @@ export function kpcProgram(terminal: Terminal): Program {
       const [called = ''] = argv;
       // Most calls need one command, and starting takes longer with the code and the flags of all.
       const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(called, argv) ? commands[called] : undefined;
-      for (const load of own ? [own] : Object.values(commands)) (await load())(program, terminal, done, runProgram);
+      for (const load of own ? [own] : Object.values(commands))
+        (await load())(program, terminal, done, argv, runProgram);
       if (own) return;
       addCompletionCommand(program, terminal, done, findValues);
       addVersionCommand(program, terminal, done);
     },
-    checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
+    slips,
+    checkCommand: (program, called, hasWrongValues) => {
+      if (!hasWrongValues) refuseIdleFlags(called);
+      return readKpcYaml(program, called, hasWrongValues, terminal);
+    },
   };
 }
 
-/** Adds a command to the program; `run` runs kpc, for a command that shows what it says. */
-type AddCommand = (program: Command, terminal: Terminal, done: Done, run: typeof runProgram) => void;
+const ofKpcApply = (command: string): string => `kpc-apply changes nodes: "kpc-apply ${command}"`;
+
+const asMode = (mode: string): string => `write "kpc compile -f services.yaml --proxy-mode ${mode}"`;
+
+/** What users of kubectl and of programs like it write. */
+const slips: Slips = {
+  file: 'name a command before it: "kpc describe FILE" shows its Services, and "kpc lint FILE" checks them',
+  commands: {
+    iptables: asMode('iptables'),
+    ipvs: asMode('ipvs'),
+    nft: asMode('nftables'),
+    nftables: asMode('nftables'),
+    get: '"kpc describe" lists Services: kpc describe -f services.yaml',
+    list: '"kpc describe" lists Services: kpc describe -f services.yaml',
+    show: '"kpc describe" shows a Service: kpc describe NAME -f services.yaml',
+    apply: ofKpcApply('apply BUNDLE'),
+    plan: ofKpcApply('plan BUNDLE'),
+    doctor: ofKpcApply('doctor'),
+    rollback: ofKpcApply('rollback'),
+    watch: ofKpcApply('watch BUNDLE'),
+    cleanup: ofKpcApply('cleanup'),
+    dump: ofKpcApply('dump -o DIR'),
+    verify: '"kpc bundle verify" checks a bundle or a pack, and "kpc-apply verify" a node',
+    pack: 'write "kpc bundle pack BUNDLE -o node.tgz"',
+    check: '"kpc lint" checks manifests, and "kpc compile --check DIR" compares with a golden or a bundle',
+    validate: 'write "kpc lint FILE"',
+    audit: 'write "kpc lint FILE"',
+    simulate: '"kpc trace" shows what a node does with a packet',
+    explore: '"kpc trace" shows what a node does with a packet',
+    logs: '"kpc describe --from-dump" reads the log of kube-proxy beside the output of a node\'s tools',
+    convert: '"kpc migrate" shows what a change of mode needs and breaks',
+    compare: 'write "kpc diff OLD NEW"',
+    render: 'write "kpc compile -f services.yaml -o bundle"',
+    generate: 'write "kpc compile -f services.yaml -o bundle"',
+    build: 'write "kpc compile -f services.yaml -o bundle"',
+    upgrade: '"kpc migrate --to-kubernetes-version" shows what an upgrade changes',
+  },
+  options: {
+    '--mode': 'write --proxy-mode',
+    '-m': 'write --proxy-mode',
+    '-o': 'write --output FORMAT',
+    '-A': 'leave it out: kpc reads all namespaces of the input',
+    '--all-namespaces': 'leave it out: kpc reads all namespaces of the input',
+    '--all': 'name a Service with --all in "kpc trace"; "kpc describe" lists all Services by itself',
+    '--format': 'write --output FORMAT',
+    '-R': 'leave it out: kpc reads the folders in a folder, too',
+    '--recursive': 'leave it out: kpc reads the folders in a folder, too',
+    '-k': 'pipe it in: kubectl kustomize FOLDER | kpc describe -',
+    '--filename': 'write -f or --file',
+    '-l': 'kpc knows no selectors: name the files with -f',
+    '--selector': 'kpc knows no selectors: name the files with -f',
+    '--context': 'kpc asks no cluster: pipe in what "kubectl get svc,endpointslices,nodes -A -o yaml" prints',
+    '--kubeconfig': 'kpc asks no cluster: pipe in what "kubectl get svc,endpointslices,nodes -A -o yaml" prints',
+    '--fix': 'kpc changes no manifests: each finding says what to write',
+    '--dry-run': 'leave it out: kpc changes no node, and writes files with -o or --golden only',
+    '--release': 'write --kubernetes-version',
+    '-v': 'leave it out; "kpc version" prints the version',
+  },
+};
+
+/** Adds a command to the program. `argv` is the command line. `run` runs kpc, for a command that shows the output of another. */
+type AddCommand = (
+  program: Command,
+  terminal: Terminal,
+  done: Done,
+  argv: readonly string[],
+  run: typeof runProgram,
+) => void;
 
 const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   compile: async () => (await import('./compile-command.ts')).addCompileCommand,
+  init: async () => (await import('./init-command.ts')).addInitCommand,
   bundle: async () => (await import('./bundle-command.ts')).addBundleCommand,
+  lint: async () => (await import('./lint-command.ts')).addLintCommand,
   diff: async () => (await import('./diff-command.ts')).addDiffCommand,
   describe: async () => (await import('./describe-command.ts')).addDescribeCommand,
   trace: async () => (await import('./trace-command.ts')).addTraceCommand,
@@ -56,18 +128,19 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
 /** Whether a kpc.yaml may hold flags of this call: it may name those of other commands too. */
 function mayUseKpcYaml(called: string, argv: readonly string[]): boolean {
   if (!isConfigured(called)) return false;
-  return argv.some((word) => word.startsWith('--kpc-yaml')) || findKpcYaml() !== undefined;
+  const mayBeOfRevision = argv.some((word) => revisionOf(word) !== undefined);
+  return mayBeOfRevision || argv.some((word) => word.startsWith('--kpc-yaml')) || findKpcYaml() !== undefined;
 }
 
-/** Loads what completes names only for the shell that asks. */
+/** Loads names to complete only when a shell asks. */
 const findValues: FindValues = async (request) => {
   const { findKpcValues } = await import('./complete-values.ts');
   return findKpcValues(request);
 };
 
 /**
- * Gives the command the flags of kpc.yaml, and says which file that was. True if a flag is wrong, there or on the command
- * line: all that are have been reported.
+ * Applies the flags of kpc.yaml to the command, and names the file. True if a flag is wrong, in the file or on the
+ * command line; all wrong ones have been reported.
  */
 async function readKpcYaml(
   program: Command,
@@ -82,16 +155,19 @@ async function readKpcYaml(
     await reportWrongFlags(called, found, terminal);
     return true;
   }
-  if (!found) return false;
-  const { file, places } = found;
-  called.setOptionValue('flagPlaces', places);
-  const quiet = quieten(terminal, called.opts<MessageOptions>());
-  const used = [...places.keys()].join(', ');
-  if (used !== '') await say(quiet, `note: from ${printable(file.name)}: ${used}\n`);
+  if (!found) {
+    const misnamed = named === undefined ? findMisnamed() : undefined;
+    const quiet = quieten(terminal, called.opts<MessageOptions>());
+    if (misnamed !== undefined) await say(quiet, `note: ${misnamed} is not read: call it kpc.yaml\n`);
+    return false;
+  }
+  const taken = takenWords(found);
+  called.setOptionValue('flagPlaces', found.places);
+  called.setOptionValue('taken', taken);
+  await sayTaken(taken, called, terminal);
   return false;
 }
 
-/** Reports what is wrong with kpc.yaml and with the values of flags. */
 async function reportWrongFlags(called: Command, found: KpcYaml | undefined, terminal: Terminal): Promise<void> {
   const options = called.opts<GivenFlags & { readonly output?: string }>();
   const wrong = makeStrict(checkFlags(options), { flagPlaces: found?.places ?? new Map() });
@@ -103,11 +179,10 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
   await reportFailure(options.output, diagnostics, terminal);
 }
 
-/** Flags whose value may be left out: it is true then. */
 const switches = new Set(proxyFlags.filter(({ kind }) => kind === 'switch').map(({ name }) => name));
 
-/** The words of a command line, where a flag that may be true or false does not take the name of a file for its value. */
-function settleSwitches(argv: readonly string[]): readonly string[] {
+/** Keeps a flag that may be true or false from taking the next file name as its value. */
+function writeSwitchesInFull(argv: readonly string[]): readonly string[] {
   const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
   return argv.map((word, i) => {
     const next = argv[i + 1] ?? 'true';
@@ -116,8 +191,8 @@ function settleSwitches(argv: readonly string[]): readonly string[] {
   });
 }
 
-/** The words of a command line, where a line of iptables-save, which begins like a flag, is an argument. */
-function settleRuleLine(argv: readonly string[]): readonly string[] {
+/** Makes a line of iptables-save an argument, though it begins like a flag. */
+function separateRuleLine(argv: readonly string[]): readonly string[] {
   const line = argv.find((word) => /^-[AI] ./.test(word));
   return line === undefined || argv.includes('--') ? argv : [...argv.filter((word) => word !== line), '--', line];
 }

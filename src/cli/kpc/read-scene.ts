@@ -2,31 +2,41 @@ import { existsSync, statSync } from 'node:fs';
 import { printable } from '../../base/printable.ts';
 import { readNamedFile } from '../../base/read-file.ts';
 import { NodeMemo } from '../../compile/compile-node.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
-import { loadInputs } from '../../compile/read-texts.ts';
-import { decompile } from '../../describe/decompile.ts';
+import { parseHostLinks, type LoadedInputs } from '../../compile/load-texts.ts';
+import { loadInputs, readHostText } from '../../compile/read-texts.ts';
+import { showsAnything } from '../../dumps/coverage.ts';
+import { isForeign } from '../../dumps/dump.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
-import { findOwners } from '../../diff/changes/owners.ts';
-import { classifyServers } from '../../diff/virtual-servers.ts';
-import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
-import { compileAs, compileSide } from '../../sides/compile-side.ts';
-import { recogniseInputs, type SideOptions, readStoredSide } from '../../sides/read-side.ts';
-import { type SideReading, manifests } from '../../sides/stored-side.ts';
-import { sceneOf, type Scene, onOneNode, partsOfDump } from '../../packet/trace/scene.ts';
+import { compileAs } from '../../sides/compile-as.ts';
+import { compileSide } from '../../sides/compile-side.ts';
+import { recogniseInputs, type NamedInput, type SideOptions, readStoredSide } from '../../sides/read-side.ts';
+import { type DumpedSide, type SideReading, type StoredSide, manifests } from '../../sides/stored-side.ts';
+import { findNearest } from '../../base/find-nearest.ts';
+import { revisionOf } from '../../git/revision-path.ts';
+import { joinWords } from '../../base/join-words.ts';
+import { describeUnshown, sceneOfSide, type Scene, onOneNode } from '../../trace/scene.ts';
+import { describeIdleFlags, storedPath } from './input-options.ts';
 import { type MessageOptions, reportInput, refuse } from './messages.ts';
 import { type Terminal, say } from '../shared/terminal.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 
-/** The options of commands that trace packets. */
-export type SceneOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };
+export type SceneOptions = SideOptions &
+  MessageOptions & {
+    readonly allNodes?: boolean;
+    /** The flags on the command line that say how manifests are compiled. */
+    readonly flagsOfManifests?: readonly string[];
+  };
 
-/** Manifests, to be compiled node by node: '' is the usual one. */
+/** Flags that have a meaning for bundles and dumps, too: the namespace of names in a question, and the addresses of a dump. */
+const ofAnyInput: ReadonlySet<string> = new Set(['--namespace', '--host-addresses']);
+
+/** Manifests, compiled node by node: '' is the usual node. */
 interface Manifests {
   readonly loaded: LoadedInputs;
   readonly compile: (node: string) => SideReading;
 }
 
-/** All nodes and sides share the input, so each of its messages is reported once: `said` are those that were. */
+/** Reports each message once, though all nodes and sides read the same input: `said` holds those already reported. */
 async function loadManifests(
   name: string,
   options: SceneOptions,
@@ -44,7 +54,7 @@ async function loadManifests(
   return { loaded, compile };
 }
 
-/** The nodes that are meant: each of the input's Nodes, or the usual one. Undefined if there is none, which has been reported. */
+/** The Nodes of the input, or the usual node. Undefined if there is none; that has been reported. */
 async function nodesOf(
   loaded: LoadedInputs,
   options: SceneOptions,
@@ -59,49 +69,120 @@ async function nodesOf(
   return undefined;
 }
 
-/**
- * The node that packets are traced on, or each of the input's Nodes; undefined if there is none, which has been
- * reported.
- */
+/** The node to trace packets on, or all Nodes of the input; undefined if there is none; that has been reported. */
 export async function readScenes(options: SceneOptions, terminal: Terminal): Promise<readonly Scene[] | undefined> {
   const { file = [], node } = options;
-  const input = await recogniseInputs(file, { node, readStdin: terminal.readStdin });
-  const asked = { ...options, traffic: true, into: 'kpc describe -' };
+  const named = await recogniseInputs(file, { node, readStdin: terminal.readStdin });
+  // Beside manifests, a listing of flows says what exists, and the manifests what becomes of the next packet.
+  const flows =
+    named.kind === 'dump' && named.beside.length > 0 && !showsAnything(named.side.coverage)
+      ? named.side.flows
+      : undefined;
+  const input = flows ? { ...manifests, beside: [] } : named;
+  const flags = (options.flagsOfManifests ?? []).filter((flag) => !ofAnyInput.has(flag));
+  const idle = describeIdleFlags(flags, input, { path: storedPath(file, input), node });
+  if (idle !== undefined) {
+    await refuse(terminal, idle);
+    return undefined;
+  }
+  if (options.allNodes && (input.kind === 'bundle' || input.kind === 'dump')) {
+    await refuse(terminal, `--all-nodes: only for manifests, and ${file[0]} is a ${input.kind} of one node`);
+    return undefined;
+  }
+  const ofManifests = flows && named.beside;
+  const asked = { ...options, ...(ofManifests && { file: ofManifests }), traffic: true, into: 'kpc describe -' };
   const source = input.kind === 'manifests' ? await loadManifests('-f', asked, terminal) : undefined;
+  const stored = input.kind === 'dump' ? await withObjects(input, asked, terminal) : input;
   const nodes = source ? await nodesOf(source.loaded, options, terminal) : [''];
   const scenes: Scene[] = [];
   for (const name of nodes ?? []) {
-    const scene = await sceneOfReading(source?.compile(name) ?? input, options, terminal);
+    // What is printed says which mode it is.
+    const read = withoutModeNote(source?.compile(name)) ?? (await withHostAddresses(stored, options, terminal));
+    const reading = read?.side && flows ? { ...read, side: { ...read.side, flows } } : read;
+    const scene = reading && (await sceneOfReading(reading, options, terminal));
     if (!scene) return undefined;
     scenes.push(scene);
   }
   return nodes && scenes;
 }
 
-/** One side of a comparison: a path, or the manifests of -f with some flags. */
-interface Spec {
+/** A dump with the objects of the manifests beside it, or of those that its support bundle holds. */
+async function withObjects(
+  input: NamedInput & DumpedSide,
+  options: SceneOptions,
+  { readStdin }: Terminal,
+): Promise<StoredSide> {
+  const { beside, manifests: texts = [] } = input;
+  if (beside.length + texts.length === 0) return input;
+  const { inputs, files, diagnostics } = await loadInputs({ ...options, file: beside, texts }, readStdin);
+  const errors = diagnostics.filter(isError);
+  // Nobody chose what a support bundle holds.
+  if (errors.length > 0 && beside.length === 0) return input;
+  return { ...input, inputs, files, diagnostics: [...input.diagnostics, ...errors] };
+}
+
+function withoutModeNote(reading: SideReading | undefined): SideReading | undefined {
+  return reading && { ...reading, diagnostics: reading.diagnostics.filter(({ code }) => code !== 'default-mode') };
+}
+
+/**
+ * Replaces the addresses of a dump with those of --host-addresses. Undefined if they cannot be read, or for a bundle,
+ * which has its own; that has been reported.
+ */
+async function withHostAddresses(
+  input: StoredSide,
+  { hostAddresses: path, ...options }: SceneOptions,
+  terminal: Terminal,
+): Promise<SideReading | undefined> {
+  if (path === undefined || !input.side) return input;
+  if (input.kind !== 'dump') {
+    const what = input.kind === 'bundle' ? 'a bundle has its own addresses' : 'only for manifests and dumps';
+    await refuse(terminal, `--host-addresses: ${what}`);
+    return undefined;
+  }
+  const { links, diagnostics } = parseHostLinks(readHostText(path));
+  const { side } = input;
+  const { state, coverage } = side;
+  const reading = { ...input, diagnostics: [...input.diagnostics, ...diagnostics] };
+  if (diagnostics.length === 0) {
+    return {
+      ...reading,
+      side: { ...side, state: { ...state, links }, coverage: { ...coverage, links: true, allAddresses: undefined } },
+    };
+  }
+  await reportInput(reading, options, terminal);
+  return undefined;
+}
+
+/** One side of a comparison: a path, or the manifests of -f with flags of its own. */
+export interface Spec {
   readonly name: string;
-  /** Undefined for a path. */
+  /** Flags in addition to those of both sides, such as { "--proxy-mode": "nftables" }; undefined for a path. */
+  readonly adds: Readonly<Record<string, string>> | undefined;
   readonly flags: SceneOptions | undefined;
 }
 
-/** Two sides, node by node. */
 export interface Pairs {
-  /** All nodes that are meant; one of the name '' is the usual one. */
+  /** The new side's additional flags; undefined if it is a path. */
+  readonly adds: Readonly<Record<string, string>> | undefined;
+  /** '' is the usual node. */
   readonly nodes: readonly string[];
   /** The inputs of the old side, if both are manifests. */
   readonly loaded: LoadedInputs | undefined;
-  /** Both sides of a node; undefined if one cannot be used, which has been reported. */
+  /** Both sides of a node; undefined if one is unusable; that has been reported. */
   readonly read: (node: string) => Promise<readonly [Scene, Scene] | undefined>;
 }
 
-/** A word on the command line that says how a side differs: a mode, a release, a configuration; else it is a path. */
-function readSpec(name: string, options: SceneOptions): Spec {
-  if (proxyModes.some((mode) => mode === name)) return { name, flags: { ...options, proxyMode: name } };
-  if (/^v?1\.\d+(\.\d+)?$/.test(name) && !existsSync(name)) {
-    return { name, flags: { ...options, kubernetesVersion: name } };
+/** Reads a word that says how a side differs (a mode, a release, a configuration), or else a path. */
+export function readSpec(name: string, options: SceneOptions): Spec {
+  if (proxyModes.some((mode) => mode === name)) {
+    return { name, adds: { '--proxy-mode': name }, flags: { ...options, proxyMode: name } };
   }
-  return { name, flags: holdsConfiguration(name) ? { ...options, config: name } : undefined };
+  if (/^v?1\.\d+(\.\d+)?$/.test(name) && !existsSync(name)) {
+    return { name, adds: { '--kubernetes-version': name }, flags: { ...options, kubernetesVersion: name } };
+  }
+  if (holdsConfiguration(name)) return { name, adds: { '--config': name }, flags: { ...options, config: name } };
+  return { name, adds: undefined, flags: undefined };
 }
 
 function holdsConfiguration(path: string): boolean {
@@ -110,14 +191,21 @@ function holdsConfiguration(path: string): boolean {
   return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
 }
 
-/** Finds out what two sides are; undefined if they cannot be compared, which has been reported. */
+/** What a word can only have been meant as; undefined if it is a mode, a release, or something that there is. */
+export function findMeant({ name, flags }: Spec): string | undefined {
+  if (flags || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name))
+    return undefined;
+  const mode = proxyModes.find((each) => each.startsWith(name.toLowerCase())) ?? findNearest(name, proxyModes);
+  return mode ?? joinWords([...proxyModes, 'a release', 'a file'], 'or');
+}
+
+/** Undefined if the sides cannot be compared; that has been reported. */
 export async function readPairs(
-  from: string,
-  to: string,
+  old: Spec,
+  fresh: Spec,
   options: SceneOptions,
   terminal: Terminal,
 ): Promise<Pairs | undefined> {
-  const [old, fresh] = [readSpec(from, options), readSpec(to, options)];
   if ((old.flags || fresh.flags) && (options.file ?? []).length === 0) {
     await refuse(terminal, 'no input is named', 'add the manifests that both sides are compiled from, with -f');
     return undefined;
@@ -128,7 +216,7 @@ export async function readPairs(
     const after = await loadManifests(fresh.name, fresh.flags, terminal, said);
     const nodes = await nodesOf(before.loaded, options, terminal);
     const read = (node: string) => scenesOf(before.compile(node), after.compile(node), options, terminal);
-    return nodes && { nodes, loaded: before.loaded, read };
+    return nodes && { adds: fresh.adds, nodes, loaded: before.loaded, read };
   }
   if (options.allNodes) {
     await refuse(terminal, '--all-nodes: only for manifests, and a bundle or dump is of one node');
@@ -138,7 +226,7 @@ export async function readPairs(
     const readings = [readOne(old, fresh, options, terminal), readOne(fresh, old, options, terminal)] as const;
     return scenesOf(...(await Promise.all(readings)), options, terminal);
   };
-  return { nodes: [''], loaded: undefined, read };
+  return { adds: fresh.adds, nodes: [''], loaded: undefined, read };
 }
 
 async function readOne(
@@ -163,22 +251,11 @@ async function scenesOf(
 ): Promise<readonly [Scene, Scene] | undefined> {
   const [before, after] = [await sceneOfReading(from, options, terminal), await sceneOfReading(to, options, terminal)];
   if (!before || !after) return undefined;
-  for (const { name, coverage } of [before.side, after.side]) {
-    const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
-    const text = `${name} does not show ${unshown.join(', ')}: assumed equal to the other side`;
-    if (unshown.length > 0) await say(terminal, `note: ${printable(text)}\n`);
-  }
+  for (const note of [before, after].flatMap(describeUnshown)) await say(terminal, `note: ${printable(note)}\n`);
   return onOneNode(before, after);
 }
 
-const partWords: Readonly<Record<(typeof partsOfDump)[number], string>> = {
-  sets: 'IP sets',
-  virtualServers: 'virtual servers',
-  links: 'addresses',
-  sysctls: 'sysctls',
-};
-
-/** A side that was read, as a scene; undefined if it cannot be used, which has been reported. */
+/** Undefined if the side is unusable; that has been reported. */
 async function sceneOfReading(
   reading: SideReading,
   options: MessageOptions,
@@ -186,15 +263,11 @@ async function sceneOfReading(
 ): Promise<Scene | undefined> {
   const { side, inputs } = reading;
   if (!(await reportInput(reading, options, terminal)) || !side) return undefined;
-  const { state, labels, coverage, services, doubts } = side;
-  const owners = findOwners(labels ? [labels, state] : [state]);
-  const shown = services ? undefined : decompile(state, owners, classifyServers(side, side), coverage);
-  for (const doubt of doubts) {
-    // Other programs' tables report that themselves.
-    if (doubt.kind === 'other-table') continue;
+  for (const doubt of side.doubts) {
+    // What packets alone meet, their verdict says.
+    if (isForeign(doubt) || doubt.kind === 'second-listing') continue;
     const text = `${doubt.file} may hold more than kpc could read of it`;
     await terminal.err(`warning: ${printable(text)}\n`);
   }
-  const mode = services?.settings.mode ?? shown?.mode ?? modeOfState(state);
-  return sceneOf(side, owners, mode, shown?.ports ?? [], inputs);
+  return sceneOfSide(side, inputs);
 }

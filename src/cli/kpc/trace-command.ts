@@ -1,34 +1,19 @@
 import { Option, type Command } from 'commander';
+import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { packetProtocols, type PacketProtocol } from '../../packet/packet.ts';
-import { formatDescription } from '../../report/colours.ts';
+import { packetProtocols } from '../../packet/packet.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
+import { answer as answerShape, tracedNodes } from '../../report/outputs/trace.ts';
+import { answerTrace, nodeOfScene, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
-import {
-  listTraceLines,
-  describeTrace,
-  traceJson,
-  type TraceInWords,
-  assumedIn,
-} from '../../packet/trace/trace-words.ts';
-import { followIngress } from '../../packet/trace/ingress.ts';
-import { traceMatrix } from '../../packet/trace/matrix.ts';
-import { ask, findPorts, readSender } from '../../packet/trace/question.ts';
-import type { Scene } from '../../packet/trace/scene.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
-import { addInputOptions, namedInputs } from './input-options.ts';
+import { addClusterOptions, withCluster } from './cluster-input.ts';
+import { addInputOptions, flagsOfManifests, namedInputs } from './input-options.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { readScenes } from './read-scene.ts';
 
-/** The options of kpc trace. */
-interface TraceOptions extends SideOptions, MessageOptions {
-  readonly from?: string;
-  readonly to?: string;
-  readonly proto?: PacketProtocol;
-  readonly inInterface?: string;
-  readonly all?: string;
+interface TraceOptions extends SideOptions, MessageOptions, Omit<TraceQuestion, 'namespace'> {
   readonly allNodes?: boolean;
   readonly output: 'text' | 'json' | 'svg';
 }
@@ -46,21 +31,24 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
     .description(
       'Show what a node does with the first packet of a connection: whether it is delivered, to which endpoints and with ' +
         'which source, refused, dropped or left alone, and by which rules. The rules of other programs in a dump take part. ' +
-        'If the result depends on a rule that kpc does not understand, it says so, and does not guess. NetworkPolicies among ' +
-        'the input are evaluated at the Pods, and an Ingress is followed to its Services.',
+        'If the result depends on something that kpc does not know, it says what would settle it, and does not guess. Network policies ' +
+        'among the input are evaluated at the Pods, and an Ingress or a route of the Gateway API is followed to its Services.',
     )
     .argument('[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node')
     .option('--from <source>', 'an address, a Pod by its name, pod, remote-pod, node or external')
     .option(
       '--to <destination>',
-      'address:port, svc/name[:port], a DNS name as pods write it, ingress/name, or the host/path of an Ingress',
+      'address:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
     )
     .addOption(new Option('--proto <protocol>', 'the protocol; icmp is a ping').choices(packetProtocols))
     .option('--in-interface <name>', "the node's interface where the packet arrives")
-    .option('--all <service>', 'a table: from every kind of source, and that of --from, to every address of a Service')
+    .option(
+      '--all <service>',
+      'print a table: from every kind of source, and from --from, to every address of a Service',
+    )
     .option('--all-nodes', 'on each node of the input')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'svg']).default('text'));
-  addInputOptions(command, 'looks').option(
+  addClusterOptions(addInputOptions(command, 'looks')).option(
     '--node <name>',
     'the node (default: hostnameOverride, or else the only Node in the input)',
   );
@@ -70,85 +58,48 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
       const missing = from === undefined ? (to === undefined ? 'packet' : 'sender') : 'destination';
       command.error(`error: no ${missing} is named\n${missingHelp[missing]}`);
     }
-    if (options.output === 'svg' && options.all !== undefined) {
-      command.error('error: --output svg draws the way of a packet\nwrite --from and --to in place of --all');
-    }
-    const file = namedInputs(command, inputs, options.file);
-    if (file.length === 0)
+    const named = namedInputs(command, inputs, options.file);
+    const asked = await withCluster(command, { file: named, terminal: quieten(terminal, options) }, 'traffic');
+    if (!asked) return done(exitStatus.badInput);
+    if (asked.options.file.length === 0)
       command.error('error: no input is named\nadd manifests, a bundle or a dump, with - for stdin');
-    done(await runTrace({ ...options, file }, quieten(terminal, options)));
+    const own = { ...options, ...asked.options, flagsOfManifests: flagsOfManifests(command) };
+    done(await runTrace(own, asked.terminal));
   });
 }
 
 async function runTrace(options: TraceOptions, terminal: Terminal): Promise<ExitStatus> {
   const scenes = await readScenes(options, terminal);
   if (!scenes) return exitStatus.badInput;
-  const answers: { readonly node: string; readonly answer: Answer }[] = [];
+  const answers: { readonly node: string; readonly answer: TraceAnswer }[] = [];
   for (const scene of scenes) {
-    const answer = options.all === undefined ? answerOne(options, scene) : answerAll(options.all, options, scene);
-    if (Array.isArray(answer)) {
+    const answer = answerTrace(options, scene);
+    if (!('json' in answer)) {
       await reportDiagnostics(answer, new Map(), terminal);
-      return exitStatus.badInput;
+      return answer.every(isAbsence) ? exitStatus.negative : exitStatus.badInput;
     }
-    answers.push({ node: nameOf(scene), answer: answer as Answer });
+    answers.push({ node: nodeOfScene(scene), answer });
   }
   if (options.output === 'json') {
     const byNode = answers.map(({ node, answer }) => ({ node, trace: answer.json }));
-    await terminal.out(formatJson(options.allNodes ? byNode : byNode[0]?.trace));
+    const [first] = byNode;
+    await terminal.out(
+      options.allNodes || !first ? formatJson(tracedNodes, byNode) : formatJson(answerShape, first.trace),
+    );
   } else if (options.output === 'svg') await terminal.out(drawTraces(answers.flatMap(({ answer }) => answer.words)));
   else await terminal.out(answers.map(({ answer }) => answer.text(terminal.colour.out, terminal.width)).join('\n'));
   return exitStatus.ok;
 }
 
-function nameOf({ side }: Scene): string {
-  return side.services?.node.name ?? '';
+/** Whether nothing has the name that was asked for: the question is understood, and its answer is no. */
+function isAbsence(diagnostic: Diagnostic): boolean {
+  return diagnostic.code === 'bad-packet' && absences.has(diagnostic.arguments.problem);
 }
 
-interface Answer {
-  readonly json: unknown;
-  readonly text: (isColoured: boolean, width: number | undefined) => string;
-  readonly words: readonly TraceInWords[];
-}
-
-/** A table of all packets to a Service; or what is wrong with the question. */
-function answerAll(service: string, options: TraceOptions, scene: Scene): Answer | readonly Diagnostic[] {
-  const { from, inInterface, namespace } = options;
-  const ports = findPorts(service, namespace, scene);
-  if (ports.kind === 'wrong') return [ports.diagnostic];
-  const named = from === undefined ? undefined : { from, inInterface, namespace };
-  const senders = named ? ports.value.map(({ family }) => readSender(named, family, scene)) : [];
-  const [wrong] = senders;
-  if (wrong?.kind === 'wrong' && senders.every(({ kind }) => kind === 'wrong')) return [wrong.diagnostic];
-  const matrix = traceMatrix(ports.value, scene, named);
-  const text = (isColoured: boolean, width?: number): string => {
-    const table = formatMatrix(matrix, nameOf(scene), { isColoured, width });
-    const assumed = assumedIn([table], scene.side);
-    return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
-  };
-  return { json: matrixJson(matrix), text, words: [] };
-}
-
-/** The trace of one packet, or those of a request over an Ingress; or what is wrong with the question. */
-function answerOne(options: TraceOptions, scene: Scene): Answer | readonly Diagnostic[] {
-  const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
-  const question = { from, to, protocol, inInterface, namespace };
-  const over = followIngress(question, scene);
-  if (over?.kind === 'wrong') return [over.diagnostic];
-  const found = over ?? ask(question, scene);
-  if (found.kind === 'wrong') return found.faults.map(({ diagnostic }) => diagnostic);
-  const traces = over ? over.value.traces : 'fate' in found.value ? [found.value] : [];
-  const words = traces.map((trace) => describeTrace(trace, scene));
-  const json = traces.map((trace) => traceJson(trace, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...words.map(listTraceLines)].map((lines) => {
-    const assumed = assumedIn(
-      lines.map(({ text }) => text),
-      scene.side,
-    );
-    return [...lines.slice(0, 1), ...assumed, ...lines.slice(1)];
-  });
-  return {
-    json: over ? { ingress: over.value.name, routes: over.value.routes, traces: json } : json[0],
-    text: (isColoured, width) => formatDescription(blocks, isColoured, width),
-    words,
-  };
-}
+const absences: ReadonlySet<ArgumentsOf<'bad-packet'>['problem']> = new Set([
+  'no-sender',
+  'no-such',
+  'no-such-port',
+  'no-port',
+  'no-ingress-of-host',
+] as const);

@@ -1,7 +1,7 @@
 import { Argument, type Command, type Option } from 'commander';
 import { type Done, type Terminal, exitStatus } from './terminal.ts';
 
-/** Adds the command that prints what a shell reads, and the hidden one that the shell then calls. */
+/** Adds the command that prints the script for a shell, and the hidden one that the script calls. */
 export function addCompletionCommand(
   program: Command,
   terminal: Terminal,
@@ -41,12 +41,11 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
   return found.map(({ value, help }) => `${value}${help ? `\t${help.replaceAll(/\s+/g, ' ')}` : ''}\n`).join('');
 }
 
-/** The shells that have completion. */
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
 /**
- * What a shell has to read to complete a program's words. The shell passes on what has been typed, and runs none of it; if
+ * The script that makes a shell complete a program's words. The shell passes on what was typed and runs none of it. If
  * the program offers nothing, the shell completes file names.
  */
 function completionScript(shell: Shell, program: string): string {
@@ -104,25 +103,22 @@ export interface Candidate {
   readonly help?: string | undefined;
 }
 
-/** Finds what completes a value. Without any candidate, the shell completes file names. */
+/** Finds candidates for a value. If there are none, the shell completes file names. */
 export type FindValues = (request: ValueRequest) => Promise<readonly Candidate[]>;
 
-/** What is known when a value of a flag or an argument is completed. */
 export interface ValueRequest {
   readonly program: Command;
   readonly called: Command;
-  /** The words between the command and the word to complete. */
   readonly before: readonly string[];
   /** The name of a flag's attribute, or "command argument". */
   readonly of: string;
-  /** What has been typed of the value. */
   readonly typed: string;
 }
 
-/** No shell gives any of these characters a meaning within a word: what has others is not offered. */
+/** Only characters without a meaning in any shell. Candidates with others are not offered. */
 const plain = /^[\w.,:/@%+=-]+$/;
 
-/** The words that may replace the last of these, which follow the name of the program. */
+/** Candidates for the last word; the words follow the name of the program. */
 export async function complete(
   program: Command,
   words: readonly string[],
@@ -182,7 +178,6 @@ function findOption(command: Command, flag: string | undefined): Option | undefi
   return command.options.find(({ long, short }) => flag && (long === flag || short === flag));
 }
 
-/** How many of the words are arguments. */
 function countOperands(command: Command, words: readonly string[]): number {
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
@@ -192,7 +187,7 @@ function countOperands(command: Command, words: readonly string[]): number {
   return operands.length + words.length - own.length - (end < 0 ? 0 : 1);
 }
 
-/** The words of a line as a shell splits it: quotes are taken off, and nothing is expanded. The last may be empty. */
+/** Splits a line as a shell does: removes quotes, expands nothing. The last word may be empty. */
 export function splitShellLine(line: string): readonly string[] {
   const words = line.match(/(?:\\.|'[^']*'?|"(?:\\.|[^"\\])*"?|[^\s\\'"])+|\s$/gs) ?? [''];
   return words.map((word) =>

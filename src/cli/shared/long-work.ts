@@ -28,8 +28,8 @@ const ticking = new URL(
 );
 
 /**
- * Runs what may take long. A user who watches sees after a second how long it has taken, until it prints its result or shows
- * its own progress.
+ * Runs work that may take long. On a terminal, shows after a second how long it has taken, until the work prints its
+ * result or its own progress.
  */
 export async function showTimeTaken<Result>(
   name: string,
@@ -50,7 +50,7 @@ export async function showTimeTaken<Result>(
   const giveBack = (): void => {
     if (!isOver) Atomics.store(shared, 0, free);
   };
-  /** Writes to the terminal without the line, which comes back only while nothing of the result is shown. */
+  /** Hides the line while text is written. The line returns only as long as nothing of the result is shown. */
   const around = (write: (text: string) => Promise<void>, isResult: boolean) => async (text: string) => {
     isOver ||= isResult;
     await takeLine();

@@ -1,24 +1,24 @@
 import { existsSync, statSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
+import { withSlashes } from '../../base/system-paths.ts';
 
-/** Whether a word is manifests rather than a name: by its form, or since there is such a file or folder. */
+/** Whether a word means manifests, not a name: by its form, or because the file or folder exists. */
 export function isPath(word: string): boolean {
   return isFileName(word) || (word !== '' && existsSync(word));
 }
 
-/** Whether a word can only be a file's or folder's: by its form, or as a file that is there. */
+/** Whether a word can only be a file or folder: by its form, or because the file exists. */
 export function isFileName(word: string): boolean {
   if (word === '-' || /\.(ya?ml|json)$/i.test(word)) return true;
   if (word === '' || !existsSync(word)) return false;
   return /^[./~]/.test(word) || !statSync(word).isDirectory();
 }
 
-/** Formats that kubectl takes with `-o`. */
 const formats = /^(?:text|json|yaml|wide|name|(?:jsonpath|go-template|custom-columns).*)$/i;
 
-/** The folder of `-o`. kubectl's `-o yaml` is refused: it would write a folder called "yaml". */
+/** The folder of `-o`. Refuses kubectl's `-o yaml`, which would write a folder called "yaml". */
 export function parseOutFolder(folder: string): string {
   if (folder.trim() === '') throw new InvalidArgumentError('It needs the name of a folder.');
-  if (!formats.test(folder)) return folder;
+  if (!formats.test(folder)) return withSlashes(folder);
   throw new InvalidArgumentError(`It is a folder, not a format; for a folder of this name, write ./${folder}.`);
 }

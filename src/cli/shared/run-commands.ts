@@ -3,25 +3,42 @@ import { Command, CommanderError, Help, InvalidArgumentError } from 'commander';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { version } from '../../base/version.ts';
+import { helpWidth, layOutHelp } from './help.ts';
 
-/** A program with commands, each of which says how it ended by calling `done`. */
+/** A program with commands. Each command calls `done` with its exit status. */
 export interface Program {
   readonly name: string;
   readonly description: string;
-  /** Adds at least the command that the words call, and all if they call none. */
+  /** Adds at least the command that the words name, and all if they name none. */
   readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
   /**
-   * Says what else is wrong before a command runs, and whether anything is: it does not run then, nor where the command line
-   * has wrong values, which have been reported.
+   * Reports other errors before a command runs, and returns whether there are any. If so, or if the command line has
+   * wrong values, which have been reported, the command does not run.
    */
   readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
+  readonly slips?: Slips;
 }
 
-/** A program as its help shows it, without its commands. */
+/** What to write in place of words that no command has, but that users of other programs write. */
+export interface Slips {
+  readonly commands: Readonly<Record<string, string>>;
+  readonly options: Readonly<Record<string, string>>;
+  /** For a file in the place of a command. */
+  readonly file: string;
+}
+
+/** Whether kubectl called the program, by the name that it gives its plugins. */
+export function isKubectlPlugin(name: string): boolean {
+  return [process.argv0, process.argv[1]].some(
+    (path) => path !== undefined && basename(path, '.exe') === `kubectl-${name}`,
+  );
+}
+
+/** A program without its commands, with the texts of its help. */
 export function newProgram({ name, description }: Program): Command {
   const command = new Command(name);
   // What kubectl calls kubectl-kpc, its users call "kubectl kpc".
-  if ([process.argv0, process.argv[1]].some((path) => path !== undefined && basename(path) === `kubectl-${name}`)) {
+  if (isKubectlPlugin(name)) {
     command.configureHelp({ commandUsage: (each) => `kubectl ${new Help().commandUsage(each)}` });
   }
   return command
@@ -30,13 +47,13 @@ export function newProgram({ name, description }: Program): Command {
     .helpOption('-h, --help', 'print this help');
 }
 
-/** Parses the command line and runs the command that it names. Throws what that throws. */
+/** Parses the command line and runs its command. Errors of the command are thrown. */
 export async function runCommands(
   definition: Program,
   argv: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { addCommands, checkCommand } = definition;
+  const { addCommands, checkCommand, slips } = definition;
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
   let takeWrongValues = (): readonly string[] => [];
@@ -47,12 +64,15 @@ export async function runCommands(
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
       outputError: (text, writeLine) => {
-        for (const each of [...takeWrongValues(), text]) writeLine(formatParserError(each));
+        const shown = text.startsWith('error: missing required argument') ? `${text}${usageOf(program, argv)}\n` : text;
+        for (const each of [...takeWrongValues(), shown]) writeLine(formatParserError(each, slips));
       },
+      getOutHelpWidth: () => helpWidth(terminal.width),
+      getErrHelpWidth: () => helpWidth(terminal.width),
     })
     .hook('preAction', async (_, called) => {
       const wrong = takeWrongValues();
-      for (const text of wrong) await terminal.err(formatParserError(text));
+      for (const text of wrong) await terminal.err(formatParserError(text, slips));
       const isWrong = (await checkCommand?.(program, called, wrong.length > 0)) ?? false;
       if (isWrong || wrong.length > 0) {
         throw new CommanderError(exitStatus.badInput, 'wrong-flags', 'flags have wrong values');
@@ -64,13 +84,14 @@ export async function runCommands(
   await addCommands(program, done, argv);
   takeWrongValues = keepWrongValues(program);
   addHelpTexts(program);
+  layOutHelp(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
     await Promise.all(written);
     return exitStatus.badInput;
   }
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync([...askForHelp(program, argv)], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     // Help and version end by an "error" of status 0.
@@ -80,13 +101,37 @@ export async function runCommands(
   return status;
 }
 
+/** "kpc help nosuch" without a command of that name: the parser reports the name as it does in a call. */
+function askForHelp(program: Command, argv: readonly string[]): readonly string[] {
+  const [called, topic] = argv;
+  if (called !== 'help' || topic === undefined || topic === 'help') return argv;
+  return program.commands.some((command) => command.name() === topic) ? [topic, '--help'] : [topic];
+}
+
+/** How the command that is called is written: "kpc equivalence <from> [to]". */
+function usageOf(program: Command, [called]: readonly string[]): string {
+  const command = program.commands.find((each) => each.name() === called);
+  const usage = command?.usage().replace('[options] ', '') ?? '';
+  return `${[program.name(), called, usage].join(' ')}, as "--help" of it says`;
+}
+
+/** What is meant by a word that the parser does not know; undefined if nobody knows. */
+function findSlip(wrong: string, slips: Slips | undefined): string | undefined {
+  const [, kind = '', word = ''] = /^(?:error: )?unknown (option|command) '([^']*)'/.exec(wrong) ?? [];
+  if (kind === 'command' && /[./]/.test(word)) return slips?.file;
+  const known = kind === 'option' ? slips?.options : kind === 'command' ? slips?.commands : undefined;
+  return known && Object.hasOwn(known, word) ? known[word] : undefined;
+}
+
+const listsCommands = '--help lists the commands';
+
 const invalid = ' is invalid. ';
 
 /**
- * The parser's error as all errors are printed. What follows its first line is what to do about it, and so is a sentence after the
- * one that calls an argument invalid.
+ * Prints the parser's error like any other. The advice is what follows its first line, or a sentence after the one that
+ * calls an argument invalid.
  */
-function formatParserError(text: string): string {
+function formatParserError(text: string, slips?: Slips): string {
   const [first = '', ...advice] = text.trimEnd().split('\n');
   const end = first.lastIndexOf(invalid);
   const [wrong, ...hints] =
@@ -95,12 +140,13 @@ function formatParserError(text: string): string {
     .map((line) => line.replace(/^\((.*)\)$/, '$1').replace(/\.$/, ''))
     .map((line) => line.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()))
     .join('; ');
-  return formatError((wrong ?? '').replace(/^error: /, ''), help === '' ? undefined : help);
+  const slip = findSlip(first, slips) ?? (help === '' && first.includes('unknown command') ? listsCommands : undefined);
+  return formatError((wrong ?? '').replace(/^error: /, ''), slip ?? (help === '' ? undefined : help));
 }
 
 /**
- * Keeps what the flags of the program's commands refuse, where the parser would end at the first value. Returns a function that
- * returns the messages so far, in the order of the command line: after its first call, the parser ends at what a flag refuses.
+ * Collects what flags refuse, where the parser would stop at the first. Returns a function for the messages so far, in
+ * the order of the command line; after its first call the parser stops as usual.
  */
 function keepWrongValues(program: Command): () => readonly string[] {
   let messages: string[] | undefined = [];
@@ -124,35 +170,45 @@ function keepWrongValues(program: Command): () => readonly string[] {
   };
 }
 
-/** Example commands, by program and command; those of kpc run in a checkout of the project. */
+/** Example commands, by program and command, with names of files that a user may have. */
 const examples: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   kpc: {
     compile: [
-      'kpc compile -f fixtures/quickstart/svc.yaml',
-      'kpc compile -f fixtures/quickstart/svc.yaml --proxy-mode iptables --print iptables',
-      'kpc compile -f fixtures/cluster/shop.yaml -f fixtures/cluster/nodes.yaml --node worker-1 -o /tmp/kpc-bundle',
+      'kpc compile services.yaml --proxy-mode iptables --print iptables',
+      'kpc compile -f services -f nodes.yaml --node worker-1 -o bundle',
       'kubectl get svc,endpointslices,nodes -A -o yaml | kpc compile -f - --node worker-1 -o bundle',
     ],
-    bundle: ['kpc bundle pack bundle -o node.tgz', 'kpc bundle pack bundle -o node.tgz --sign kpc.key'],
+    bundle: [
+      'kpc bundle pack bundle -o node.tgz --sign kpc.key',
+      'kpc bundle verify node.tgz --trust kpc.pub',
+      'kpc bundle verify bundle',
+    ],
+    init: ['kpc init services', 'kpc init --github'],
     describe: [
-      'kpc describe -f fixtures/quickstart/svc.yaml',
-      'kpc describe nginx -f fixtures/quickstart/svc.yaml',
-      'kpc describe 10.96.0.80:80 -f fixtures/quickstart/svc.yaml --output json',
-      'kpc describe --from-dump fixtures/dumps/kube-proxy-iptables-session-affinity',
+      'kpc describe services',
+      'kpc describe nginx -f services.yaml',
+      'kpc describe 10.96.0.80:80 -f services.yaml --output json',
+      'kpc describe --from-dump node.txt',
     ],
     diff: [
-      'kpc diff fixtures/clusterip/svc.yaml fixtures/quickstart/svc.yaml',
-      'kpc diff fixtures/clusterip/svc.yaml fixtures/quickstart/svc.yaml --proxy-mode iptables --output markdown',
-      'kpc diff fixtures/dumps/kube-proxy-iptables-session-affinity fixtures/quickstart/svc.yaml',
+      'kpc diff main:services services',
+      'kpc diff HEAD~1:. .',
+      'kpc diff golden services.yaml --output markdown',
+      'kpc diff node.txt services.yaml --rules',
     ],
     trace: [
-      'kpc trace --from pod --to svc/nginx -f fixtures/quickstart/svc.yaml',
-      'kpc trace --all nginx -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
-      'kpc trace --from external --to 10.96.0.80 --proto icmp -f fixtures/quickstart/svc.yaml',
+      'kpc trace services.yaml nodes.yaml --node worker-1 --from pod --to svc/nginx',
+      'kpc trace services.yaml --all nginx --proxy-mode nftables',
+      'kpc trace node.txt --from 192.0.2.7 --to 10.96.0.80:80',
+    ],
+    lint: [
+      'kpc lint services',
+      'kpc lint services.yaml --proxy-mode ipvs',
+      'helm template shop ./chart | kpc lint - --output sarif',
     ],
     test: [
-      'kpc test fixtures/packet-tests/nginx.yaml --proxy-mode iptables',
-      'kpc test --init -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
+      'kpc test packets.yaml -f services.yaml --proxy-mode iptables',
+      'kpc test --init -f services.yaml --proxy-mode nftables',
     ],
     explain: ['kpc explain', 'kpc explain bad-value'],
     completion: ['source <(kpc completion bash)', 'kpc completion fish | source'],
@@ -178,7 +234,6 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
   },
 };
 
-/** The examples for a command of a program. */
 export function examplesOf(program: string, command: string): readonly string[] {
   return examples[program]?.[command] ?? [];
 }
@@ -199,18 +254,17 @@ const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
 };
 
-/** The notes about a command of a program. */
 export function notesOf(program: string, command: string): readonly string[] {
   return notes[program]?.[command] ?? [];
 }
 
-/** Appends notes and examples to the help of each command, and the first example of some commands to the program's. */
+/** Appends notes and examples to each command's help, and the first examples to the program's. */
 function addHelpTexts(program: Command): void {
   for (const command of program.commands) {
     const paragraphs = notesOf(program.name(), command.name());
     if (paragraphs.length > 0) {
       command.addHelpText('after', () => {
-        const width = command.configureOutput().getOutHelpWidth?.() ?? usualWidth;
+        const width = helpWidth(command.configureOutput().getOutHelpWidth?.());
         return `\n${command.createHelp().boxWrap(paragraphs.join('\n\n'), width)}`;
       });
     }
@@ -220,9 +274,6 @@ function addHelpTexts(program: Command): void {
   addExamples(program, first.slice(0, mostInOverview));
 }
 
-/** The width of commander's help without a terminal. */
-const usualWidth = 80;
-/** How many examples the program's help shows; the help of each command has the rest. */
 const mostInOverview = 4;
 
 function addExamples(command: Command, lines: readonly string[]): void {

@@ -8,8 +8,8 @@ import { hasCode } from '../../base/system-errors.ts';
 export const exitStatus = {
   /** Done; nothing differs; nothing found. */
   ok: 0,
-  /** A difference, or a finding. */
-  differs: 1,
+  /** A difference, or a problem. */
+  negative: 1,
   /** Bad input or usage: nothing was written. */
   badInput: 2,
   /** Could not apply, and the node is as it was. */
@@ -18,30 +18,28 @@ export const exitStatus = {
   notRestored: 4,
 } as const;
 
-/** One of the exit statuses of both programs. */
 export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
-/** How a command says that it has ended. */
 export type Done = (status: ExitStatus) => void;
 
-/** What a command knows of the world around it: handed in, so that tests hand in their own. */
+/** A command's access to the world around it, passed in so that tests can replace it. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
-  /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For a user who watches. */
+  /** Replaces the status line on stderr; '' removes it. For a user who watches. */
   readonly status: (text: string) => Promise<void>;
-  /** All of standard input: bytes, or a text that was bytes before. The same each time: it is read once. */
+  /** All of standard input, as bytes or as decoded text. Read once; the result is the same each time. */
   readonly readStdin: () => Promise<Uint8Array | string>;
   readonly colour: { readonly out: boolean; readonly err: boolean };
-  /** Whether a user watches stderr: progress is for them only. */
+  /** Whether a user watches stderr: only then is progress shown. */
   readonly interactive: boolean;
-  /** How many columns the terminal has that results are printed on; undefined for a file or a pipe. */
+  /** Columns of the terminal that shows results; undefined for a file or a pipe. */
   readonly width?: number | undefined;
   /** Whether only results and errors are wanted. */
   readonly quiet?: boolean;
 }
 
-/** Writes a note or a summary to stderr, unless the user asked for quiet. */
+/** Writes a note or a summary to stderr, unless --quiet is set. */
 export async function say(terminal: Terminal, text: string): Promise<void> {
   if (!terminal.quiet) await terminal.err(text);
 }
@@ -73,7 +71,6 @@ function wantsColour(environment: Readonly<Record<string, string | undefined>>, 
   return isTerminal && !none && term !== 'dumb';
 }
 
-/** The process's own streams. */
 export function processTerminal(): Terminal {
   process.on('exit', leaveHungUp);
   const hasColour = (stream: NodeJS.WriteStream) => wantsColour(process.env, stream.isTTY === true);
@@ -91,7 +88,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** As much as is read of a file, and no more. */
+/** Reads a stream up to the limit for a file. */
 async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   const pieces: Buffer[] = [];
   let total = 0;
@@ -103,10 +100,10 @@ async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   return Buffer.concat(pieces, total);
 }
 
-/** What chalk writes for the colours and weights that kpc uses, and for their ends. */
+/** The escape sequences that chalk writes for kpc's colours and weights, and for their ends. */
 const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
 
-/** The text with a dot for each character that a terminal would act on, except for line ends, tabs and colours. */
+/** Replaces characters that a terminal would act on with dots, except line ends, tabs and colours. */
 function makeHarmless(text: string): string {
   return text.replace(unprintable, (found, at: number) =>
     found === '\n' || found === '\t' || [4, 5].some((length) => colours.has(text.slice(at, at + length))) ? found : '·',
@@ -114,8 +111,8 @@ function makeHarmless(text: string): string {
 }
 
 /**
- * Waits until the text is gone: a pipe takes it in pieces. A reader that left early (head) is no error. Rejects with any
- * other error of the stream.
+ * Resolves when the text is written: a pipe takes it in pieces. A reader that left early (head) is no error. Rejects
+ * with any other error of the stream.
  */
 function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
   // The stream reports an error twice: here, and by an event later on, which would end the process without a listener.

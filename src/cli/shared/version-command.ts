@@ -1,10 +1,11 @@
 import { Option, type Command } from 'commander';
-import { kubeProxyVersions, newestRelease, releases } from '../../kube-proxy/releases.ts';
+import { kubeProxyVersions, newestRelease, releaseRange, releases } from '../../kube-proxy/releases.ts';
 import { formatJson } from '../../report/format-json.ts';
+import { version as versionShape } from '../../report/outputs/version.ts';
 import { type Done, type Terminal, exitStatus } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
-/** What a bug report has to name. kpc and kpc-apply are released together, so both have this command. */
+/** Everything that a bug report should name. kpc and kpc-apply are released together, so both have this command. */
 export function addVersionCommand(program: Command, terminal: Terminal, done: Done): void {
   program
     .command('version')
@@ -16,11 +17,15 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
     .action(async ({ output, json }: { readonly output: 'text' | 'json'; readonly json: boolean }) => {
       const nodeVersion = process.version;
       const kubeProxyVersion = kubeProxyVersions[newestRelease];
-      const range = `${releases[0]} to ${newestRelease}`;
       await terminal.out(
         json || output === 'json'
-          ? formatJson({ kpcVersion: version, kubeProxyVersion, kubernetesVersions: releases, nodeVersion })
-          : `${program.name()} ${version}\nkube-proxy ${kubeProxyVersion} (Kubernetes ${range})\nNode ${nodeVersion}\n`,
+          ? formatJson(versionShape, {
+              kpcVersion: version,
+              kubeProxyVersion,
+              kubernetesVersions: releases,
+              nodeVersion,
+            })
+          : `${program.name()} ${version}\nkube-proxy ${kubeProxyVersion} (Kubernetes ${releaseRange})\nNode ${nodeVersion}\n`,
       );
       done(exitStatus.ok);
     });

@@ -19,31 +19,30 @@ import { families, type Family } from '../../kernel/family.ts';
 import { choosePodAddresses, claimKey, roomFor, type Claim } from './pod-addresses.ts';
 import { hasEndpoints, selectPods } from './select-pods.ts';
 
-/** What Pods are assumed of. */
 interface Assumption {
   readonly workloads: readonly Sourced<Workload>[];
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
   readonly services: readonly Sourced<Service>[];
-  /** Networks of the flag's own, one of each family at most: they win over those of the Nodes that lie outside. */
+  /** Of --assume-endpoints, at most one of each family. They win over networks of the Nodes that lie outside them. */
   readonly networks: readonly Network[];
-  /** The Pods' networks as kube-proxy knows them. */
+  /** kube-proxy's --cluster-cidr. */
   readonly clusterCIDRs: readonly Network[];
-  /** The Services, "namespace/name" each, that need no Pods. */
+  /** Services, as "namespace/name", that need no Pods. */
   readonly given: Names;
-  /** Addresses that endpoints of the input have. */
+  /** Addresses of endpoints in the input. */
   readonly taken: ReadonlySet<string>;
 }
 
 interface AssumedPods {
-  /** Those of the input that have a status, and those that are assumed. */
+  /** Pods of the input that have a status, and the assumed ones. */
   readonly pods: readonly Sourced<Pod>[];
   /** Whether there are workloads with no replicas: a Service may select them. */
   readonly hasIdle: boolean;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Kubernetes supports no more Pods in a cluster. */
+/** The most Pods that Kubernetes supports in a cluster. */
 const maxPods = 150_000;
 
 /** The Pods of one workload, or one Pod that nothing controls. */
@@ -55,13 +54,12 @@ interface PodSet {
   /** Whether there may be more of them tomorrow. */
   readonly scales: boolean;
   readonly replicas: number;
-  readonly place: (index: number) => Place;
+  readonly place: (index: number) => PodSlot;
 }
 
-/** Where a Pod runs, and its name. */
-interface Place {
+interface PodSlot {
   readonly name: string;
-  /** The name that it would have if no flag renamed an assumed Node. */
+  /** The Node's name, or the name that an assumed Node has without a flag. */
   readonly seat: string;
   readonly node: Node | undefined;
 }
@@ -99,7 +97,6 @@ export function assumePods(assumption: Assumption): AssumedPods {
   };
 }
 
-/** What names an object that makes Pods. */
 export function ownerKey(namespace: string, { kind, name }: Owner): string {
   return `${kind} ${namespace}/${name}`;
 }
@@ -139,7 +136,10 @@ function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>
   return [key, ownerKey(namespace, { kind: 'Deployment', name: owner.name.slice(0, -suffix.length) })];
 }
 
-/** Names those that leave their name to the API server, by their content, so that their order does not matter. */
+/**
+ * Names objects that leave their name to the API server, by their content, so that the order of the input does not
+ * matter.
+ */
 function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): readonly Sourced<T>[] {
   const nameless = objects.filter(({ object }) => object.metadata.name === '');
   if (nameless.length === 0) return objects;
@@ -153,14 +153,14 @@ function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): read
   });
 }
 
-/** An assumed Node keeps what it has if a flag gives it another name. */
+/** If a flag renames an assumed Node, its Pods keep their addresses. */
 function seatName({ metadata, assumedAs }: Node): string {
   return assumedAs ?? metadata.name;
 }
 
 /**
- * The same with keys that do not name the kind, so that a Deployment that becomes a StatefulSet keeps its addresses; the kind is
- * named only where two kinds share a name.
+ * Removes the kind from keys, so that a Deployment that becomes a StatefulSet keeps its addresses. Where two kinds
+ * share a name, the kind stays.
  */
 function withoutKinds(podSets: readonly PodSet[]): readonly PodSet[] {
   const seen = new Set<string>();
@@ -182,7 +182,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
     source,
   };
   if (replicas === undefined) {
-    const place = (index: number): Place => {
+    const place = (index: number): PodSlot => {
       const node = nodes[index];
       const [name, seat] = node ? [node.metadata.name, seatName(node)] : ['0', '0'];
       return { name: `${metadata.name}-${name}`, seat: `${metadata.name}-${seat}`, node };
@@ -190,7 +190,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
     return { ...base, scales: false, replicas: Math.max(1, nodes.length), place };
   }
   const nodeOf = spread(metadata, template.spec, nodes);
-  const place = (index: number): Place => {
+  const place = (index: number): PodSlot => {
     const name = `${metadata.name}-${firstOrdinal + index}`;
     return { name, seat: name, node: nodeOf(index) };
   };
@@ -200,12 +200,15 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
 function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes: readonly Node[]): PodSet {
   const { name, namespace } = metadata;
   const owner = { kind: 'Pod', name };
-  const place = (): Place => ({ name, seat: name, node: spread(metadata, spec, nodes)(0) });
+  const place = (): PodSlot => ({ name, seat: name, node: spread(metadata, spec, nodes)(0) });
   const key = ownerKey(namespace, owner);
   return { key, owner, template: { metadata, spec }, source, scales: false, replicas: 1, place };
 }
 
-/** One Node after the other, from where the name points; the one that the spec names, if it does. */
+/**
+ * Takes one Node after the other, starting where the hash of the name points; a Node that the spec names is taken
+ * instead.
+ */
 function spread(
   metadata: Pod['metadata'],
   { nodeName }: PodSpec,
@@ -219,7 +222,7 @@ function spread(
   return (index) => nodes[(start + index) % nodes.length];
 }
 
-/** Of each family at most one network: that of the Node, the flag's or the cluster's. */
+/** At most one network of each family: the Node's, the flag's or the cluster's. */
 function chooseNetworks(node: Node | undefined, { networks, clusterCIDRs }: Assumption): readonly Network[] {
   const own = (node?.podCIDRs ?? []).flatMap((text) => parseNetwork(text) ?? []);
   return families.flatMap((family) => {
@@ -235,8 +238,8 @@ function isInside(inner: Network, outer: Network): boolean {
   return inner.prefixLength >= outer.prefixLength && contains(outer, inner.address);
 }
 
-/** A Pod's place, and what its address is chosen by (the claimant) and from (the networks). */
-interface Seat extends Place, Pick<Claim, 'workload' | 'index'> {
+/** A Pod's place, with the claimant and the networks for its address. */
+interface Seat extends PodSlot, Pick<Claim, 'workload' | 'index'> {
   readonly networks: readonly Network[];
 }
 
@@ -261,7 +264,6 @@ function claimsOf(podSet: PodSet, least: number, assumption: Assumption): readon
   );
 }
 
-/** A Pod with the addresses that it got. */
 interface PlacedPod {
   readonly pod: Sourced<Pod>;
   readonly onHost: boolean;
@@ -279,7 +281,7 @@ function placePods(podSet: PodSet, assumption: Assumption, chosen: ReadonlyMap<s
   });
 }
 
-/** As the kubelet reports them: the first address of each family. */
+/** The first address of each family, as the kubelet reports them. */
 function hostAddresses(node: Node | undefined): readonly Address[] {
   const own = nodeAddresses(node);
   return families.flatMap((family) => own.find((address) => address.family === family) ?? []);
@@ -287,7 +289,7 @@ function hostAddresses(node: Node | undefined): readonly Address[] {
 
 function makePod(
   { template: { metadata, spec }, owner, source }: PodSet,
-  { name, node }: Place,
+  { name, node }: PodSlot,
   addresses: readonly Address[],
 ): Sourced<Pod> {
   const isStateful = owner.kind === 'StatefulSet';
@@ -314,7 +316,6 @@ function describeTooMany(podSets: readonly PodSet[], count: number): Diagnostic 
   return diagnose('too-many-pods', details, largest.source.place(['spec', 'replicas']));
 }
 
-/** Pods without an address. */
 function describeLacks(all: readonly PlacedPod[], { services, given }: Assumption): readonly Diagnostic[] {
   // A Pod that no Service selects needs no address.
   const selecting = selectPods(

@@ -6,9 +6,8 @@ import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { assumePods } from './assume-pods.ts';
 import { podsToSlices, type SlicesOfPods } from './pods-to-slices.ts';
 
-/** What slices come from. */
 interface SliceSources {
-  /** With all addresses that kpc gives them. */
+  /** With the addresses that kpc assigned. */
   readonly services: readonly Sourced<Service>[];
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly endpoints: readonly Sourced<Endpoints>[];
@@ -17,14 +16,12 @@ interface SliceSources {
   readonly nodes: readonly Sourced<Node>[];
 }
 
-/** How workloads are taken to have Pods. */
 interface AssumedNetworks {
-  /** Those that --assume-endpoints names: one of each family at most. */
+  /** Of --assume-endpoints, at most one of each family. */
   readonly networks: readonly Network[];
   readonly clusterCIDRs: readonly string[];
 }
 
-/** The slices of all Services. */
 interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
@@ -38,7 +35,8 @@ const none: readonly never[] = [];
  */
 export function findSlices(sources: SliceSources, assumed: AssumedNetworks | undefined): FoundSlices {
   const { services, slices, endpoints, nodes } = sources;
-  const given = [...slices, ...mirrorEndpoints(endpoints, slices)];
+  const mirrored = mirrorEndpoints(sources);
+  const given = [...slices, ...mirrored.slices];
   const givenOf = groupSlices(given);
   const withEndpoints = namesOf(endpoints.map(({ object }) => object.metadata));
   const served = eitherOf(givenOf, withEndpoints);
@@ -68,11 +66,10 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
       };
     }),
     assumed: made.assumed,
-    diagnostics: [...diagnostics, ...made.diagnostics],
+    diagnostics: [...mirrored.diagnostics, ...diagnostics, ...made.diagnostics],
   };
 }
 
-/** The addresses of all endpoints that the input holds. */
 function addressesOf({ slices, endpoints }: SliceSources): ReadonlySet<string> {
   return new Set([
     ...slices.flatMap(({ object }) => object.endpoints.flatMap(writtenAddresses)),

@@ -8,14 +8,12 @@ import { parseAddress } from '../../kernel/address.ts';
 import { families, familyNames, type Family } from '../../kernel/family.ts';
 import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
 
-/** What the endpointslice controller knows of the Nodes. */
 export interface KnownNodes {
-  /** Undefined if the input holds no Node: then each Pod is taken at its word. */
+  /** Undefined if the input holds no Node: then the node name of every Pod is believed. */
   readonly byName: ReadonlyMap<string, Node> | undefined;
   readonly zoneRatios: ZoneRatios | undefined;
 }
 
-/** What of the Nodes counts for slices. */
 export function describeNodes(nodes: readonly Sourced<Node>[]): KnownNodes {
   const objects = nodes.map(({ object }) => object);
   return {
@@ -24,7 +22,6 @@ export function describeNodes(nodes: readonly Sourced<Node>[]): KnownNodes {
   };
 }
 
-/** An endpoint with the ports behind it, and the Pod that it was made of. */
 interface PodEndpoint {
   readonly pod: Sourced<Pod>;
   readonly ports: readonly EndpointPort[];
@@ -32,10 +29,10 @@ interface PodEndpoint {
 }
 
 /**
- * The slices that the endpointslice controller makes of a Service's Pods (Reconcile in k8s.io/endpointslice): of each
- * family one for each set of port numbers, and an empty one if there is nothing to put into it. The controller fills
- * slices in the order of a map, at most 100 endpoints each; these are sorted by the Pods' names, and as long as need be.
- * Which endpoints serve another zone than their own also hangs on that order.
+ * The slices that the endpointslice controller makes of a Service's Pods (Reconcile in k8s.io/endpointslice): for each
+ * family one slice per set of port numbers, or an empty one. The controller fills slices in the order of a map, with at
+ * most 100 endpoints each; these are sorted by the Pods' names and have no limit. That order also decides which
+ * endpoints serve another zone than their own.
  */
 export function makeSlices(
   service: Sourced<Service>,
@@ -59,7 +56,7 @@ export function makeSlices(
   });
 }
 
-/** Whether the controller would have the Pod in a slice, were it not for its Node (ShouldPodBeInEndpoints). */
+/** Whether the controller would put the Pod into a slice if its Node is known (ShouldPodBeInEndpoints). */
 export function isEndpoint({ status }: Pod): boolean {
   return status !== undefined && !status.ended && status.addresses.length > 0;
 }
@@ -81,7 +78,9 @@ function familiesOf({ spec }: Service): readonly Family[] {
   return own ? [own.family] : families;
 }
 
-/** As podToEndpoint has it; undefined for a Pod that the controller leaves out, or that has no address of the family. */
+/**
+ * Follows podToEndpoint; undefined if the controller leaves the Pod out, or if the Pod has no address of the family.
+ */
 function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes: KnownNodes): PodEndpoint | undefined {
   const { metadata, spec, status, terminating, assumed } = pod.object;
   if (status === undefined || !isEndpoint(pod.object) || isOnUnknownNode(pod.object, service, nodes)) return undefined;

@@ -2,21 +2,20 @@ import { pickAddress, poolSize } from '../pick-by-hash.ts';
 import { compareText } from '../../kernel/compare-text.ts';
 import type { Address, Network } from '../../kernel/address.ts';
 
-/** A Pod that wants an address of a network. */
 export interface Claim {
   readonly network: Network;
   /** Identifies the workload, the same in each run. */
   readonly workload: string;
-  /** Which of the workload's Pods it is. */
+  /** The number of the Pod in its workload. */
   readonly index: number;
-  /** Whether the Pod is there; the others are kept room for. */
+  /** Whether the Pod exists. If not, room is kept for it. */
   readonly wanted: boolean;
 }
 
-/** For how many Pods a workload has room at least, if there is as much: the first of these that fits. */
+/** Smallest block size to reserve per workload, in Pods; the first that fits is used. */
 const rooms = [16, 8, 4, 2, 1] as const;
 
-/** How many Pods of a workload with so many have room. */
+/** The number of Pods to reserve addresses for. */
 export function roomFor(replicas: number, least: number): number {
   return Math.max(least, 2 ** Math.ceil(Math.log2(Math.max(1, replicas))));
 }
@@ -55,12 +54,12 @@ export function choosePodAddresses(
   return chosen;
 }
 
-/** What choosePodAddresses names a claim by. */
+/** The key of a claim in the result of choosePodAddresses. */
 export function claimKey({ network, workload, index }: Omit<Claim, 'wanted'>): string {
   return `${workload}/${index}/${network.family}`;
 }
 
-/** The claims, with so much room for more of them that no network is more than half full. */
+/** Adds claims to reserve room for more Pods, as long as no network is more than half full. */
 function chooseRoom(claimsWithRoom: (least: number) => readonly Claim[]): readonly Claim[] {
   for (const least of rooms) {
     const claims = claimsWithRoom(least);

@@ -17,22 +17,18 @@ import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes
 import { compareNames, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
 import { describeTargetPorts, describeUnselective } from './slice-warnings.ts';
 
-/** What slices are made of. */
 interface PodInputs {
-  /** With all addresses that kpc gives them. */
+  /** With the addresses that kpc assigned. */
   readonly services: readonly Sourced<Service>[];
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
-  /** Whether there are workloads that are to have no Pod. */
   readonly hasIdle: boolean;
 }
 
-/** What podsToSlices makes. */
 export interface SlicesOfPods {
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** The Services that they are for. */
   readonly services: readonly ObjectMeta[];
-  /** The Pods behind them that no input holds, sorted by what they were assumed of. */
+  /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
   readonly diagnostics: readonly Diagnostic[];
 }
@@ -40,9 +36,9 @@ export interface SlicesOfPods {
 const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnostics: [] };
 
 /**
- * Makes the slices that a cluster with these Pods would have, for the Services with a selector that the input holds neither
- * slices nor Endpoints of: `given` are the others. Pods without a status are manifests, of which
- * no cluster has made any endpoint yet: a Service that selects one gets no slice.
+ * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`:
+ * those have slices or Endpoints in the input. Pods without a status come from manifests, and no cluster has made
+ * endpoints of them yet: a Service that selects one gets no slice.
  */
 export function podsToSlices({ services, pods, nodes, hasIdle }: PodInputs, given: Names): SlicesOfPods {
   if (!hasIdle && pods.length === 0) return nothing;
@@ -71,11 +67,14 @@ export function podsToSlices({ services, pods, nodes, hasIdle }: PodInputs, give
   };
 }
 
-/** How many endpoints may be made of any input, and for each Service and Pod as many more. */
+/** The most endpoints, apart from the extra ones per Service and Pod. */
 const freeEndpoints = 300_000;
 const endpointsPerObject = 5;
 
-/** Services that select the same Pods multiply them: says so, before an endpoint is made, if there would be too many. */
+/**
+ * Refuses Services that together select so many Pods that the endpoints would not fit in memory, before any endpoint is
+ * made.
+ */
 function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic | undefined {
   const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
   const limit = freeEndpoints + endpointsPerObject * objects;
@@ -85,14 +84,13 @@ function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic
   return diagnose('too-many-pods', details, largest.service.source.place(['spec', 'selector']));
 }
 
-/** Shows where endpoints come from: no file lists them. */
+/** A note that says where endpoints come from, because no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
   const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
   if (real.length === 0 && kept === 0) return [];
   return [diagnose('endpoints-from-pods', { services: real.map(({ label }) => label), kept })];
 }
 
-/** The assumed Pods that are endpoints of a Service. */
 function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
   const pods = new Set(made.flatMap((each) => each.pods.map(({ object }) => object)));
   const used = [...pods].filter((pod) => pod.assumed && isEndpoint(pod));
@@ -117,7 +115,7 @@ function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnost
   return [diagnose('assumed-endpoints', { pods: assumed.reduce((sum, { pods }) => sum + pods.length, 0), workloads })];
 }
 
-/** Pods that look like endpoints, and that the controller leaves out all the same: those on no Node, and those on unknown ones. */
+/** Reports Pods that look like endpoints but that the controller leaves out: Pods on no Node, or on unknown Nodes. */
 function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonly Diagnostic[] {
   const left = new Set<Sourced<Pod>>();
   for (const { service, pods } of made) {

@@ -4,7 +4,6 @@ import { fullName, type Pod, type Service, type Sourced } from '../objects.ts';
 
 type Pods = readonly Sourced<Pod>[];
 
-/** A Service with the Pods that it selects. */
 export interface Selecting {
   readonly service: Sourced<Service>;
   /** "namespace/name". */
@@ -12,7 +11,10 @@ export interface Selecting {
   readonly pods: Pods;
 }
 
-/** The Services that the endpointslice controller is for, with their Pods sorted by name. Both sorted by namespace and name. */
+/**
+ * The Services that the endpointslice controller handles (those with a selector), sorted by namespace and name, each
+ * with its Pods in the same order.
+ */
 export function selectPods(services: readonly Sourced<Service>[], pods: Pods): readonly Selecting[] {
   const index = new PodIndex(pods);
   return services
@@ -25,12 +27,12 @@ export function selectPods(services: readonly Sourced<Service>[], pods: Pods): r
     .toSorted((a, b) => compareText(a.label, b.label));
 }
 
-/** Whether the Service is among those that the input holds slices or Endpoints of. */
+/** Whether the input holds slices or Endpoints of the Service. */
 export function hasEndpoints({ object: { metadata } }: Sourced<Service>, given: Names): boolean {
   return given.has(metadata.namespace, metadata.name);
 }
 
-/** The key of all Pods of a namespace: no label has an empty name. */
+/** The key for all Pods of a namespace, since no label has an empty name. */
 const noLabel = ['', ''] as const;
 
 /** Pods by namespace and label, so that the Pods of a Service are found without looking at all others. */
@@ -92,11 +94,10 @@ export function compareNames(a: string, b: string): number {
   return compareText(a, b);
 }
 
-/** Numbers, and what is between them. */
 const pieces = /\d+|\D+/g;
 const startsWithDigit = /^\d/;
 
-/** They may be longer than a number can be. */
+/** Compares digits as text: they may exceed any number type. */
 function compareNumbers(a: string, b: string): number {
   const [one, other] = [a.replace(/^0+/, ''), b.replace(/^0+/, '')];
   return one.length - other.length || compareText(one, other);

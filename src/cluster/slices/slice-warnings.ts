@@ -46,7 +46,7 @@ export function describeStrays(
   return first === undefined ? [] : [diagnose('no-such-service', { services: names }, strays.get(first))];
 }
 
-/** Service ports that no slice of their Service has a port for, though slices of it have endpoints. */
+/** Reports Service ports without a port in any slice of their Service, if those slices have endpoints. */
 export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   for (const { object, given } of services) {
@@ -55,9 +55,10 @@ export function describeSlicePorts(services: readonly ServiceWithSlices[]): read
     for (const { name, protocol, port } of object.spec.ports) {
       if (filled.some(({ object: slice }) => slice.ports.some((each) => isPort(each, name, protocol)))) continue;
       const found = listPorts(filled.flatMap(({ object: slice }) => slice.ports));
-      const owner = `no EndpointSlice or Endpoints of ${fullName(object.metadata)}`;
+      const service = fullName(object.metadata);
+      const owner = `no EndpointSlice or Endpoints of ${service}`;
       const place = placeOfOtherPort(object, filled);
-      diagnostics.push(diagnose('unknown-port', { owner, port, protocol, name, found }, place));
+      diagnostics.push(diagnose('unknown-port', { service, owner, port, protocol, name, found }, place));
     }
   }
   return diagnostics;
@@ -68,7 +69,7 @@ function isFilled({ object: { addressType, endpoints } }: Sourced<EndpointSlice>
   return endpoints.length > 0 && addressType !== 'FQDN';
 }
 
-/** The place of a port of the slices that no port of the Service means, or else of the first one. */
+/** The place of a slice port that matches no port of the Service, or else of the first one. */
 function placeOfOtherPort({ spec }: Service, slices: readonly Sourced<EndpointSlice>[]): Place | undefined {
   for (const { object, source } of slices) {
     const at = object.ports.findIndex((port) => !spec.ports.some((each) => isPort(port, each.name, each.protocol)));
@@ -83,18 +84,17 @@ function isPort(port: NamedPort, name: string, protocol: string): boolean {
   return port.name === name && port.protocol === protocol;
 }
 
-/** "http/TCP", or "TCP" without a name: each once, sorted. */
+/** "http/TCP", or "TCP" without a name; sorted, no duplicates. */
 function listPorts(ports: readonly NamedPort[]): readonly string[] {
   const labels = ports.map(({ name, protocol }) => (name === '' ? protocol : `${name}/${protocol}`));
   return [...new Set(labels)].toSorted(compareText);
 }
 
-/** Whether kube-proxy programs the endpoints of a Service. */
 function isProgrammed({ spec }: Service): boolean {
   return spec.clusterIP !== 'None' && spec.type !== 'ExternalName';
 }
 
-/** Target ports whose name no container of the selected Pods has: the Service port gets no endpoint then. */
+/** Reports target ports with a name that no container of the selected Pods has: the Service port gets no endpoint. */
 export function describeTargetPorts(services: readonly Selecting[]): readonly Diagnostic[] {
   return services.flatMap(({ service: { object, source }, label, pods }) => {
     // kube-proxy programs nothing for a headless Service, whatever its ports are.
@@ -105,12 +105,11 @@ export function describeTargetPorts(services: readonly Selecting[]): readonly Di
       const found = listPorts(pods.flatMap((pod) => pod.object.spec.ports).filter(({ name }) => name !== ''));
       const place = source.place(['spec', 'ports', i, 'targetPort']);
       const owner = `no container of the Pods that ${label} selects`;
-      return [diagnose('unknown-port', { owner, port, protocol, name: targetPort, found }, place)];
+      return [diagnose('unknown-port', { service: label, owner, port, protocol, name: targetPort, found }, place)];
     });
   });
 }
 
-/** Warns of Services that select no Pod. */
 export function describeUnselective(services: readonly Selecting[]): readonly Diagnostic[] {
   // The endpointslice controller treats an empty selector as selecting all Pods, but no API server passes it one.
   const empty = services

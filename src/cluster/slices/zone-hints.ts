@@ -5,10 +5,9 @@ import type { Node, Service, SliceEndpoint } from '../objects.ts';
 /** The annotations that ask for hints by CPUs; the first wins where both are there. */
 const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 
-/** The values of trafficDistribution that ask for hints. */
 const distributions: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 
-/** The endpoints of one Service and family with the hints that the endpointslice controller gives them. */
+/** Adds to the endpoints of one Service and family the hints that the endpointslice controller gives them. */
 export function addHints(
   service: Service,
   endpoints: readonly SliceEndpoint[],
@@ -47,10 +46,13 @@ function addZoneHints(endpoints: readonly SliceEndpoint[], ratios: ZoneRatios | 
   });
 }
 
-/** How much busier than on average the endpoints of a zone may get before the zones are all served by all. */
+/**
+ * How far above the average load the endpoints of a zone may get before hints are dropped (overloadThreshold in
+ * topologycache).
+ */
 const overloadThreshold = 0.2;
 
-/** Nodes with one of these labels run no Pods to speak of. */
+/** Labels of nodes that hardly run Pods. */
 const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
 
 /** Zone → its share of the cluster's CPUs, sorted by zone. */
@@ -80,9 +82,9 @@ function milliOf(nano: bigint): number {
 }
 
 /**
- * The zone that each endpoint is to serve, in the order of `zones`, the endpoints' own; undefined if hints would do
- * harm or if that is unknown (TopologyCache.AddHints). If the controller's choice depends on the order of a map, kpc takes
- * the first by name.
+ * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm, or
+ * if the result is unknown (TopologyCache.AddHints). Where the controller's choice depends on the order of a map, kpc
+ * takes the first by name.
  */
 function allocateZones(
   zones: readonly (string | undefined)[],
@@ -126,7 +128,7 @@ function countByZone(zones: readonly string[]): ReadonlyMap<string, number> {
 
 type Counts = Map<string, number>;
 
-/** How many endpoints a zone gives to others, or gets from them (getGivingAndReceivingZones). */
+/** How many endpoints each zone gives away or receives (getGivingAndReceivingZones). */
 function findMoves(
   desired: ReadonlyMap<string, number>,
   allocated: ReadonlyMap<string, number>,
@@ -160,7 +162,7 @@ function move(from: Counts, to: Counts, zone: string): void {
   to.set(zone, (to.get(zone) ?? 0) + 1);
 }
 
-/** Counts one less of the zone; false if there is none left. */
+/** False if there is none left. */
 function takeOne(counts: Counts, zone: string): boolean {
   const left = counts.get(zone) ?? 0;
   if (left > 1) counts.set(zone, left - 1);

@@ -1,17 +1,20 @@
 import { isObject } from '../../base/json-shape.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { InputSource } from '../documents/document.ts';
-import { flagKey } from '../../kube-proxy/settings/setting.ts';
-import type { ProxyFlags } from '../../kube-proxy/settings/table.ts';
+import { flagKey } from '../../settings/setting.ts';
+import { proxyFlags, type ProxyFlags } from '../../settings/table.ts';
 import type { RangeFlags } from './range-flags.ts';
 
 /** What another program's configuration says of a cluster, in terms of flags. */
 export interface ClusterFacts {
-  readonly ranges: RangeFlags;
+  /** Undefined if it says nothing of the cluster's addresses. */
+  readonly ranges: RangeFlags | undefined;
   /** How kube-proxy is set up; what a KubeProxyConfiguration says counts more. */
   readonly proxy: ProxyFlags;
   /** Whether it says how kube-proxy is set up at all. */
   readonly configures: boolean;
+  /** Whether it is an object of the cluster, too, such as a Pod. */
+  readonly isObject: boolean;
   readonly place: Diagnostic['place'];
 }
 
@@ -35,29 +38,20 @@ const k3sNames = [
 
 /**
  * What a document says about the cluster's ranges: a ClusterConfiguration of kubeadm, a cluster of kind, the configuration of
- * k3s or RKE2, or the Pod of a kube-apiserver. Undefined for any other.
+ * k3s or RKE2, or the Pod or DaemonSet of a kube-apiserver or a kube-proxy. Undefined for any other.
  */
 export function readClusterFacts(value: Mapping, source: InputSource): ClusterFacts | undefined {
   const { apiVersion, kind } = value;
   // Nearly all objects are of other kinds.
-  if (kind !== undefined && kind !== 'Pod' && kind !== 'ClusterConfiguration' && kind !== 'Cluster') return undefined;
+  const isPods = kind === 'Pod' || kind === 'DaemonSet';
+  if (kind !== undefined && !isPods && kind !== 'ClusterConfiguration' && kind !== 'Cluster') return undefined;
   const place = source.place([]);
-  const read = (
-    serviceClusterIpRange: string,
-    nodePorts: string | undefined,
-    proxy: ProxyFlags,
-    configures = true,
-  ): ClusterFacts => {
-    const ranges = { serviceClusterIpRange, serviceNodePortRange: nodePorts ?? defaultNodePorts };
-    return { ranges, proxy, configures, place };
+  if (isPods) return readPrograms(value, place);
+  const read = (clusterIPs: string, nodePorts: string | undefined, proxy: ProxyFlags): ClusterFacts => {
+    return { ranges: rangesOf(clusterIPs, nodePorts), proxy, configures: true, isObject: false, place };
   };
   const networking = fieldsOf(value['networking']);
   const [services, pods] = [textOf(networking['serviceSubnet']), textOf(networking['podSubnet'])];
-  if (kind === 'Pod') {
-    const flags = findApiServer(value);
-    const clusterIPs = flags?.get('service-cluster-ip-range');
-    return clusterIPs === undefined ? undefined : read(clusterIPs, flags?.get('service-node-port-range'), {}, false);
-  }
   if (kind === 'ClusterConfiguration' && String(apiVersion).startsWith('kubeadm.k8s.io/')) {
     const nodePorts = argumentsOf(fieldsOf(value['apiServer'])['extraArgs']).get('service-node-port-range');
     return read(services ?? '10.96.0.0/12', nodePorts, { proxyMode: 'iptables', clusterCidr: pods });
@@ -85,18 +79,46 @@ export function readClusterFacts(value: Mapping, source: InputSource): ClusterFa
   });
 }
 
-/** The flags of a Pod's kube-apiserver that name its range; undefined for a Pod without one. */
-function findApiServer(pod: Mapping): ReadonlyMap<string, string> | undefined {
-  const { containers } = fieldsOf(pod['spec']);
+function rangesOf(serviceClusterIpRange: string, nodePorts: string | undefined): RangeFlags {
+  return { serviceClusterIpRange, serviceNodePortRange: nodePorts ?? defaultNodePorts };
+}
+
+/** What the arguments of a kube-apiserver or a kube-proxy in the containers of a Pod or DaemonSet say. */
+function readPrograms(object: Mapping, place: ClusterFacts['place']): ClusterFacts | undefined {
+  const spec = fieldsOf(object['spec']);
+  const { containers } = object['kind'] === 'Pod' ? spec : fieldsOf(fieldsOf(spec['template'])['spec']);
   const programs = (Array.isArray(containers) ? containers : []).map((container) => {
     const { command, args } = fieldsOf(container);
     const words = [command, args].flatMap((list): readonly unknown[] => (Array.isArray(list) ? list : []));
     return words.flatMap((word) => (typeof word === 'string' ? word.split(/\s+/) : []));
   });
-  return programs
-    .filter((words) => words.some((word) => /(?:^|\/)kube-apiserver$/.test(word)))
-    .map(argumentsOf)
-    .find((flags) => flags.has('service-cluster-ip-range'));
+  const find = (name: string): readonly string[] | undefined =>
+    programs.find((words) => words.some((word) => word === name || word.endsWith(`/${name}`)));
+  const apiServer = argumentsOf(find('kube-apiserver') ?? []);
+  const clusterIPs = apiServer.get('service-cluster-ip-range');
+  const proxyWords = find('kube-proxy');
+  const proxy = proxyWords && readProxyArguments(proxyWords);
+  if (clusterIPs === undefined && !proxy) return undefined;
+  const ranges = clusterIPs === undefined ? undefined : rangesOf(clusterIPs, apiServer.get('service-node-port-range'));
+  return { ranges, proxy: proxy ?? {}, configures: proxy !== undefined, isObject: true, place };
+}
+
+/**
+ * kube-proxy's flags among the arguments of its container; undefined with --config, which makes kube-proxy ignore the others. The name of the node is left out, because each node has a Pod of its own.
+ */
+function readProxyArguments(words: readonly string[]): ProxyFlags | undefined {
+  if (words.some((word) => /^--config(?:=|$)/.test(word))) return undefined;
+  const found = proxyFlags.flatMap(({ name, key, kind }) => {
+    const values = words.flatMap((word, i) => {
+      if (word === name) return kind === 'switch' ? 'true' : (words[i + 1] ?? '');
+      return word.startsWith(`${name}=`) ? word.slice(name.length + 1) : [];
+    });
+    const value = kind === 'list' ? values.join(',') : values.at(-1);
+    // The kubelet fills in $(NODE_NAME) from the Pod's environment.
+    const isKnown = values.length > 0 && value !== undefined && !value.includes('$(');
+    return isKnown && key !== 'hostnameOverride' ? [[key, value] as const] : [];
+  });
+  return { proxyMode: '', ...Object.fromEntries(found) };
 }
 
 /** Arguments by name: "--name=value" or "name=value" in a list, { name, value } in a list, or a mapping. */

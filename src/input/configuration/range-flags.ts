@@ -1,5 +1,5 @@
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
-import { findingOf } from '../../diagnostics/fields.ts';
+import { foundOf } from '../../diagnostics/fields.ts';
 import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import type { PortRange } from '../../kernel/socket-address.ts';
@@ -26,7 +26,7 @@ const rangeForms = {
 } as const;
 
 function refuseRange(flag: keyof typeof rangeForms, value: string): Diagnostic {
-  return diagnose('bad-value', { field: flag, found: findingOf(value), expected: rangeForms[flag] });
+  return diagnose('bad-value', { field: flag, found: foundOf(value), expected: rangeForms[flag] });
 }
 
 /** Reads --service-cluster-ip-range (one network, or one of each family) --service-node-port-range and --load-balancer-ip-range. */
@@ -88,7 +88,7 @@ export function parsePodNetworks(text: string | true | undefined): PodNetworks {
  * The words of a command line, with what --assume-endpoints says for good: its value is optional, and the word after it may
  * be the name of a file.
  */
-export function settleAssumeEndpoints(argv: readonly string[]): readonly string[] {
+export function writeAssumeEndpointsInFull(argv: readonly string[]): readonly string[] {
   const flag = '--assume-endpoints';
   const end = argv.indexOf('--');
   const isFlag = argv.map((word, i) => word === flag && (end < 0 || i < end));

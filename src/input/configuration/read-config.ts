@@ -2,7 +2,7 @@ import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic
 import type { Sourced } from '../../cluster/objects.ts';
 import type { ClusterFacts } from './cluster-config.ts';
 import { placeAt } from '../documents/document.ts';
-import type { KubeProxyConfig } from '../objects/schemas/kube-proxy-configuration.ts';
+import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';
 import { sortDiagnostics } from '../sort-diagnostics.ts';
 import { TextFile } from '../documents/text-file.ts';
 import { collectFiles } from '../read-inputs.ts';
@@ -24,7 +24,6 @@ export function readConfigText(file: TextFile | Diagnostic): ConfigFile {
   return { ...read, diagnostics: sortDiagnostics(read.diagnostics), file };
 }
 
-/** Reads the configuration in a text that has been read. */
 export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   const { configs, facts, diagnostics } = collectFiles([file], { areConfigs: true });
   const [config, ...others] = configs;

@@ -1,5 +1,7 @@
 import type { ProxySettings, Sourced } from '../../cluster/objects.ts';
+import { isDeprecated } from '../../kube-proxy/announced.ts';
 import {
+  modeHistories,
   newestRelease,
   type FeatureGates,
   type Release,
@@ -7,12 +9,12 @@ import {
   isModeOf,
   startsIn,
 } from '../../kube-proxy/releases.ts';
-import { splitList, type SettingFault, type SettingSource } from '../../kube-proxy/settings/setting.ts';
-import { findingOf } from '../../diagnostics/fields.ts';
+import { splitList, type SettingFault, type SettingSource } from '../../settings/setting.ts';
+import { foundOf } from '../../diagnostics/fields.ts';
 import { diagnose, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { type ProxyFlags, readSettings } from '../../kube-proxy/settings/table.ts';
-import type { KubeProxyConfig } from '../objects/schemas/kube-proxy-configuration.ts';
+import { type ProxyFlags, readSettings } from '../../settings/table.ts';
+import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';
 import { readFeatureGates } from './feature-gates.ts';
 
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */
@@ -20,7 +22,7 @@ export interface ResolvedSettings {
   readonly settings: ProxySettings;
   readonly gates: FeatureGates;
   readonly diagnostics: readonly Diagnostic[];
-  /** Which mode was taken and why, if nothing names one. */
+  /** Which mode was taken and why, if nothing names one; or that the one of the configuration ends. */
   readonly modeNote: Diagnostic | undefined;
 }
 
@@ -34,9 +36,14 @@ interface KubeProxy {
 
 /**
  * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
- * checked as in pkg/proxy/apis/config/validation), except that the mode is ipvs if there is no configuration at all.
+ * checked as in pkg/proxy/apis/config/validation), except that the mode is `unnamedMode` if there is no configuration at all.
  */
-export function resolveSettings(config: Config, flags: ProxyFlags, release: Release = newestRelease): ResolvedSettings {
+export function resolveSettings(
+  config: Config,
+  flags: ProxyFlags,
+  release: Release = newestRelease,
+  unnamedMode: ProxyMode = 'ipvs',
+): ResolvedSettings {
   const faults: SettingFault[] = [];
   const written: Omit<SettingSource, 'mode' | 'release' | 'gates'> = {
     flag: ({ key, kind }) => {
@@ -49,7 +56,7 @@ export function resolveSettings(config: Config, flags: ProxyFlags, release: Rele
     report: (fault) => faults.push(fault),
   };
   const gates = readFeatureGates(written, release);
-  const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates });
+  const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates }, unnamedMode);
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => diagnoseFault(fault, fault.path && config?.source.place(fault.path)));
   return { settings, gates, diagnostics: [...errors, ...diagnostics], modeNote: note };
@@ -73,23 +80,31 @@ interface ModeChoice {
 }
 
 /**
- * The mode that the flag names, else the configuration. If neither does, it is kube-proxy's default, but ipvs if there is
- * no configuration at all. An empty flag is kube-proxy's own default.
+ * The mode that the flag names, else the configuration. If neither does, it is kube-proxy's default, but `unnamed` if there
+ * is no configuration at all. An empty flag is kube-proxy's own default.
  */
-function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy): ModeChoice {
+function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy, unnamed: ProxyMode): ModeChoice {
   const place = config?.source.place(['mode']);
   if (flag) return readMode(flag, '--proxy-mode', undefined, kubeProxy);
-  if (config?.object.mode) return readMode(config.object.mode, 'mode', place, kubeProxy);
+  if (config?.object.mode) {
+    const read = readMode(config.object.mode, 'mode', place, kubeProxy);
+    const ends = modeHistories[read.mode].needs === 'ipvs-mode' && isDeprecated('ipvs-mode', kubeProxy.release);
+    return ends && read.errors.length === 0 ? { ...read, note: diagnose('ipvs-ends', {}, place) } : read;
+  }
   const named = flag === '' ? 'empty-flag' : config === undefined ? 'nothing' : 'configuration';
-  const mode = named === 'nothing' ? 'ipvs' : 'iptables';
+  const mode = named === 'nothing' ? unnamed : 'iptables';
   const note = diagnose('default-mode', { named }, place);
   return { mode, errors: checkMode(mode, kubeProxy, undefined, place), note };
 }
 
+/** What kube-proxy calls its modes on Windows. */
+const windowsModes: ReadonlySet<string> = new Set(['kernelspace', 'winuserspace']);
+
 function readMode(value: string, name: string, place: Diagnostic['place'], kubeProxy: KubeProxy): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
   if (known) return { mode: known, errors: checkMode(known, kubeProxy, name, place) };
-  const details = { field: name, found: findingOf(value), expected: proxyModeNames };
+  const because = windowsModes.has(value) ? { because: 'a bundle is for a Linux host' } : {};
+  const details = { field: name, found: foundOf(value), expected: proxyModeNames, ...because };
   return { mode: 'ipvs', errors: [diagnose('bad-value', details, place)] };
 }
 

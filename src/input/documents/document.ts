@@ -19,7 +19,6 @@ export interface InputDocument {
 /** Finds the offset in the file of a field of a document. */
 type Locator = (path: FieldPath, of: PositionOf) => number;
 
-/** The place of an offset in a file. */
 export function placeAt(file: TextFile, offset: number): Place {
   return { file: file.name, locate: () => file.locationAt(offset) };
 }
@@ -30,11 +29,13 @@ export class DocumentSource implements InputSource {
   readonly #start: number;
   readonly #end: number;
   readonly #format: 'json' | 'yaml';
+  readonly #object: string;
   #locator: Locator | undefined;
 
   constructor(file: TextFile, { start, end }: Span, format: 'json' | 'yaml') {
     this.#file = file;
     this.#start = start;
+    this.#object = String(start);
     this.#end = end;
     this.#format = format;
   }
@@ -49,7 +50,11 @@ export class DocumentSource implements InputSource {
 
   #placeOf(path: FieldPath, of: PositionOf): Place {
     let location: Location | undefined;
-    return { file: this.#file.name, locate: () => (location ??= this.#file.locationAt(this.#offsetOf(path, of))) };
+    return {
+      file: this.#file.name,
+      object: this.#object,
+      locate: () => (location ??= this.#file.locationAt(this.#offsetOf(path, of))),
+    };
   }
 
   #offsetOf(path: FieldPath, of: PositionOf): number {
@@ -63,9 +68,11 @@ export class DocumentSource implements InputSource {
 
 /** The source of one item of a list: its fields are fields of the list below `prefix`. */
 export function subSource(source: InputSource, prefix: FieldPath): InputSource {
+  const object = `${source.place([]).object ?? ''} ${prefix.join('.')}`;
+  const inItem = ({ file, locate }: Place): Place => ({ file, object, locate });
   return {
-    place: (path) => source.place([...prefix, ...path]),
-    keyPlace: (path) => source.keyPlace([...prefix, ...path]),
+    place: (path) => inItem(source.place([...prefix, ...path])),
+    keyPlace: (path) => inItem(source.keyPlace([...prefix, ...path])),
   };
 }
 

@@ -6,7 +6,7 @@ import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
 /** More than these help no reader, and a megabyte can have a million. */
 const mostFaults = 100;
 
-/** What is wrong first with a JSON text, in the order of the text; empty for what JSON.parse takes. */
+/** What is wrong with a JSON text, in the order of the text, and once a line: more has one cause. Empty for what JSON.parse takes. */
 export function findJsonFaults(text: string): readonly SyntaxFault[] {
   const errors: ParseError[] = [];
   try {
@@ -16,7 +16,7 @@ export function findJsonFaults(text: string): readonly SyntaxFault[] {
     if (!(error instanceof RangeError)) throw error;
     return [tooDeep];
   }
-  return errors.slice(0, mostFaults).map(({ error, offset }) => {
+  return firstOfLines(errors.slice(0, mostFaults), text).map(({ error, offset }) => {
     // "CloseBraceExpected" → "close brace expected".
     const reason = printParseErrorCode(error)
       .replace(/(?!^)([A-Z])/g, ' $1')
@@ -25,17 +25,27 @@ export function findJsonFaults(text: string): readonly SyntaxFault[] {
   });
 }
 
-/** Keys that come twice in one object of the JSON value in a stretch of a text, of which the last counts to JSON.parse. */
+function firstOfLines(errors: readonly ParseError[], text: string): readonly ParseError[] {
+  return errors.filter(({ offset }, i) => {
+    const before = errors[i - 1];
+    return before === undefined || text.slice(before.offset, offset).includes('\n');
+  });
+}
+
+/**
+ * Keys that come more than once in one object of the JSON value in a stretch of a text, of which the last counts to
+ * JSON.parse: one fault for each, where it comes the second time.
+ */
 export function findRepeatedJsonKeys(text: string, { start, end }: Span): SyntaxFault[] {
-  const faults: SyntaxFault[] = [];
-  /** The keys of the objects around the place; of a list, none. */
-  const around: Set<string>[] = [];
+  const repeated = new Set<{ readonly second: number; times: number }>();
+  /** The keys of the objects around the place, with how often each comes if that is more than once; of a list, none. */
+  const around: Map<string, { readonly second: number; times: number } | undefined>[] = [];
   const sign = /["{}[\]]/g;
   const colon = /[ \t\r\n]*:/y;
   sign.lastIndex = start;
   for (let found = sign.exec(text); found && found.index < end; found = sign.exec(text)) {
     const at = found.index;
-    if (found[0] === '{' || found[0] === '[') around.push(new Set());
+    if (found[0] === '{' || found[0] === '[') around.push(new Map());
     else if (found[0] !== '"') around.pop();
     else {
       sign.lastIndex = colon.lastIndex = skipString(text, at);
@@ -43,11 +53,21 @@ export function findRepeatedJsonKeys(text: string, { start, end }: Span): Syntax
       if (!keys || !colon.test(text)) continue;
       const written = text.slice(at, sign.lastIndex);
       const key = written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
-      if (keys.has(key)) faults.push({ offset: at - start, code: 'duplicate-key', arguments: {} });
-      keys.add(key);
+      if (!keys.has(key)) {
+        keys.set(key, undefined);
+        continue;
+      }
+      const again = keys.get(key) ?? { second: at, times: 1 };
+      again.times++;
+      keys.set(key, again);
+      repeated.add(again);
     }
   }
-  return faults;
+  return [...repeated].map(({ second, times }) => ({
+    offset: second - start,
+    code: 'duplicate-key',
+    arguments: { times },
+  }));
 }
 
 /** A field of an object or an item of a list: the offsets of its key (an item has none) and of its value. */

@@ -6,6 +6,7 @@ import { describeConflict, type Span, type TextFile } from './text-file.ts';
 import { readYamlFast } from '../yaml/fast-reader.ts';
 import { KnownPatterns } from '../yaml/patterns.ts';
 import { type ParsedValue, parseYamlValue } from '../yaml/parse.ts';
+import { findUnclosed } from '../yaml/unclosed.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {
@@ -16,8 +17,15 @@ export interface FileDocuments {
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported, and the others are still read. */
 export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocuments {
   const documents: InputDocument[] = [];
-  const diagnostics = takeDocuments(file, readYaml ?? createYamlReader(), (document) => documents.push(document));
+  const { diagnostics } = takeDocuments(file, readYaml ?? createYamlReader(), (document) => documents.push(document));
   return { documents, diagnostics };
+}
+
+/** What is wrong with the syntax of a file. */
+interface FileFaults {
+  readonly diagnostics: readonly Diagnostic[];
+  /** Whether the documents that were handed over are right, and end where they seem to, whatever is wrong with the others. */
+  readonly areApart: boolean;
 }
 
 /** How many broken documents of one file are reported: in a file that is not YAML, all of them are broken. */
@@ -28,13 +36,14 @@ const noMoreShown = '; further YAML errors in this file are not shown';
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
  * read. Returns what is wrong with those that could not be read, and errors for the keys of JSON that come twice: the last of
- * them is in the value.
+ * them is in the value. Says nothing about a broken YAML document for which `isOfNoUse`, given its text, returns true.
  */
 export function takeDocuments(
   file: TextFile,
   readYaml: YamlReader,
   take: (document: InputDocument) => void,
-): readonly Diagnostic[] {
+  isOfNoUse: (text: string) => boolean = () => false,
+): FileFaults {
   const diagnostics: Diagnostic[] = [];
   const reportFaults = (start: number, faults: readonly SyntaxFault[], words = ''): void => {
     for (const fault of faults) {
@@ -43,45 +52,71 @@ export function takeDocuments(
     }
   };
   const broken: (readonly [start: number, faults: readonly SyntaxFault[]])[] = [];
-  const json = readJsonValues(file.text);
+  const json = readJsonValues(file);
   for (const { start, end, value } of json.values) {
     if (value === null) continue;
     reportFaults(start, findRepeatedJsonKeys(file.text, { start, end }));
     take({ file, value, source: new DocumentSource(file, { start, end }, 'json') });
   }
-  if (json.broken)
-    broken.push([json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end))]);
+  if (json.broken) {
+    const { start, end } = json.broken;
+    const text = file.text.slice(start, end);
+    if (!isOfNoUse(text)) broken.push([start, faultsBehindJson(file, json.broken)]);
+  }
   splitDocuments(file.text, json.next, (span) => {
     const parsed = readYaml(file.text, span);
     if (parsed.kind !== 'value') {
+      if (isOfNoUse(file.text.slice(span.start, span.end))) return;
       if (broken.length <= mostBroken) broken.push([span.start, faultsOf(file, span, parsed.faults)]);
     } else if (parsed.value !== null) {
       take({ file, value: parsed.value, source: new DocumentSource(file, span, 'yaml') });
     }
   });
   const conflict = broken.length > 0 ? describeConflict(file.name, file.text) : undefined;
-  if (conflict) return [...diagnostics, conflict];
+  if (conflict) return { diagnostics: [...diagnostics, conflict], areApart: false };
+  const areApart = diagnostics.length === 0 && json.broken === undefined && broken.length <= mostBroken;
   for (const [i, [start, faults]] of broken.entries()) {
     if (i < mostBroken) reportFaults(start, faults);
     else reportFaults(start, faults.slice(0, 1), noMoreShown);
   }
-  return diagnostics;
+  return { diagnostics, areApart };
 }
 
 /** What is wrong with a document: in terms of JSON, if it is meant as that. */
-function faultsOf(file: TextFile, { start, end }: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
-  const text = file.text.slice(start, end);
+function faultsOf(file: TextFile, span: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
+  const text = file.text.slice(span.start, span.end);
   const isMeantAsJson = file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text);
-  if (!isMeantAsJson || faults.some(({ code }) => code === tooDeep.code)) return faults;
+  if (faults.some(({ code }) => code === tooDeep.code)) return faults;
+  if (!isMeantAsJson) return unclosedIn(file, span, faults, 'YAML');
   const jsonFaults = findJsonFaults(text);
-  return jsonFaults.length > 0 ? jsonFaults : faults;
+  return jsonFaults.length > 0 ? unclosedIn(file, span, jsonFaults, 'JSON') : faults;
 }
 
 /** What is wrong with text that follows a JSON value and is not JSON. */
-function faultsBehindJson(text: string): readonly SyntaxFault[] {
+function faultsBehindJson(file: TextFile, span: Span): readonly SyntaxFault[] {
+  const text = file.text.slice(span.start, span.end);
   const faults = text.startsWith('{') ? findJsonFaults(text) : [];
-  if (faults.length > 0) return faults;
+  if (faults.length > 0) return unclosedIn(file, span, faults, 'JSON');
   return [{ offset: 0, code: 'bad-json', arguments: { reason: 'text follows it, without a line "---"' } }];
+}
+
+/** The cause of what a parser says where that is a bracket or a quote that nobody closes; otherwise what it says. */
+function unclosedIn(
+  file: TextFile,
+  { start, end }: Span,
+  faults: readonly SyntaxFault[],
+  language: 'JSON' | 'YAML',
+): readonly SyntaxFault[] {
+  // What only kubectl does not read is closed.
+  if (
+    !faults.some(({ code, arguments: details }) => code === 'bad-json' || (code === 'bad-yaml' && 'lines' in details))
+  )
+    return faults;
+  const unclosed = findUnclosed(file.text.slice(start, end)).map(({ sign, offset }): SyntaxFault => {
+    const { line } = file.locationAt(start + offset);
+    return { offset, code: 'not-closed', arguments: { language, sign, line } };
+  });
+  return unclosed.length > 0 ? unclosed : faults;
 }
 
 /** JSON values that follow each other, and what comes after them. */
@@ -102,14 +137,17 @@ const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
  * The values of a file that begins as JSON does: one, or several one after the other, as `kubectl get -o json` prints them
  * in a loop. What is no JSON from its start is YAML, and so is what comes after a line "---".
  */
-function readJsonValues(text: string): JsonValues {
+function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
   const all = { start: 0, end: text.length };
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
+  // Behind a byte order mark, kubectl sees YAML: one value, with the escapes of YAML.
+  if (hasByteOrderMark && text.includes('\\')) return { values: [], next: 0 };
   try {
     // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
     return { values: [{ ...all, value: JSON.parse(text) as unknown }], next: text.length };
   } catch {
     // Perhaps several values, or YAML.
+    if (hasByteOrderMark) return { values: [], next: 0 };
   }
   const values: (Span & { readonly value: unknown })[] = [];
   const first = /[^\s]|\uFEFF/g;

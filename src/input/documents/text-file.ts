@@ -21,14 +21,17 @@ export interface FolderOrigin {
 /** The text of one input file, and where its lines start. `name` is what diagnostics call it: "-" for stdin. */
 export class TextFile {
   readonly name: string;
+  /** Without the byte order mark that it may begin with. */
   readonly text: string;
+  readonly hasByteOrderMark: boolean;
   /** Undefined for a file that was named itself, and for stdin. */
   readonly origin: FolderOrigin | undefined;
   #lineStarts: readonly number[] | undefined;
 
   constructor(name: string, text: string, origin?: FolderOrigin) {
     this.name = name;
-    this.text = text;
+    this.hasByteOrderMark = text.startsWith('\uFEFF');
+    this.text = this.hasByteOrderMark ? text.slice(1) : text;
     this.origin = origin;
   }
 
@@ -71,4 +74,12 @@ export class TextFile {
 export function describeConflict(file: string, text: string): Diagnostic | undefined {
   const line = findConflict(text);
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));
+}
+
+/** Files that could be read, and what is wrong with the others. */
+export interface LoadedFiles {
+  readonly files: readonly TextFile[];
+  readonly diagnostics: readonly Diagnostic[];
+  /** What is wrong with files that are not named themselves, but found in folders. */
+  readonly unreadable?: readonly Diagnostic[] | undefined;
 }

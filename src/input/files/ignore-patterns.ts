@@ -1,5 +1,5 @@
 /** What a list of patterns says of a path: undefined for nothing. */
-export type Verdict = 'ignored' | 'unignored' | undefined;
+export type IgnoreDecision = 'ignored' | 'unignored' | undefined;
 
 /** What each item in a row must be; undefined means any number of any items. */
 type Glob<Item> = readonly (((item: Item) => boolean) | undefined)[];
@@ -23,7 +23,7 @@ export class IgnorePatterns {
   }
 
   /** `path` has slashes, and counts from the folder of the patterns. Nothing in an ignored folder is unignored. */
-  test(path: string, isFolder: boolean): Verdict {
+  test(path: string, isFolder: boolean): IgnoreDecision {
     const names = path.toLowerCase().split('/');
     for (let depth = 1; depth < names.length; depth++) {
       if (this.#judge(names.slice(0, depth), true) === 'ignored') return 'ignored';
@@ -32,7 +32,7 @@ export class IgnorePatterns {
   }
 
   /** The last pattern that fits counts. */
-  #judge(path: readonly string[], isFolder: boolean): Verdict {
+  #judge(path: readonly string[], isFolder: boolean): IgnoreDecision {
     const found = this.#patterns.findLast(
       ({ isForFolders, names }) => (isFolder || !isForFolders) && fits(names, path),
     );

@@ -1,8 +1,8 @@
-import { type Dirent, existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { bundleHead, goldenHead, kpcYaml } from '../../base/file-names.ts';
-import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { UnreadableFile } from '../../base/read-file.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
+import { disk, type FileTree, type TreeEntry } from './file-tree.ts';
 import { IgnorePatterns } from './ignore-patterns.ts';
 
 /** What a folder's files must be called to be read. */
@@ -33,31 +33,39 @@ export interface FolderListing {
  * of `exclude`, or of a .kpcignore in the folder, in one below it, or in one between it and the working folder. Throws what
  * reading a folder throws.
  */
-export function listFolder(folder: string, exclude: readonly string[]): FolderListing {
+export function listFolder(folder: string, exclude: readonly string[], tree: FileTree = disk): FolderListing {
   const files: ListedFile[] = [];
   const ignored: string[] = [];
-  const bases = exclude.length === 0 ? [] : [resolve('.'), resolve(folder)];
+  const bases = exclude.length === 0 ? [] : [resolve('.'), tree.locate(folder)];
   const excluded = bases.map((base) => rule(base, exclude, () => '--exclude'));
   /** `own` is the chart whose templates the folder is in, and `parent` the one whose charts/: rendering it renders them, too. */
   const visit = (path: string, own: Chart | undefined, parent: Chart | undefined, inherited: readonly Rule[]): void => {
-    const entries = readdirSync(path, { withFileTypes: true });
+    const entries = tree.list(path);
     const names = entries.map(({ name }) => name);
-    const rules = [...inherited, ...rulesOf(path, names)];
-    if (path !== folder && isCompiled(path, entries)) return;
-    const chart = names.includes('Chart.yaml') ? (parent ?? { path, name: nameOfChart(path) }) : undefined;
+    const rules = [...inherited, ...rulesOf(path, names, tree)];
+    if (path !== folder && isCompiled(path, entries, tree)) return;
+    const chart = names.includes('Chart.yaml') ? (parent ?? { path, name: nameOfChart(path, tree) }) : undefined;
     for (const entry of entries) {
-      const child = join(path, entry.name);
+      const child = tree.join(path, entry.name);
+      const located = tree.locate(child);
       const isFolder = entry.isDirectory();
       if (!isFolder && (!manifestName.test(entry.name) || entry.name === kpcYaml)) continue;
-      if (matches(excluded, child, isFolder)) continue;
-      if (matches(rules, child, isFolder)) ignored.push(isFolder ? child + sep : child);
+      if (matches(excluded, located, isFolder)) continue;
+      if (matches(rules, located, isFolder)) ignored.push(isFolder ? child + sep : child);
       else if (isFolder) {
         const isPart = (name: string): boolean => chart !== undefined && entry.name === name;
         visit(child, isPart('templates') ? chart : own, isPart('charts') ? chart : parent, rules);
       } else files.push({ path: child, origin: { folder, chart: own?.path, ...(own && { chartName: own.name }) } });
     }
   };
-  const rulesAbove = above(folder).flatMap((path) => rulesOf(path, readdirSync(path)));
+  const rulesAbove = above(tree.locate(folder)).flatMap((located) => {
+    const path = tree.pathAt(located);
+    return rulesOf(
+      path,
+      tree.list(path).map(({ name }) => name),
+      tree,
+    );
+  });
   visit(folder, undefined, undefined, rulesAbove);
   return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
 }
@@ -69,19 +77,19 @@ interface Chart {
 }
 
 /** Whether a folder is a bundle or a golden: kpc wrote it, and no object is in it. */
-function isCompiled(path: string, entries: readonly Dirent[]): boolean {
+function isCompiled(path: string, entries: readonly TreeEntry[], tree: FileTree): boolean {
   if (entries.some(({ name }) => name === goldenHead)) return true;
   if (!entries.some((entry) => entry.name === bundleHead && entry.isFile())) return false;
-  return /^\{\s*"formatVersion":/.test(readRegularFile(join(path, bundleHead)).subarray(0, 200).toString('utf8'));
+  return /^\{\s*"formatVersion":/.test(tree.read(tree.join(path, bundleHead)).subarray(0, 200).toString('utf8'));
 }
 
 /** The folders from the working folder down to the one above this, if it lies below that. */
 function above(folder: string): readonly string[] {
   const top = resolve('.');
-  const below = relative(top, resolve(folder));
+  const below = relative(top, folder);
   if (below === '' || below.startsWith('..') || isAbsolute(below)) return [];
   const folders: string[] = [];
-  for (let path = dirname(resolve(folder)); ; path = dirname(path)) {
+  for (let path = dirname(folder); ; path = dirname(path)) {
     folders.unshift(path);
     if (path === top) return folders;
   }
@@ -105,22 +113,22 @@ function rule(base: string, patterns: readonly string[], place: (index: number) 
   return { base, patterns: new IgnorePatterns(patterns) };
 }
 
-function rulesOf(folder: string, names: readonly string[]): readonly Rule[] {
+function rulesOf(folder: string, names: readonly string[], tree: FileTree): readonly Rule[] {
   if (!names.includes(ignoreFile)) return [];
-  const path = join(folder, ignoreFile);
+  const path = tree.join(folder, ignoreFile);
   // A folder of that name holds no patterns.
-  if (statSync(path).isDirectory()) return [];
-  if (isForeignLink(path))
+  if (tree.isFolder(path)) return [];
+  if (tree.isForeignLink(path))
     throw new UnreadableFile(path, `its ${ignoreFile} is a link to something outside the repository`);
-  const lines = readRegularFile(path, largestIgnoreFile).toString('utf8').split(/\r?\n/);
-  return [rule(resolve(folder), lines, (index) => `${path}:${index + 1}`)];
+  const lines = tree.read(path, largestIgnoreFile).toString('utf8').split(/\r?\n/);
+  return [rule(tree.locate(folder), lines, (index) => `${path}:${index + 1}`)];
 }
 
-/** As in git: what a file deeper down says counts before what one further up says. */
+/** `path` is absolute. As in git: what a file deeper down says counts before what one further up says. */
 function matches(rules: readonly Rule[], path: string, isFolder: boolean): boolean {
   let isMatch = false;
   for (const { base, patterns } of rules) {
-    const below = relative(base, resolve(path)).split(sep).join('/');
+    const below = relative(base, path).split(sep).join('/');
     if (below === '' || below.startsWith('../') || isAbsolute(below)) continue;
     const verdict = patterns.test(below, isFolder);
     if (verdict !== undefined) isMatch = verdict === 'ignored';
@@ -132,71 +140,19 @@ function matches(rules: readonly Rule[], path: string, isFolder: boolean): boole
  * Whether a file of a folder is really in it; the folder's path without links is `root`. Who puts a link to somewhere
  * else into a repository could have that read, and its lines printed, by those who compile it.
  */
-export function isInside(path: string, root: string): boolean {
-  const real = realPath(path);
+export function isInside(path: string, root: string, tree: FileTree): boolean {
+  const real = tree.realPath(path);
   return real === path || real.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** The path without links; a path that leads to nothing, as it is. */
-export function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
-
 /** The name in a chart's Chart.yaml; undefined if that cannot be read, or a shell would not take it as it is. */
-function nameOfChart(chart: string): string | undefined {
+export function nameOfChart(chart: string, tree: FileTree): string | undefined {
   try {
     const [, name] = /^name:[ \t]*["']?([a-z0-9][a-z0-9.-]{0,99})["']?[ \t]*(?:#.*)?$/m.exec(
-      readRegularFile(join(chart, 'Chart.yaml'), largestIgnoreFile).toString('utf8'),
+      tree.read(tree.join(chart, 'Chart.yaml'), largestIgnoreFile).toString('utf8'),
     ) ?? [undefined, undefined];
     return name;
   } catch {
     return undefined;
-  }
-}
-
-/** The folder with the repository that a folder is in, without links; the folder itself if there is none. */
-export function findRepository(folder: string): string {
-  const start = realpathSync(folder);
-  for (let path = start; ; path = dirname(path)) {
-    if (existsSync(join(path, '.git'))) return path;
-    if (path === dirname(path)) return start;
-  }
-}
-
-/** Whether a path, which may not be there yet, is in a folder once all links are followed. */
-export function leadsInto(path: string, folder: string): boolean {
-  const root = realpathSync(folder);
-  const real = followLinks(resolve(path));
-  return real === root || (real?.startsWith(root.endsWith(sep) ? root : root + sep) ?? false);
-}
-
-/** Whether a path, which may not be there yet, is `.git` of any repository or in it once all links are followed. */
-export function leadsIntoGit(path: string): boolean {
-  return followLinks(resolve(path))?.split(sep).includes('.git') ?? false;
-}
-
-/** Whether a file is a link to something outside the repository of the folder that holds it. */
-export function isForeignLink(path: string): boolean {
-  return isLink(path) && !leadsInto(path, findRepository(dirname(path)));
-}
-
-/** The path without links, of which the last part may be missing yet; undefined if a link leads to nothing. */
-function followLinks(path: string): string | undefined {
-  if (existsSync(path)) return realpathSync(path);
-  if (isLink(path)) return undefined;
-  const folder = path === dirname(path) ? path : followLinks(dirname(path));
-  return folder && join(folder, basename(path));
-}
-
-/** A path that the system does not take, such as one that is too long, is none: the reader of it gets the error. */
-export function isLink(path: string): boolean {
-  try {
-    return lstatSync(path).isSymbolicLink();
-  } catch {
-    return false;
   }
 }

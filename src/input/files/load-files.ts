@@ -1,58 +1,55 @@
 import { describeError } from '../../base/system-errors.ts';
 import { isUtf8 } from 'node:buffer';
-import { existsSync, statSync } from 'node:fs';
-import { describePacked } from '../../base/odd-texts.ts';
-import { readNamedFile, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { existsSync } from 'node:fs';
+import { blankContainerLogs, describePacked } from '../../base/odd-texts.ts';
+import { UnreadableFile } from '../../base/read-file.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { FileProblem } from '../../diagnostics/files.ts';
-import { BadPattern, ignoreFile, isInside, isLink, type ListedFile, listFolder, realPath } from './list-files.ts';
-import { describeConflict, TextFile, type FolderOrigin } from '../documents/text-file.ts';
-
-/** Files that could be read, and what is wrong with the others. */
-export interface LoadedFiles {
-  readonly files: readonly TextFile[];
-  readonly diagnostics: readonly Diagnostic[];
-  /** What is wrong with files that are not named themselves, but found in folders. */
-  readonly unreadable?: readonly Diagnostic[] | undefined;
-}
+import { isLink } from './disk-paths.ts';
+import { disk, type FileTree, type Trees } from './file-tree.ts';
+import { BadPattern, ignoreFile, isInside, type ListedFile, listFolder } from './list-files.ts';
+import { describeConflict, TextFile, type FolderOrigin, type LoadedFiles } from '../documents/text-file.ts';
 
 /** What was read from stdin, for the source '-'. */
 export type Stdin = string | Uint8Array;
 
 /**
  * Reads files, folders (the *.yaml, *.yml and *.json below them, sorted, except for those that `exclude` or a .kpcignore leaves
- * out) and '-' for stdin. A file that is named twice, also through a link, is read once.
+ * out) and '-' for stdin. A file that is named twice, also through a link, is read once. A source is on the disk, unless `trees` has
+ * another place for it.
  */
 export function loadFiles(
   sources: readonly string[],
   stdin: Stdin | undefined,
   exclude: readonly string[] = [],
+  trees: Trees = new Map(),
 ): LoadedFiles {
   const files = new Map<string, TextFile>();
   const diagnostics: Diagnostic[] = [];
   const unreadable: Diagnostic[] = [];
-  const outside: ListedFile[] = [];
+  const outside: (ListedFile & { readonly tree: FileTree })[] = [];
   for (const source of sources) {
-    for (const { path, origin } of listFiles(source, exclude, { diagnostics, outside })) {
-      const key = path === '-' ? path : realPath(path);
+    const tree = trees.get(source) ?? disk;
+    for (const { path, origin } of listFiles(source, exclude, tree, { diagnostics, outside })) {
+      const key = path === '-' ? path : tree.realPath(path);
       if (files.has(key)) continue;
       // Only what is named itself may be what a shell hands over in a file's place.
-      const loaded = origin ? loadAs(path, () => readRegularFile(path), origin) : loadFile(path, stdin);
+      const loaded = origin ? loadAs(path, () => tree.read(path), origin) : loadFile(path, stdin, tree);
       if (loaded instanceof TextFile) files.set(key, loaded);
       else (origin ? unreadable : diagnostics).push(loaded);
     }
   }
-  for (const { path, origin } of outside) {
+  for (const { path, origin, tree } of outside) {
     // What is named itself, too, has been read.
-    if (!files.has(realPath(path)))
+    if (!files.has(tree.realPath(path)))
       unreadable.push(fileError(path, { problem: 'link-outside', folder: origin.folder }));
   }
   return { files: [...files.values()], diagnostics, unreadable };
 }
 
 /** Reads one file as text, or says why it cannot be read. */
-export function loadFile(path: string, stdin?: Stdin): TextFile | Diagnostic {
-  return loadAs(path, () => (path === '-' ? (stdin ?? '') : readNamedFile(path)));
+export function loadFile(path: string, stdin?: Stdin, tree: FileTree = disk): TextFile | Diagnostic {
+  return loadAs(path, () => (path === '-' ? (stdin ?? '') : tree.readNamed(path)));
 }
 
 function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFile | Diagnostic {
@@ -74,17 +71,25 @@ function findMistake(path: string): FileProblem | undefined {
 function listFiles(
   source: string,
   exclude: readonly string[],
-  { diagnostics, outside }: { readonly diagnostics: Diagnostic[]; readonly outside: ListedFile[] },
+  tree: FileTree,
+  {
+    diagnostics,
+    outside,
+  }: { readonly diagnostics: Diagnostic[]; readonly outside: (ListedFile & { readonly tree: FileTree })[] },
 ): readonly (Pick<ListedFile, 'path'> & Partial<ListedFile>)[] {
   if (source === '-') return [{ path: source }];
   try {
-    if (!statSync(source).isDirectory()) return [{ path: source }];
-    const { files, ignored } = listFolder(source, exclude);
+    if (!tree.isFolder(source)) return [{ path: source }];
+    const { files, ignored } = listFolder(source, exclude, tree);
     if (files.length === 0) diagnostics.push(diagnose('empty-file', { isFolder: true }, placeAtLine(source)));
     if (ignored.length > 0) diagnostics.push(diagnose('ignored-files', { by: ignoreFile, files: ignored }));
-    const root = realPath(source);
+    tree.expect(files.map(({ path }) => path));
+    const root = tree.realPath(source);
     const inside: ListedFile[] = [];
-    for (const file of files) (isInside(file.path, root) ? inside : outside).push(file);
+    for (const file of files) {
+      if (isInside(file.path, root, tree)) inside.push(file);
+      else outside.push({ ...file, tree });
+    }
     return inside;
   } catch (error) {
     diagnostics.push(fileError(source, findMistake(source) ?? explainSystemError(source, error)));
@@ -94,7 +99,7 @@ function listFiles(
 
 /** The text of a file's bytes: UTF-8, with or without a byte order mark. */
 function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined): TextFile | Diagnostic {
-  if (typeof bytes === 'string') return new TextFile(name, bytes.replace(/^\uFEFF/, ''), origin);
+  if (typeof bytes === 'string') return new TextFile(name, blankContainerLogs(bytes), origin);
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return fileError(name, { problem: 'no-text', what: 'UTF-16' });
   }
@@ -102,7 +107,7 @@ function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined
   if (packed !== undefined) return fileError(name, { problem: 'no-text', what: packed });
   if (bytes.includes(0)) return fileError(name, { problem: 'no-text', what: 'binary' });
   if (!isUtf8(bytes)) return fileError(name, { problem: 'no-text', what: 'not UTF-8 text' });
-  return new TextFile(name, new TextDecoder().decode(bytes), origin);
+  return new TextFile(name, blankContainerLogs(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)), origin);
 }
 
 function fileError(name: string, details: FileProblem): Diagnostic {

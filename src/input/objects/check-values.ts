@@ -7,13 +7,14 @@ import {
   type Address,
   type Network,
 } from '../../kernel/address.ts';
-import { aNetwork, anAddress, findingOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
+import type { Family } from '../../kernel/family.ts';
+import { aNetwork, anAddress, foundOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
 import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
 import { fieldName } from '../../base/printable.ts';
 import { StatusSharing } from '../../cluster/endpoint-status.ts';
 import type { Report } from './report.ts';
-import type { RawServiceCidr } from './schemas/node.ts';
-import type { RawMetadata } from './schemas/shared.ts';
+import type { RawServiceCidr } from './shapes/node.ts';
+import type { RawMetadata } from './shapes/shared.ts';
 
 /** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;
@@ -51,7 +52,7 @@ export class CommonNames {
 /** Reports a name that the API server would refuse; it could break out of a rule's comment. */
 export function checkName(text: string, rule: NameRule, path: FieldPath, report: Report): void {
   if (isName(text, rule)) return;
-  report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), expected: nameForms[rule] });
+  report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), expected: nameForms[rule] });
 }
 
 /** Checks an object's metadata and fills in the namespace. A Node has none. */
@@ -94,11 +95,17 @@ export function readTexts(map: Readonly<Record<string, string | null>> | null | 
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {
-    report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), expected: anAddress });
+    report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), expected: anAddress });
   } else if (text !== address.text) {
-    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: address.text });
+    const refused = isAmbiguous(text, address) ? { isRefused: true as const } : {};
+    report.add(path, 'odd-address', { field: fieldName(path), value: text, address: address.text, ...refused });
   }
   return address;
+}
+
+/** Whether API servers refuse the form: leading zeros, or IPv4 mapped into IPv6 (StrictIPCIDRValidation). */
+function isAmbiguous(text: string, { family }: { readonly family: Family }): boolean {
+  return (family === 'ipv4' && (text.includes(':') || /(?:^|\.)0\d/.test(text))) || /\/0\d/.test(text);
 }
 
 /** Like checkAddress, but also refuses addresses that the API server takes for no Service or endpoint. */
@@ -107,7 +114,7 @@ export function checkHostAddress(text: string, path: FieldPath, report: Report):
   const kind = address && describeUnusable(address);
   if (kind === undefined) return address;
   const because = `it is ${kind}`;
-  report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), because, expected: anAddress });
+  report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), because, expected: anAddress });
   return undefined;
 }
 
@@ -115,12 +122,13 @@ export function checkHostAddress(text: string, path: FieldPath, report: Report):
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
   const field = fieldName(path);
-  if (!network) report.add(path, 'bad-value', { field, found: findingOf(text), expected: networkFor(text) });
+  if (!network) report.add(path, 'bad-value', { field, found: foundOf(text), expected: networkFor(text) });
   else if (text !== network.text) {
     const written = parseAddress(text.slice(0, text.indexOf('/')));
     const isMeant = written !== undefined && written.text !== network.address.text;
     const single = isMeant ? { single: hostNetwork(written).text } : {};
-    report.add(path, 'odd-address', { field, value: text, address: network.text, ...single });
+    const refused = isMeant || isAmbiguous(text, network) ? { isRefused: true as const } : {};
+    report.add(path, 'odd-address', { field, value: text, address: network.text, ...single, ...refused });
   }
   return network;
 }
@@ -144,12 +152,12 @@ export function readServiceCidr(raw: RawServiceCidr, report: Report, names: Comm
   const cidrs = texts.flatMap((text, i) => {
     const network = parseNetwork(text);
     if (!network || text === network.text) return checkNetwork(text, [...path, i], report) ?? [];
-    const details = { field: fieldName([...path, i]), found: findingOf(text), because: 'Kubernetes refuses it' };
+    const details = { field: fieldName([...path, i]), found: foundOf(text), because: 'Kubernetes refuses it' };
     report.add([...path, i], 'bad-value', { ...details, expected: network.text });
     return network;
   });
   if (cidrs.length === texts.length && !areOfEachFamily(cidrs)) {
-    report.add(path, 'bad-value', { field: 'cidrs', found: findingOf(texts.join()), expected: oneOfEachFamily });
+    report.add(path, 'bad-value', { field: 'cidrs', found: foundOf(texts.join()), expected: oneOfEachFamily });
   }
   return { metadata, cidrs };
 }

@@ -6,7 +6,8 @@ import { groupBy } from '../../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import type { CollectedObjects } from './read-objects.ts';
-import { findOutermost } from '../files/beside-manifests.ts';
+import type { InputDocument } from '../documents/document.ts';
+import { findBuilder } from '../files/kustomizations.ts';
 import { isPlain } from '../files/templates.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
 
@@ -32,8 +33,9 @@ export interface DuplicateFinding {
  * found; advice how to leave out some of the objects is for those that are not left out already.
  */
 export function findDuplicates(
-  { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, skipped }: CollectedObjects,
+  { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,
   origins: ReadonlyMap<string, FolderOrigin>,
+  kustomizations: readonly InputDocument[],
   isLeftOut: boolean,
   into: string,
 ): readonly DuplicateFinding[] {
@@ -46,12 +48,17 @@ export function findDuplicates(
     ...[...groupBy(workloads, ({ object }) => object.kind)].flatMap(([kind, group]) => duplicatesOf(kind, group)),
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
-  // A patch of a kustomization looks like the object that it changes.
-  const isUnbuilt = skipped.has('Kustomization') || skipped.has('Component');
-  const folder = isUnbuilt ? (findOutermost([...origins.keys()]) ?? 'FOLDER') : undefined;
-  const advice = folder === undefined ? {} : { build: `kubectl kustomize ${folder} | ${into}` };
   const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
-  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isLeftOut ? undefined : advice));
+  return [...groups.values()].flatMap((group) => {
+    if (isLeftOut) return describeGroup(group, origins, undefined);
+    const [{ first, place }] = group;
+    const folder = findBuilder(kustomizations, first.file) ?? findBuilder(kustomizations, place.file);
+    return describeGroup(
+      group,
+      origins,
+      folder === undefined ? {} : { build: `kubectl kustomize ${folder} | ${into}` },
+    );
+  });
 }
 
 /** The two places that hold the same objects: two folders, or two files of one. */

@@ -2,26 +2,36 @@ import { findNearest } from '../../base/find-nearest.ts';
 import type {
   EndpointSlice,
   Endpoints,
+  Gateway,
   Ingress,
   Namespace,
   NetworkPolicy,
   Node,
   Pod,
+  ReferenceGrant,
   Service,
   ServiceCidr,
   Sourced,
   Workload,
   WorkloadKind,
+  routeKinds,
 } from '../../cluster/objects.ts';
 import { type CommonNames, readMetadata, readServiceCidr } from './check-values.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
+import { readGateway, readReferenceGrant, readRoute } from './read-gateway.ts';
 import { readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
-import { readIngress, readNetworkPolicy } from './read-traffic.ts';
+import {
+  readAdminPolicy,
+  readBaselinePolicy,
+  readClusterPolicy,
+  readIngress,
+  readNetworkPolicy,
+} from './read-traffic.ts';
 import type { Report } from './report.ts';
-import type { RawObjects } from './schemas/all.ts';
-import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import type { Validator } from './validate.ts';
+import type { RawObjects } from './shapes/all.ts';
+import type { KubeProxyConfig } from './shapes/kube-proxy-configuration.ts';
+import { validate } from './validate.ts';
 
 /** What is in each list of objects. */
 interface ObjectTypes {
@@ -32,10 +42,13 @@ interface ObjectTypes {
   nodes: Node;
   serviceCidrs: ServiceCidr;
   pods: Pod;
-  /** None if they were not asked for, as of the next three: they count as skipped then. */
+  /** None if they were not asked for, as of the next lists: they count as skipped then. */
   workloads: Workload;
   policies: NetworkPolicy;
+  /** Ingresses, and the routes of the Gateway API. */
   ingresses: Ingress;
+  gateways: Gateway;
+  referenceGrants: ReferenceGrant;
   namespaces: Namespace;
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   configs: KubeProxyConfig;
@@ -44,9 +57,11 @@ interface ObjectTypes {
 /** The objects read so far, each kind in the order of the input. */
 export type ObjectLists = { readonly [List in keyof ObjectTypes]: Sourced<ObjectTypes[List]>[] };
 
+/** The lists that lack objects, or may: whoever gave the input could not read all of that kind. */
+export type UnreadLists = ReadonlySet<keyof ObjectLists>;
+
 /** What checks the objects of one run. */
 interface Readers {
-  readonly validator: Validator;
   readonly names: CommonNames;
 }
 
@@ -59,18 +74,18 @@ interface Kind {
   readonly read: (value: unknown, report: Report, readers: Readers, into: ObjectLists) => void;
 }
 
-function kindOf<Schema extends keyof RawObjects, List extends keyof ObjectTypes>(
+function kindOf<Name extends keyof RawObjects, List extends keyof ObjectTypes>(
   group: Kind['group'],
   list: List,
   versions: readonly string[],
-  schema: Schema,
-  read: (raw: RawObjects[Schema], report: Report, names: CommonNames) => ObjectTypes[List],
+  shape: Name,
+  read: (raw: RawObjects[Name], report: Report, names: CommonNames) => ObjectTypes[List],
 ): Kind {
   return {
     versions,
     group,
-    read: (value, report, { validator, names }, into) => {
-      const raw = validator.validate(schema, value, report);
+    read: (value, report, { names }, into) => {
+      const raw = validate(shape, value, report);
       const object = raw === undefined ? undefined : read(raw, report, names);
       // Keeps a configuration with errors, so that other faults of its settings are reported in the same run.
       const counts = object !== undefined && (list === 'configs' || !report.hasErrors);
@@ -85,6 +100,18 @@ function workload(kind: WorkloadKind, ...versions: readonly string[]): Kind {
     return readWorkload(kind, raw, report, names);
   });
 }
+
+function clusterPolicy(version: string, read: typeof readClusterPolicy): Kind {
+  return kindOf('traffic', 'policies', [`policy.networking.k8s.io/${version}`], 'ClusterPolicy', read);
+}
+
+function route(kind: (typeof routeKinds)[number], ...versions: readonly string[]): Kind {
+  return kindOf('traffic', 'ingresses', versions, 'Route', (raw, report, names) => readRoute(kind, raw, report, names));
+}
+
+const [gateways, gatewaysBeta, gatewaysAlpha] = ['v1', 'v1beta1', 'v1alpha2'].map(
+  (version) => `gateway.networking.k8s.io/${version}`,
+) as [string, string, string];
 
 const slice = 'discovery.k8s.io/v1';
 const apps = ['apps/v1', 'apps/v1beta2'] as const;
@@ -111,7 +138,25 @@ const kinds: Readonly<Record<string, Kind>> = {
   ReplicationController: workload('ReplicationController', 'v1'),
   Job: workload('Job', 'batch/v1'),
   NetworkPolicy: kindOf('traffic', 'policies', [networking], 'NetworkPolicy', readNetworkPolicy),
+  AdminNetworkPolicy: clusterPolicy('v1alpha1', readAdminPolicy),
+  BaselineAdminNetworkPolicy: clusterPolicy('v1alpha1', readBaselinePolicy),
+  ClusterNetworkPolicy: clusterPolicy('v1alpha2', readClusterPolicy),
   Ingress: kindOf('traffic', 'ingresses', [networking], 'Ingress', readIngress),
+  HTTPRoute: route('HTTPRoute', gateways, gatewaysBeta, gatewaysAlpha),
+  GRPCRoute: route('GRPCRoute', gateways, gatewaysAlpha),
+  TLSRoute: route('TLSRoute', gateways, 'gateway.networking.k8s.io/v1alpha3', gatewaysAlpha),
+  TCPRoute: route('TCPRoute', gateways, gatewaysAlpha),
+  UDPRoute: route('UDPRoute', gateways, gatewaysAlpha),
+  Gateway: kindOf('traffic', 'gateways', [gateways, gatewaysBeta, gatewaysAlpha], 'Gateway', readGateway),
+  ListenerSet: kindOf('traffic', 'gateways', [gateways], 'Gateway', readGateway),
+  XListenerSet: kindOf('traffic', 'gateways', ['gateway.networking.x-k8s.io/v1alpha1'], 'Gateway', readGateway),
+  ReferenceGrant: kindOf(
+    'traffic',
+    'referenceGrants',
+    [gateways, gatewaysBeta, gatewaysAlpha],
+    'ReferenceGrant',
+    readReferenceGrant,
+  ),
   Namespace: kindOf('traffic', 'namespaces', ['v1'], 'Namespace', (raw, report, names) => {
     return { metadata: readMetadata(raw.metadata, 'subdomain', report, names) };
   }),

@@ -1,4 +1,4 @@
-import { findingOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
+import { foundOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
 import { fieldName, printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type {
@@ -20,7 +20,7 @@ import type {
   RawEndpoints,
   RawEndpointSlice,
   RawSliceEndpoint,
-} from './schemas/service.ts';
+} from './shapes/service.ts';
 
 const none: readonly never[] = [];
 
@@ -52,7 +52,7 @@ const most = { endpoints: 1000, ports: 20_000 };
 function checkSize(slice: RawEndpointSlice, report: Report): void {
   for (const field of ['endpoints', 'ports'] as const) {
     const [count, limit] = [slice[field]?.length ?? 0, most[field]];
-    if (count > limit) report.add([field], 'too-many', { field, count, limit });
+    if (count > limit) report.add([field], 'too-many', { object: 'EndpointSlice', field, count, limit });
   }
 }
 
@@ -60,7 +60,7 @@ function checkSize(slice: RawEndpointSlice, report: Report): void {
 function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
   for (let i = 0; i < ports.length; i++) {
     if (ports[i]?.port !== 0) continue;
-    const details = { field: `ports[${i}].port`, found: findingOf(0), types: ['integer'], ...leftOut };
+    const details = { field: `ports[${i}].port`, found: foundOf(0), types: ['integer'], ...leftOut };
     report.add(['ports', i, 'port'], 'bad-value', { ...details, expected: 'a port is a number from 1 to 65535' });
   }
 }
@@ -117,7 +117,7 @@ function readEndpoint(
   if (raw.zone && zone === undefined) {
     // No rule depends on it: the hints name zones, too.
     const path = ['endpoints', index, 'zone'];
-    const details = { field: 'zone', found: findingOf(raw.zone), ...leftOut };
+    const details = { field: 'zone', found: foundOf(raw.zone), ...leftOut };
     report.add(path, 'bad-value', { ...details, expected: nameForms['label-value'] });
   }
   return {
@@ -160,7 +160,7 @@ function checkEndpointAddresses(
     const path = ['endpoints', index, 'addresses', i];
     if (!checkHostAddress(text, path, report) || fits || !addressType) continue;
     const expected = `an ${addressType} address, as addressType says`;
-    report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), expected });
+    report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), expected });
   }
   return first;
 }
@@ -179,7 +179,7 @@ function readHints(
     const hint = known.find(name ?? '');
     if (hint !== undefined) return hint;
     const expected = nameForms[field === 'forZones' ? 'label-value' : 'subdomain'];
-    const details = { field: `${field}[${i}]`, found: findingOf(name ?? ''), expected, isWarning: true };
+    const details = { field: `${field}[${i}]`, found: foundOf(name ?? ''), expected, isWarning: true };
     report.add([...path, i], 'bad-value', details);
     // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
     return printable(name ?? '');

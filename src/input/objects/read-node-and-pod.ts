@@ -3,6 +3,7 @@ import { zoneLabel } from '../../cluster/node-context.ts';
 import type {
   ContainerPort,
   FieldPath,
+  HostPort,
   Node,
   ObjectMeta,
   Owner,
@@ -12,7 +13,7 @@ import type {
   Workload,
   WorkloadKind,
 } from '../../cluster/objects.ts';
-import { findingOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
+import { foundOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
 import {
   areOfEachFamily,
   checkHostAddress,
@@ -23,8 +24,8 @@ import {
   readTexts,
 } from './check-values.ts';
 import type { Report } from './report.ts';
-import type { RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './schemas/node.ts';
-import type { RawCondition, RawMetadata } from './schemas/shared.ts';
+import type { RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './shapes/node.ts';
+import type { RawCondition, RawMetadata } from './shapes/shared.ts';
 import type { Address } from '../../kernel/address.ts';
 
 /** Checks a Node; podCIDRs comes from podCIDR where only that is there. */
@@ -37,22 +38,23 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
     return checkNetwork(cidr, listed.length === 0 ? ['spec', 'podCIDR'] : ['spec', 'podCIDRs', i], report) ?? [];
   });
   if (listed.length > 0 && networks.length === listed.length && !areOfEachFamily(networks)) {
-    const found = findingOf(listed.join());
+    const found = foundOf(listed.join());
     report.add(['spec', 'podCIDRs'], 'bad-value', { field: 'podCIDRs', found, expected: oneOfEachFamily });
   }
   const zone = metadata.labels[zoneLabel];
   if (zone !== undefined && !isLabelValue(zone)) {
-    const details = { field: 'the zone', found: findingOf(zone), expected: nameForms['label-value'] };
+    const details = { field: 'the zone', found: foundOf(zone), expected: nameForms['label-value'] };
     report.add(['metadata', 'labels', zoneLabel], 'bad-value', details);
   }
   const addresses = (raw.status?.addresses ?? []).map(({ type, address }) => ({
     type: type ?? '',
     address: address ?? '',
   }));
-  const { kubeProxyVersion, kubeletVersion } = raw.status?.nodeInfo ?? {};
+  const { kernelVersion, kubeProxyVersion, kubeletVersion } = raw.status?.nodeInfo ?? {};
   return {
     metadata,
     kubernetesVersion: kubeProxyVersion || kubeletVersion || '',
+    kernelVersion: kernelVersion || undefined,
     podCIDRs,
     addresses,
     ready: isReady(raw.status?.conditions ?? []),
@@ -71,7 +73,7 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   if (amount !== undefined) return amount;
   const details = {
     field: 'allocatable.cpu',
-    found: findingOf(String(cpu)),
+    found: foundOf(String(cpu)),
     expected: 'a quantity such as 4 or 3920m',
   };
   report.add(['status', 'allocatable', 'cpu'], 'bad-value', details);
@@ -137,7 +139,20 @@ function readPodSpec(raw: RawPodSpec, path: FieldPath, report: Report, names: Co
     subdomain: raw.subdomain ?? '',
     hostNetwork: raw.hostNetwork ?? false,
     ports: readContainerPorts(raw),
+    hostPorts: raw.hostNetwork ? none : readHostPorts(raw),
   };
+}
+
+/** On the host network, the API server gives each port as a host port too, whether or not it can be reached. */
+function readHostPorts({ containers }: RawPodSpec): readonly HostPort[] {
+  const ports = (containers ?? none).flatMap((container) => container.ports ?? none);
+  const onHost = ports.filter(({ hostPort }) => Boolean(hostPort));
+  return onHost.map(({ name, containerPort, hostPort, protocol }) => ({
+    name: name ?? '',
+    port: containerPort ?? 0,
+    hostPort: hostPort ?? 0,
+    protocol: protocol || 'TCP',
+  }));
 }
 
 /** Init containers that go on running are sidecars, whose ports count too (FindPort in k8s.io/endpointslice). */

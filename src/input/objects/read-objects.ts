@@ -1,16 +1,17 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { isObject } from '../../base/json-shape.ts';
-import { findingOf } from '../../diagnostics/fields.ts';
+import type { ObjectMeta, Source } from '../../cluster/objects.ts';
+import { foundOf } from '../../diagnostics/fields.ts';
 import { CommonNames } from './check-values.ts';
 import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { unpackConfigMap } from '../configuration/config-map.ts';
 import { findMaker } from '../files/beside-manifests.ts';
-import { findMeantKind, findReader, isOfOtherVersion, type AskedKinds, type ObjectLists } from './kinds.ts';
+import { findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
 import { Report } from './report.ts';
-import { holdsMark } from '../files/templates.ts';
+import { nameSkipped } from './unread-kinds.ts';
+import { holdsPlaceholder } from '../files/templates.ts';
 import type { TextFile } from '../documents/text-file.ts';
-import { Validator } from './validate.ts';
 
 /** The objects read so far, and what else the input said. */
 export interface CollectedObjects extends ObjectLists {
@@ -18,22 +19,32 @@ export interface CollectedObjects extends ObjectLists {
   readonly facts: ClusterFacts[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
+  /** What is wrong in some field, so that it is in no list or not as it is written. */
+  readonly faulty: FaultyObject[];
   readonly diagnostics: Diagnostic[];
+}
+
+/** An object with errors, as far as it can be read. */
+export interface FaultyObject {
+  readonly kind: string;
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'annotations'>;
+  readonly source: Source;
 }
 
 /** What checks the objects of one run, and which are asked for. */
 export interface Checks extends AskedKinds {
-  readonly validator: Validator;
   readonly names: CommonNames;
   /** Of objects that name none. */
   readonly namespace: string;
   /** Whether errors in any text of a ConfigMap count. */
   readonly areConfigs: boolean;
+  /** Whether nothing is kept of an object with errors. */
+  readonly skipInvalid: boolean;
 }
 
 /** Creates the checks of a run that has read nothing yet. */
-export function createChecks(asked: Omit<Checks, 'validator' | 'names'>): Checks {
-  return { validator: new Validator(), names: new CommonNames(), ...asked };
+export function createChecks(asked: Omit<Checks, 'names'>): Checks {
+  return { names: new CommonNames(), ...asked };
 }
 
 /** Nothing collected yet. */
@@ -48,15 +59,17 @@ export function emptyCollection(): CollectedObjects {
     workloads: [],
     policies: [],
     ingresses: [],
+    gateways: [],
+    referenceGrants: [],
     namespaces: [],
     configs: [],
     facts: [],
     skipped: new Map(),
+    faulty: [],
     diagnostics: [],
   };
 }
 
-/** Adds the objects of one collection to another. */
 export function addObjects({ skipped, ...lists }: CollectedObjects, into: CollectedObjects): void {
   for (const [name, list] of Object.entries(lists)) {
     const target = into[name as keyof typeof lists] as unknown[];
@@ -98,8 +111,14 @@ export function collectDocument({ file, value, source }: InputDocument, checks: 
 
 function collectValue(value: unknown, source: InputSource, reading: Reading): void {
   const report = new Report(source);
+  const { facts, configs } = reading.into;
+  const before = { facts: facts.length, configs: configs.length };
   if (isObject(value)) collectObject(value, report, reading);
-  else report.add([], 'not-an-object', { problem: 'no-mapping', found: findingOf(value) });
+  else report.add([], 'not-an-object', { problem: 'no-mapping', found: foundOf(value) });
+  if (reading.checks.skipInvalid && report.hasErrors) {
+    facts.length = before.facts;
+    configs.length = before.configs;
+  }
   for (const diagnostic of report.diagnostics) reading.into.diagnostics.push(diagnostic);
 }
 
@@ -108,7 +127,7 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
   const { apiVersion, kind, items } = value;
   const facts = readClusterFacts(value, report.source);
   if (facts) into.facts.push(facts);
-  if (facts?.configures) return;
+  if (facts && !facts.isObject) return;
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
     const field = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
     const path = Object.hasOwn(value, field) ? [field] : [];
@@ -118,12 +137,16 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
   const read = findReader(apiVersion, kind, checks);
   // Without metadata a Pod has no labels, so that no Service selects it.
   if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
-    return read(withNamespace(value, checks.namespace), report, checks, into);
+    const named = withNamespace(value, checks.namespace);
+    read(named, report, checks, into);
+    if (report.hasErrors) into.faulty.push({ kind, metadata: readFaulty(named['metadata']), source: report.source });
+    return;
   }
   // What it would be filled in with may be a Service: it is not to be skipped as another kind.
-  const field = holdsMark(kind) ? 'kind' : 'apiVersion';
+  const field = holdsPlaceholder(kind) ? 'kind' : 'apiVersion';
   const written = field === 'kind' ? kind : apiVersion;
-  if (holdsMark(written)) return report.add([field], 'not-an-object', { problem: 'unrendered', field, value: written });
+  if (holdsPlaceholder(written))
+    return report.add([field], 'not-an-object', { problem: 'unrendered', field, value: written });
   if (apiVersion === 'v1' && kind === 'ConfigMap' && collectConfigMap(value, report.source, reading)) return;
   if (kind.endsWith('List') && (Array.isArray(items) || items === null)) {
     return collectItems(items ?? [], { apiVersion, kind }, report, reading);
@@ -133,8 +156,22 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
     const at = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
     return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
-  const name = isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
-  into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
+  countSkipped(nameSkipped(apiVersion, kind), into);
+}
+
+function readFaulty(metadata: unknown): FaultyObject['metadata'] {
+  const { name, namespace, annotations } = isObject(metadata) ? metadata : {};
+  const texts = Object.entries(isObject(annotations) ? annotations : {}).filter(([, text]) => typeof text === 'string');
+  return {
+    name: typeof name === 'string' ? name : '',
+    namespace: typeof namespace === 'string' && namespace !== '' ? namespace : 'default',
+    annotations: Object.fromEntries(texts) as Readonly<Record<string, string>>,
+  };
+}
+
+/** Counts an object that kpc has no use for, under the name that nameSkipped gives its kind. */
+export function countSkipped(name: string, { skipped }: CollectedObjects): void {
+  skipped.set(name, (skipped.get(name) ?? 0) + 1);
 }
 
 /** Adds the configurations that a ConfigMap holds; false if it holds none. */

@@ -1,6 +1,6 @@
 import { findNearest } from '../../base/find-nearest.ts';
 import { fieldName, quote } from '../../base/printable.ts';
-import { anAddress, findingOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
+import { anAddress, foundOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import {
@@ -14,7 +14,7 @@ import {
 } from './check-values.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Report } from './report.ts';
-import type { RawIngress, RawService, RawServicePort } from './schemas/service.ts';
+import type { RawIngress, RawService, RawServicePort } from './shapes/service.ts';
 
 /** Three hours: the API server's default for sessionAffinity ClientIP. */
 const defaultAffinitySeconds = 10800;
@@ -35,7 +35,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   const spec = raw.spec ?? {};
   if (!raw.spec) {
     report.addMissing(['spec'], 'the Service', 'one with ports');
-    report.settle(['spec']);
+    report.silence(['spec']);
   }
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? none;
@@ -90,14 +90,14 @@ function readClusterIPs(spec: RawSpec, type: Type, report: Report): Pick<Service
   if (given.length > 2 || (given.length === 2 && families[0] !== undefined && families[0] === families[1])) {
     const details = {
       field: 'clusterIPs',
-      found: findingOf(given.join()),
+      found: foundOf(given.join()),
       expected: 'one address, or one of each family',
     };
     report.add(path, 'bad-value', details);
   }
   if (spec.clusterIP && given[0] !== undefined && given[0] !== spec.clusterIP) {
     const because = `clusterIP is ${quote(spec.clusterIP)}`;
-    const details = { field: 'clusterIPs[0]', found: findingOf(given[0]), because, expected: 'the same in both' };
+    const details = { field: 'clusterIPs[0]', found: foundOf(given[0]), because, expected: 'the same in both' };
     report.add([...path, 0], 'bad-value', details);
   }
   const named = spec.ipFamilies?.length ?? 0;
@@ -116,19 +116,19 @@ function checkClusterIP(
   if (text === 'None' && index === 0) return undefined;
   if (text.toLowerCase() === 'none') {
     const expected = index === 0 ? 'None' : 'None alone, or an address';
-    report.add(path, 'bad-value', { field: 'clusterIP', found: findingOf(text), expected });
+    report.add(path, 'bad-value', { field: 'clusterIP', found: foundOf(text), expected });
     return undefined;
   }
   const address = checkAddress(text, path, report);
   if (!address) return undefined;
   if (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address)) {
     const because = 'no Service can have it';
-    report.add(path, 'bad-value', { field: 'clusterIP', found: findingOf(text), because, expected: anAddress });
+    report.add(path, 'bad-value', { field: 'clusterIP', found: foundOf(text), because, expected: anAddress });
   }
   const wanted = spec.ipFamilies?.[index];
   if (wanted && wanted.toLowerCase() !== address.family) {
     const expected = `an ${wanted} address, which ipFamilies[${index}] requires`;
-    report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(text), expected });
+    report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(text), expected });
   }
   return address.family;
 }
@@ -149,7 +149,7 @@ function readPorts(spec: RawSpec, type: Type, report: Report): ServicePortSpec[]
   if (external >= 0 && type === 'ClusterIP' && !report.isExplainedBy(['spec', 'type'])) {
     report.add(['spec', 'ports', external, 'nodePort'], 'bad-value', {
       field: 'nodePort',
-      found: findingOf(ports[external]?.nodePort),
+      found: foundOf(ports[external]?.nodePort),
       types: ['integer'],
       expected: 'write type: NodePort, or leave nodePort out',
     });
@@ -177,7 +177,7 @@ function checkTargetPort(targetPort: number | string, path: FieldPath, report: R
   if (typeof targetPort === 'number' ? targetPort >= 0 && targetPort <= 65535 : isPortName(targetPort)) return;
   report.add(path, 'bad-value', {
     field: 'targetPort',
-    found: findingOf(targetPort),
+    found: foundOf(targetPort),
     ...(isNumber
       ? { types: ['integer'], expected: 'a port is a number from 1 to 65535' }
       : { expected: 'lower-case letters, digits and single dashes, with a letter among them, 15 at most' }),
@@ -231,7 +231,7 @@ function readIngress(raw: readonly RawIngress[] | null | undefined, report: Repo
   if (!raw?.length) return none;
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
-      const details = { field: 'hostname', found: findingOf(ingress.hostname), expected: nameForms.subdomain };
+      const details = { field: 'hostname', found: foundOf(ingress.hostname), expected: nameForms.subdomain };
       report.add(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-value', { ...details, isWarning: true });
     }
     if (ingress.ip) checkAddress(ingress.ip, ['status', 'loadBalancer', 'ingress', i, 'ip'], report);
@@ -257,13 +257,16 @@ function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
     const path = spec.clusterIP ? ['spec', 'clusterIP'] : ['spec', 'clusterIPs', 0];
     const because = `type is ${type}, and a headless Service has no ports outside the cluster`;
     const expected = 'type: ClusterIP, or no clusterIP';
-    report.add(path, 'bad-value', { field: 'clusterIP', found: findingOf('None'), because, expected });
+    report.add(path, 'bad-value', { field: 'clusterIP', found: foundOf('None'), because, expected });
   }
   if (spec.externalTrafficPolicy && !isExternal && !(type === 'ClusterIP' && isSet(spec.externalIPs))) {
     ignore('externalTrafficPolicy', 'type NodePort or LoadBalancer, or externalIPs', report);
   }
   if (spec.healthCheckNodePort && !(type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local')) {
     ignore('healthCheckNodePort', 'type LoadBalancer with externalTrafficPolicy Local', report);
+  }
+  if (spec.sessionAffinityConfig && spec.sessionAffinity !== 'ClientIP') {
+    ignore('sessionAffinityConfig', 'sessionAffinity: ClientIP', report);
   }
   if (type !== 'LoadBalancer') {
     const needed = 'type LoadBalancer';
@@ -274,7 +277,7 @@ function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
   const value = spec.trafficDistribution;
   if (!value || trafficDistributions.includes(value)) return;
   const expected = findNearest(value, trafficDistributions) ?? trafficDistributions.join(', ');
-  const details = { field: 'trafficDistribution', found: findingOf(value), expected, ...leftOut };
+  const details = { field: 'trafficDistribution', found: foundOf(value), expected, ...leftOut };
   report.add(['spec', 'trafficDistribution'], 'bad-value', details);
 }
 
@@ -292,7 +295,7 @@ function checkExternalName(spec: RawSpec, report: Report): void {
   for (const field of ['clusterIP', 'clusterIPs'] as const) {
     if (!isSet(spec[field])) continue;
     const because = 'a Service of type ExternalName has no cluster IP';
-    const details = { field, found: findingOf(spec[field]), because, expected: `no ${field}, or another type` };
+    const details = { field, found: foundOf(spec[field]), because, expected: `no ${field}, or another type` };
     report.add(['spec', field], 'bad-value', details);
   }
   for (const field of ['ipFamilies', 'ipFamilyPolicy'] as const) {
@@ -305,11 +308,11 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   const [again] = findRepeated(families, (family) => family);
   if (again) {
     const field = `ipFamilies[${again.index}]`;
-    const details = { field, found: findingOf(again.key), expected: 'each family once' };
+    const details = { field, found: foundOf(again.key), expected: 'each family once' };
     report.add(['spec', 'ipFamilies', again.index], 'bad-value', details);
   } else if (ipFamilyPolicy === 'SingleStack' && families.length > 1) {
     const expected = 'PreferDualStack or RequireDualStack for two ipFamilies';
-    const details = { field: 'ipFamilyPolicy', found: findingOf(ipFamilyPolicy), expected, ...leftOut };
+    const details = { field: 'ipFamilyPolicy', found: foundOf(ipFamilyPolicy), expected, ...leftOut };
     report.add(['spec', 'ipFamilyPolicy'], 'bad-value', details);
   }
   if (!clusterIP && isSet(clusterIPs)) {

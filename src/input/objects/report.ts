@@ -8,7 +8,7 @@ export class Report {
   readonly source: InputSource;
   readonly diagnostics: Diagnostic[] = [];
   /** Made when needed: most objects are right. */
-  #settled: Set<string> | undefined;
+  #silenced: Set<string> | undefined;
   /** Field that is missing, without the numbers of list items → the diagnostic of the one that is there in its place. */
   #misspelled: Map<string, number> | undefined;
 
@@ -21,12 +21,12 @@ export class Report {
   }
 
   /** Says that enough was said about a field and all below it: nothing more is taken about them. */
-  settle(path: FieldPath): void {
-    this.#settled ??= new Set();
-    this.#settled.add(path.join('/'));
+  silence(path: FieldPath): void {
+    this.#silenced ??= new Set();
+    this.#silenced.add(path.join('/'));
   }
 
-  /** Says what is wrong with a field, unless it is settled, or results from a misspelled one. */
+  /** Says what is wrong with a field, unless it is silenced, or results from a misspelled one. */
   add<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#isSettled(path)) return;
     const diagnostic = diagnose(code, details, this.source.place(path));
@@ -86,8 +86,8 @@ export class Report {
   }
 
   #isSettled(path: FieldPath): boolean {
-    const settled = this.#settled;
-    return settled !== undefined && path.some((_, i) => settled.has(path.slice(0, i + 1).join('/')));
+    const silenced = this.#silenced;
+    return silenced !== undefined && path.some((_, i) => silenced.has(path.slice(0, i + 1).join('/')));
   }
 }
 

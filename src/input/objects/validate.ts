@@ -1,72 +1,33 @@
-import type { ErrorObject, ValidateFunction } from 'ajv';
 import { findNearest } from '../../base/find-nearest.ts';
-import { isObject } from '../../base/json-shape.ts';
+import { findFaults, isObject, type Shape, type ShapeFault } from '../../base/json-shape.ts';
 import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
-import { findingOf } from '../../diagnostics/fields.ts';
-import { compileSchema } from './compile-schema.ts';
+import { foundOf } from '../../diagnostics/fields.ts';
 import type { Report } from './report.ts';
-import { schemas, type RawObjects } from './schemas/all.ts';
+import { shapes, type RawObjects } from './shapes/all.ts';
 
 /** How many fields of one object may be wrong: an object with more is left out, and only these are reported. */
 const mostFaults = 220;
 
-/** An error of ajv with what it says as we ask it to: where, of what value, and by which schema. */
-interface Fault {
-  readonly keyword: string;
-  readonly path: FieldPath;
-  readonly schema: Schema;
-  readonly data: unknown;
-  /** Of a field that should not be there. */
-  readonly name: string;
-}
-
-/** Checks the shape of objects against their schemas, each compiled when the first object of its kind comes. */
-export class Validator {
-  readonly #compiled = new Map<keyof RawObjects, ValidateFunction>();
-
-  /**
-   * The value as its kind's schema has it. Fields that the schema does not have are reported, and harmless. Where the value is
-   * wrong otherwise, there are errors in the report, and the fields that are wrong are taken out of the value, so that the
-   * other checks can go on; undefined if nothing is left, or too much is wrong.
-   */
-  validate<Kind extends keyof RawObjects>(kind: Kind, value: unknown, report: Report): RawObjects[Kind] | undefined {
-    let check = this.#compiled.get(kind);
-    if (!check) {
-      check = compileSchema(kind);
-      this.#compiled.set(kind, check);
-    }
-    if (check(value)) return value as RawObjects[Kind];
-    const all = (check.errors ?? []).map((error) => readError(error, value));
-    // Its next use lets go of them, but that may never come.
-    check.errors = null;
-    const isUnknown = ({ keyword }: Fault): boolean => keyword === 'additionalProperties';
-    const faults = all.filter((fault) => !isUnknown(fault));
-    tellUnknown(kind, value, all.filter(isUnknown), report);
-    for (const fault of faults.slice(0, mostFaults + 1)) reportFault(fault, report);
-    if (faults.length > mostFaults) return undefined;
-    return (faults.length === 0 ? value : removeFaults(value, faults, report)) as RawObjects[Kind] | undefined;
-  }
-}
-
-function readError(
-  { keyword = '', instancePath = '', parentSchema = {}, data, params = {} }: Partial<ErrorObject>,
+/**
+ * Checks the shape of objects. The result is the value as its kind's shape has it. Fields that the shape does not have are
+ * reported, and harmless. Where the value is wrong otherwise, there are errors in the report, and the fields that are wrong are
+ * taken out of the value, so that the other checks can go on; undefined if nothing is left, or too much is wrong.
+ */
+export function validate<Kind extends keyof RawObjects>(
+  kind: Kind,
   value: unknown,
-): Fault {
-  let parent = value;
-  // The path is a JSON pointer. A step into a list is a number, but a label may be named "1", too.
-  const path = instancePath
-    .split('/')
-    .slice(1)
-    .map((written) => {
-      const step = Array.isArray(parent) ? Number(written) : written.replaceAll('~1', '/').replaceAll('~0', '~');
-      parent = isRecord(parent) ? parent[step] : undefined;
-      return step;
-    });
-  const { additionalProperty: name = '' } = params as { readonly additionalProperty?: string };
-  return { keyword, path, schema: parentSchema as Schema, data, name };
+  report: Report,
+): RawObjects[Kind] | undefined {
+  const all = findFaults(shapes[kind], value);
+  if (all.length === 0) return value as RawObjects[Kind];
+  const isUnknown = ({ problem }: ShapeFault): boolean => problem === 'unknown';
+  const faults = all.filter((fault) => !isUnknown(fault));
+  reportUnknown(kind, value, all.filter(isUnknown), report);
+  for (const fault of faults.slice(0, mostFaults + 1)) reportFault(fault, report);
+  if (faults.length > mostFaults) return undefined;
+  return (faults.length === 0 ? value : removeFaults(value, faults, report)) as RawObjects[Kind] | undefined;
 }
 
 /** Who reads the objects that are not Kubernetes', and how an unknown field in them is reported. */
@@ -78,14 +39,14 @@ const readers: {
 };
 
 /**
- * Tells of fields that nothing reads, those of list items for one item, as kubectl's strict validation does. If an object of
+ * Reports fields that nothing reads, those of list items for one item, as kubectl's strict validation does. If an object of
  * Kubernetes has the field elsewhere, that is said.
  */
-function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly Fault[], report: Report): void {
+function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly ShapeFault[], report: Report): void {
   const reported = new Set<string>();
-  for (const { path, name, schema, data } of faults) {
+  for (const { path, name, shape, value } of faults) {
     const at = [...path, name];
-    const fields = fieldsOf(schema);
+    const fields = fieldsOf(shape);
     const near = findNearest(name, Object.keys(fields));
     const other = readers[kind];
     if (other) {
@@ -95,10 +56,14 @@ function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly F
     const names = at.filter((step) => typeof step === 'string').join('.');
     if (reported.has(names)) continue;
     reported.add(names);
-    const parent = isObject(data) ? data : {};
+    const parent = isObject(value) ? value : {};
     // What holds fields of its own is not meant to be one of a number or a text.
-    const isNear = near !== undefined && isRecord(parent[name]) && Object.keys(fieldsOf(fields[near] ?? {})).length > 0;
-    const elsewhere = isNear || near?.toLowerCase() === name.toLowerCase() ? undefined : findPath(name, schemas[kind]);
+    const isNear =
+      near !== undefined &&
+      isRecord(parent[name]) &&
+      fields[near] !== undefined &&
+      Object.keys(fieldsOf(fields[near])).length > 0;
+    const elsewhere = isNear || near?.toLowerCase() === name.toLowerCase() ? undefined : findPath(name, shapes[kind]);
     const owner = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
     const details = { owner, name, reader: 'Kubernetes', meant: elsewhere?.join('.') ?? near } as const;
     const meant = elsewhere?.map((step) => step.replace('[]', ''));
@@ -109,8 +74,8 @@ function tellUnknown(kind: keyof RawObjects, object: unknown, faults: readonly F
 }
 
 /** The fields that an object, or each item of a list, may have. */
-function fieldsOf(schema: Schema): Readonly<Record<string, Schema>> {
-  return (schema.items ?? schema).properties ?? {};
+function fieldsOf(shape: Shape): Readonly<Record<string, Shape>> {
+  return (shape.items ?? shape).fields ?? {};
 }
 
 /** Whether there is a field of these names, in one item of a list at least. */
@@ -126,12 +91,12 @@ function nameOf(path: FieldPath): string {
 }
 
 /** The least deep place where a field of that name belongs, as "spec", "ports[]", "nodePort". */
-function findPath(name: string, kind: Schema): readonly string[] | undefined {
-  let level = [{ schema: kind, path: [] as readonly string[] }];
+function findPath(name: string, kind: Shape): readonly string[] | undefined {
+  let level = [{ shape: kind, path: [] as readonly string[] }];
   while (level.length > 0) {
-    const below = level.flatMap(({ schema, path }) =>
-      Object.entries(fieldsOf(schema)).map(([field, inner]) => {
-        return { field, schema: inner, path: [...path, inner.items ? `${field}[]` : field] };
+    const below = level.flatMap(({ shape, path }) =>
+      Object.entries(fieldsOf(shape)).map(([field, inner]) => {
+        return { field, shape: inner, path: [...path, inner.items ? `${field}[]` : field] };
       }),
     );
     const found = below.find(({ field }) => field.toLowerCase() === name.toLowerCase());
@@ -145,15 +110,15 @@ function findPath(name: string, kind: Schema): readonly string[] | undefined {
  * The value without its faulty fields; the report takes no more errors about them. Copies only what is on the way to
  * them: the rest may be deep.
  */
-function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
+function removeFaults(value: unknown, faults: readonly ShapeFault[], report: Report): unknown {
   const root: Record<string | number, unknown> = { value };
   const copies = new Set<unknown>([root]);
-  for (const { path, schema } of faults) {
+  for (const { path, shape } of faults) {
     if (path.length === 0) return undefined;
-    report.settle(path);
+    report.silence(path);
     let parent = root;
     for (const [i, step] of ['value', ...path].entries()) {
-      let child = i === path.length ? neutralValue(schema) : parent[step];
+      let child = i === path.length ? neutralValue(shape) : parent[step];
       if (isRecord(child) && !copies.has(child)) {
         child = Array.isArray(child) ? [...child] : { ...child };
         copies.add(child);
@@ -166,25 +131,22 @@ function removeFaults(value: unknown, faults: readonly Fault[], report: Report):
   return root['value'];
 }
 
-/** What counts as absent: null, except in lists, whose items may not be null. */
-function neutralValue({ type }: Schema): unknown {
-  if (type === 'object') return {};
-  return type === 'string' ? '' : null;
+/** What counts as absent: null, except in lists and maps, whose items may not be null. */
+function neutralValue({ types, isOptional }: Shape): unknown {
+  if (isOptional || types.includes('null')) return null;
+  return types[0] === 'object' ? {} : '';
 }
 
 function isRecord(value: unknown): value is Record<string | number, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-function reportFault({ keyword, path, schema, data }: Fault, report: Report): void {
-  // A value of another type than a word's is reported as such.
-  if (keyword === 'enum' && typeof data !== 'string') return;
-  const { type = [] } = schema;
-  const expected = keyword === 'enum' ? nearestWord(String(data), schema) : schema.expected;
-  report.add(path, 'bad-value', { field: fieldName(path), found: findingOf(data), types: [type].flat(), expected });
+function reportFault({ path, shape, value }: ShapeFault, report: Report): void {
+  const expected = shape.values && typeof value === 'string' ? nearestWord(value, shape) : shape.expected;
+  report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), types: shape.types, expected });
 }
 
-function nearestWord(data: string, schema: Schema): string {
-  const words = (schema.enum ?? []).filter((word): word is string => typeof word === 'string' && word !== '');
-  return findNearest(data.trim(), words) ?? schema.expected ?? words.join(', ');
+function nearestWord(value: string, { values = [], expected }: Shape): string {
+  const words = values.filter((word): word is string => typeof word === 'string' && word !== '');
+  return findNearest(value.trim(), words) ?? expected;
 }

@@ -21,11 +21,11 @@ import { maxDepth, Refusal, refuse, refuseTab, type SyntaxFault, tooDeep } from 
 export interface Composed {
   readonly root: Node | null;
   /** What each alias means: what has the last anchor of its name before it. That may hold the alias. */
-  readonly targets: ReadonlyMap<Alias, Target>;
+  readonly anchored: ReadonlyMap<Alias, Anchored>;
 }
 
 /** What can have an anchor. */
-export type Target = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
+export type Anchored = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
 /** Scalars stay texts, keys may be repeated, and nothing is merged: there go-yaml has rules of its own. */
 const options = {
@@ -63,19 +63,70 @@ export function compose(written: string, isKnown = false): Composed {
   // kubectl reads line by line, and ends each with a line feed.
   const lines = written.replaceAll(/\r(?!\n)|\u0085/g, '\n');
   const text = /[\r\n]$/.test(written) ? lines : `${lines}\n`;
-  const [document, another] = readDocuments(text, isKnown);
-  if (another) refuse(another.range[0], 'text behind the end of a document');
-  return document ? checkValues(document, text) : { root: null, targets: new Map() };
+  try {
+    return readDocument(text, new Lexer(), isKnown);
+  } catch (error) {
+    // A single line has no indentation to be lenient about.
+    if (!(error instanceof Refusal) || text.indexOf('\n') === text.length - 1) throw error;
+    try {
+      return readDocument(text, createLenientLexer(), isKnown);
+    } catch {
+      // The stricter lexer is nearer to the mistake: it ends a text whose quote is missing at the next line.
+      throw error;
+    }
+  }
 }
 
-function readDocuments(text: string, isKnown: boolean): Document.Parsed[] {
+function readDocument(text: string, lexer: Lexer, isKnown: boolean): Composed {
+  const [document, another] = readDocuments(text, lexer, isKnown);
+  if (another) refuse(another.range[0], 'text behind the end of a document');
+  return document ? checkValues(document, text) : { root: null, anchored: new Map() };
+}
+
+/** What the package's lexer does where it asks for indentation. */
+interface LexerInside {
+  readonly buffer: string;
+  readonly pos: number;
+  readonly flowLevel: number;
+  /** The least indentation of the next line. */
+  indentNext: number;
+  /** Where the content of a scalar's next line begins; -1 if that line is no part of the scalar. */
+  continueScalar(offset: number): number;
+}
+
+/**
+ * A lexer for quotes and brackets whose lines are indented no deeper than their key: go-yaml asks for no indentation there,
+ * and the package does, without an option to leave it. test/yaml/kubectl.test.ts fails if a newer package has other insides.
+ */
+export function createLenientLexer(): Lexer {
+  const lexer = new Lexer();
+  const inside = lexer as unknown as LexerInside;
+  let { indentNext } = inside;
+  let inQuotes = false;
+  Object.defineProperty(inside, 'indentNext', {
+    get: () => (inQuotes || inside.flowLevel > 0 ? 0 : indentNext),
+    set: (indent: number) => {
+      indentNext = indent;
+    },
+  });
+  const { continueScalar } = inside;
+  inside.continueScalar = (offset) => {
+    inQuotes = /["']/.test(inside.buffer.charAt(inside.pos));
+    const next = continueScalar.call(inside, offset);
+    inQuotes = false;
+    return next;
+  };
+  return lexer;
+}
+
+function readDocuments(text: string, lexer: Lexer, isKnown: boolean): Document.Parsed[] {
   const { stackTraceLimit } = Error;
   try {
     // The package makes all its errors, which may be as many as characters, and traces take most of the memory.
     Error.stackTraceLimit = 0;
     const composer = new Composer(options);
     const documents: Document.Parsed[] = [];
-    for (const token of parse(text, isKnown)) documents.push(...composer.next(token));
+    for (const token of parse(text, lexer, isKnown)) documents.push(...composer.next(token));
     documents.push(...composer.end());
     const errors = [...documents, composer.streamInfo()].flatMap((part) => part.errors);
     const [first] = errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
@@ -99,11 +150,11 @@ function describeError(text: string, offset: number, message: string): SyntaxFau
  * The package's concrete syntax of a text, up to its first error: what follows can be a megabyte of others. What parses it
  * calls itself for each level, but this one.
  */
-function* parse(text: string, isKnown: boolean): Generator<CST.Token> {
+function* parse(text: string, lexer: Lexer, isKnown: boolean): Generator<CST.Token> {
   const parser = new Parser();
   const check = createLexemeCheck(text, isKnown ? Infinity : mostInFlows);
   let failed = false;
-  for (const lexeme of new Lexer().lex(text)) {
+  for (const lexeme of lexer.lex(text)) {
     if (failed) break;
     check(lexeme);
     for (const token of parser.next(lexeme)) {
@@ -131,31 +182,35 @@ function checkValues(document: Document.Parsed, text: string): Composed {
   const { contents: root, directives, range } = document;
   if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
   if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), 'a block of text alone');
-  const targets = new Map<Alias, Target>();
-  const anchors = new Map<string, Target>();
+  const anchored = new Map<Alias, Anchored>();
+  const anchors = new Map<string, Anchored>();
   visit(document, {
     Pair: (_, pair) => checkPair(pair as Pair<Node, Node | null>, text),
     Node: (_, node) => {
       if (isAlias(node)) {
-        targets.set(node, anchors.get(node.source) ?? refuse(offsetOf(node), 'an alias without its anchor before it'));
+        anchored.set(node, anchors.get(node.source) ?? refuse(offsetOf(node), 'an alias without its anchor before it'));
         return;
       }
-      if (node.anchor !== undefined) anchors.set(node.anchor, node as Target);
+      if (node.anchor !== undefined) anchors.set(node.anchor, node as Anchored);
       if (isScalar(node) && node.srcToken?.type === 'block-scalar') checkBlock(node, node.srcToken, text);
     },
   });
-  return { root, targets };
+  return { root, anchored };
 }
 
 /** go-yaml requires a key and its colon on one line, close together. */
 function checkPair({ key, srcToken }: Pair<Node, Node | null>, text: string): void {
   const { start = [], sep = [] } = srcToken ?? {};
   const colon = sep.find(({ type }) => type === 'map-value-ind');
-  const property = [...start, ...(colon ? [] : sep)].find(({ type }) => type === 'anchor' || type === 'tag');
+  const property = start.find(isProperty) ?? (colon ? undefined : sep.find(isProperty));
   if (property && !colon) refuse(property.offset, 'an anchor or tag behind a word');
   const from = property?.offset ?? offsetOf(key);
   if (colon && (colon.offset - from > 1024 || text.slice(from, colon.offset).includes('\n')))
     refuse(from, 'a key of several lines');
+}
+
+function isProperty({ type }: CST.SourceToken): boolean {
+  return type === 'anchor' || type === 'tag';
 }
 
 /** Where its indentation is given, blanks at the end count; where not, the first line shows it, and takes no tab. */
@@ -171,8 +226,8 @@ function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar
 }
 
 /** A sign of the lexer for the parser is a control character, and not in the text: a plain scalar or a block of text follows. */
-const scalarSign = '\u001F';
-const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
+export const scalarSign = '\u001F';
+export const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
 /** What kubectl reads otherwise than the package, by the sign that it begins with. A pattern sees one character more. */
 const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = {
@@ -180,7 +235,7 @@ const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = 
   '?': ['a key after "?"', /^/],
   '&': ['this name of an anchor', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
   '*': ['this name of an alias', /^(?!.[\w-]+(?:[\s,[\]{}]|$))/],
-  '!': ['a tag other than !!str', /^(?!!!str(?:\s|$))/],
+  '!': ['this tag', /^(?!!(?:!?[\w.-]*|<tag:yaml\.org,2002:\w+>)(?:\s|$))|^!(?:!|<.*:)(?:binary|timestamp)\b/],
   '"': [
     'this escape',
     /(?<!\\)(?:\\\\)*\\(?:\/|[uU](?:0000)?[dD][89a-fA-F][\da-fA-F]{2}|U(?!000[\da-fA-F]|0010).{8}|\r?\n[ \t]*\r?\n)/,
@@ -206,6 +261,8 @@ function createLexemeCheck(text: string, most: number): (source: string) => void
   let atScalar = false;
   /** Whether the last lexeme with content in it was a plain scalar in brackets. */
   let afterPlain = false;
+  /** Whether brackets are the whole document: in these, go-yaml takes tabs anywhere. */
+  let isAllFlow: boolean | undefined;
   return (source) => {
     if (flows > 0 && ++inFlows > most) refuse(offset, `more than ${mostInFlows} words and signs in brackets`);
     if (signs.has(source)) {
@@ -219,12 +276,15 @@ function createLexemeCheck(text: string, most: number): (source: string) => void
     if (atScalar && flows > 0 && /^:|\?/.test(source)) refuse(offset, 'this word in brackets');
     const tab = sign === ' ' || sign === '\t' ? source.indexOf('\t') : -1;
     const before = tab < 0 ? 'no tab' : text.slice(lineStart, offset + tab);
-    if (flows === 0 ? beforeKey.test(before) : afterPlain && /^ *$/.test(before)) refuseTab(offset + tab);
+    if (flows === 0 ? beforeKey.test(before) : afterPlain && !isAllFlow && /^ *$/.test(before)) refuseTab(offset + tab);
     if (sign === ':' && afterPlain && /[,[\]{}]/.test(after)) refuse(offset, 'this ":" in brackets');
     const [what, pattern] = odd[sign] ?? [];
     const found = pattern?.exec(source + after);
     if (what !== undefined && found) refuse(offset + found.index, what);
-    if (atScalar || !/^[ \t\r\n]*$/.test(source)) afterPlain = atScalar && flows > 0;
+    if (atScalar || !/^[ \t\r\n]*$/.test(source)) {
+      if (!/^(?:#|---)/.test(source)) isAllFlow ??= !atScalar && /^[[{]/.test(source);
+      afterPlain = atScalar && flows > 0;
+    }
     atScalar = false;
     const lineFeed = source.lastIndexOf('\n');
     if (lineFeed >= 0) lineStart = offset + lineFeed + 1;

@@ -178,7 +178,6 @@ class FastReader {
     this.#depth--;
   }
 
-  /** Reads a key with its colon. */
   #readKey(): string {
     const start = this.#pos;
     const key = this.#at(quoted) ? unquote(this.#take(quoted)) : resolveFinite(this.#take(plain));

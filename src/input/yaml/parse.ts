@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, stringify, type YAMLMap } from 'yaml';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
-import { compose, isEmpty, offsetOf, type Composed, type Target } from './compose.ts';
+import { compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
 /** A value that a YAML document holds, or why it has none. */
@@ -15,8 +15,8 @@ export type ParsedValue =
  */
 export function parseYamlValue(text: string): ParsedValue {
   try {
-    const { root, targets } = compose(text);
-    const decoder = new Decoder(targets);
+    const { root, anchored } = compose(text);
+    const decoder = new Decoder(anchored);
     const value = decoder.decode(root);
     const faults = describeRepeated(decoder.repeated, root);
     return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'value', value };
@@ -34,24 +34,30 @@ const mostRatio = 0.99;
 /** A key as Go has it, which keeps 1 and "1" apart. */
 type Key = string | number | boolean;
 
+/** How often a mapping has a key, and where it comes the second time. */
+interface RepeatedKey {
+  readonly times: number;
+  readonly second: Node;
+}
+
 /** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
 type Entry = { readonly [Of in PositionOf]: number };
 
 /** Decodes a document to the value that sigs.k8s.io/yaml makes of what go-yaml v2 reads. Throws a Refusal. */
 class Decoder {
-  readonly #targets: Composed['targets'];
+  readonly #anchored: Composed['anchored'];
   /** Where the fields of each mapping and the items of each list are written; undefined if not asked for. */
   readonly #places: Map<unknown, Map<string, Entry>> | undefined;
-  /** Keys that repeat another of their mapping: kubectl silently takes the last. */
-  readonly repeated = new Map<Node, { readonly mapping: YAMLMap; readonly name: string }>();
+  /** By their mapping, the keys that it has more than once: kubectl silently takes the last. */
+  readonly repeated = new Map<YAMLMap, Map<string, RepeatedKey>>();
   /** The aliases around the node that is decoded, the outermost first. */
   readonly #open = new Set<Alias>();
   #values = 0;
   #copies = 0;
   #depth = 0;
 
-  constructor(targets: Composed['targets'], places?: Map<unknown, Map<string, Entry>>) {
-    this.#targets = targets;
+  constructor(anchored: Composed['anchored'], places?: Map<unknown, Map<string, Entry>>) {
+    this.#anchored = anchored;
     this.#places = places;
   }
 
@@ -85,7 +91,7 @@ class Decoder {
         }
         const key = this.#decodeKey(node);
         const name = String(key);
-        if (own.has(name)) this.repeated.set(node, { mapping, name });
+        if (own.has(name)) this.#countRepeated(mapping, name, node);
         own.add(name);
         entries.set(key, this.decode(value));
         if (this.#places) places.set(name, entryAt(offsetOf(node), value));
@@ -93,10 +99,17 @@ class Decoder {
     });
   }
 
+  #countRepeated(mapping: YAMLMap, name: string, again: Node): void {
+    const ofMapping = this.repeated.get(mapping) ?? new Map<string, RepeatedKey>();
+    this.repeated.set(mapping, ofMapping);
+    const { times, second } = ofMapping.get(name) ?? { times: 1, second: again };
+    ofMapping.set(name, { times: times + 1, second });
+  }
+
   #decodeKey(key: Node): Key {
     this.#count();
     if (isAlias(key)) this.#throughAlias(key, () => this.#count());
-    return keyOf(key, this.#targets);
+    return keyOf(key, this.#anchored);
   }
 
   /** A merge overrides what is written before it in its mapping. Of a list, the first mapping counts most. */
@@ -113,10 +126,10 @@ class Decoder {
     }
   }
 
-  #throughAlias<Result>(alias: Alias, read: (target: Target) => Result): Result {
+  #throughAlias<Result>(alias: Alias, read: (target: Anchored) => Result): Result {
     if (this.#open.has(alias)) refuse(offsetOf(alias), 'an alias in what it stands for');
     this.#open.add(alias);
-    const result = read(this.#targets.get(alias) as Target);
+    const result = read(this.#anchored.get(alias) as Anchored);
     this.#open.delete(alias);
     return result;
   }
@@ -143,29 +156,35 @@ function pairsOf(mapping: YAMLMap): readonly { readonly key: Node; readonly valu
   return mapping.items as never;
 }
 
+/** One fault for each key of a mapping, however often it comes. */
 function describeRepeated(repeated: Decoder['repeated'], root: Node | null): SyntaxFault[] {
-  const ofRoot = [...repeated].filter(([, { mapping }]) => mapping === root);
-  // A document that names its apiVersion and kind twice is two objects, with no "---" line between them.
-  const isTwoObjects = ['apiVersion', 'kind'].every((field) => ofRoot.some(([, { name }]) => name === field));
-  const faults = [...repeated].flatMap(([key, { mapping }]): SyntaxFault[] => {
-    const isOfTwo = isTwoObjects && mapping === root;
-    if (isOfTwo && key !== ofRoot[0]?.[0]) return [];
-    return [{ offset: offsetOf(key), code: 'duplicate-key', arguments: isOfTwo ? { isTwoObjects } : {} }];
+  const faults = [...repeated].flatMap(([mapping, keys]): SyntaxFault[] => {
+    // A document that names its apiVersion and kind twice is two objects, with no "---" line between them.
+    const isTwoObjects = mapping === root && keys.has('apiVersion') && keys.has('kind');
+    const offsets = [...keys.values()].map(({ second }) => offsetOf(second));
+    if (isTwoObjects) return [{ offset: Math.min(...offsets), code: 'duplicate-key', arguments: { isTwoObjects } }];
+    return [...keys.values()].map(({ times, second }) => ({
+      offset: offsetOf(second),
+      code: 'duplicate-key',
+      arguments: { times },
+    }));
   });
   return faults.sort((a, b) => a.offset - b.offset);
 }
 
-/** Whether a key is "<<", and merges what its value holds. In quotes it is a key like any other. */
+/** Whether a key is "<<", and merges what its value holds. In quotes it does so only with the tag !!merge. */
 function isMergeKey(key: Node): boolean {
-  return isScalar(key) && key.value === '<<' && key.type === 'PLAIN' && key.tag === undefined;
+  if (!isScalar(key) || key.value !== '<<') return false;
+  return key.tag === undefined ? key.type === 'PLAIN' : key.tag === `${tagPrefix}merge`;
 }
 
 /** The key that a node is. Throws a Refusal. */
-function keyOf(key: Node, targets: Composed['targets']): Key {
-  const scalar = isAlias(key) ? targets.get(key) : key;
+function keyOf(key: Node, anchored: Composed['anchored']): Key {
+  const scalar = isAlias(key) ? anchored.get(key) : key;
   const value = isScalar(scalar) ? resolve(scalar) : null;
   if (typeof value === 'string' || typeof value === 'boolean') return value;
-  const integer = isScalar(scalar) && value !== null ? resolveInteger(String(scalar.value)) : undefined;
+  const isFloat = isScalar(scalar) && scalar.tag === `${tagPrefix}float`;
+  const integer = isScalar(scalar) && value !== null && !isFloat ? resolveInteger(String(scalar.value)) : undefined;
   return typeof integer === 'number' ? integer : refuse(offsetOf(key), 'a key that is no text');
 }
 
@@ -176,10 +195,25 @@ function decodeScalar(scalar: Scalar): unknown {
   return value;
 }
 
-/** What go-yaml makes of a scalar. The one tag that it may have makes it a text. */
+const tagPrefix = 'tag:yaml.org,2002:';
+
+/** The tags that ask for a type, with whether a value is of it. Any other tag makes a scalar a text. */
+const typeTags: ReadonlyMap<string, (value: unknown, text: string) => boolean> = new Map([
+  [`${tagPrefix}bool`, (value) => typeof value === 'boolean'],
+  [`${tagPrefix}null`, (value) => value === null],
+  [`${tagPrefix}int`, (value, text) => typeof value === 'number' && resolveInteger(text) !== undefined],
+  // Of whole numbers, only those that a signed integer of 64 bits holds.
+  [`${tagPrefix}float`, (value, text) => typeof value === 'number' && (resolveInteger(text) ?? 0) < 2n ** 63n],
+]);
+
+/** What go-yaml makes of a scalar (resolve). A tag for a type decides in quotes, too, and the text has to be of that type. */
 function resolve(scalar: Scalar): string | number | boolean | null {
   const text = String(scalar.value);
-  return scalar.tag === undefined && scalar.type === 'PLAIN' ? resolvePlainScalar(text) : text;
+  if (scalar.tag === undefined) return scalar.type === 'PLAIN' ? resolvePlainScalar(text) : text;
+  const isOfType = typeTags.get(scalar.tag);
+  if (!isOfType) return text;
+  const value = resolvePlainScalar(text);
+  return isOfType(value, text) ? value : refuse(offsetOf(scalar), 'a value that is not of the type of its tag');
 }
 
 /** Whether a position is wanted for the value of a field or for its key. */
@@ -194,9 +228,9 @@ function entryAt(key: number, value: Node | null): Entry {
  * nearest field above it that is written down.
  */
 export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {
-  const { root, targets } = compose(text, true);
+  const { root, anchored } = compose(text, true);
   const places = new Map<unknown, Map<string, Entry>>();
-  const document = new Decoder(targets, places).decode(root);
+  const document = new Decoder(anchored, places).decode(root);
   return (path, of) => {
     let value = document;
     let offset = root ? offsetOf(root) : 0;
@@ -210,7 +244,7 @@ export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) =>
   };
 }
 
-/** A value in YAML. What is undefined is left out. */
+/** A value in YAML. What is undefined is left out. A text is on one line: those of an input begin none. */
 export function writeYaml(value: unknown): string {
-  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, blockQuote: false, doubleQuotedAsJSON: true });
 }

@@ -14,13 +14,13 @@ const eagerTries = 16;
  * are written the same may be the same object.
  */
 export class KnownPatterns {
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, PatternsOfKey>();
 
   /** Returns what is known about mappings below a key. */
-  below(key: string): Place {
+  below(key: string): PatternsOfKey {
     const known = this.#places.get(key);
     if (known) return known;
-    const place = new Place();
+    const place = new PatternsOfKey();
     if (this.#places.size < maxPlaces) this.#places.set(key, place);
     return place;
   }
@@ -37,7 +37,7 @@ export class KnownPatterns {
 }
 
 /** The patterns of mappings below one key. */
-class Place {
+class PatternsOfKey {
   patterns: readonly Pattern[] = [];
   #misses = 0;
 

@@ -14,7 +14,7 @@ export interface IpSet {
   /** "0-65535" for kube-proxy's port sets. */
   readonly range?: string | undefined;
   readonly hashSize?: number | undefined;
-  /** How many entries fit: a limit of the kernel's, past which adding fails. */
+  /** The most entries that it can hold: the kernel refuses more. */
   readonly maxElements?: number | undefined;
   /** Sorted and without duplicates; equality takes them as a set. */
   readonly entries: readonly SetEntry[];
@@ -34,7 +34,6 @@ function addSet(text: LongText, set: IpSet): void {
   for (const entry of set.entries) text.add(formatAdd(set.name, entry));
 }
 
-/** `create NAME TYPE …`. */
 export function formatCreate({ name, type, options = [], ...set }: IpSet): string {
   const words = properties.flatMap(([word, key]) => (set[key] === undefined ? [] : [word, String(set[key])]));
   return ['create', name, type, ...words, ...options].join(' ');
@@ -48,16 +47,42 @@ const properties = [
   ['maxelem', 'maxElements'],
 ] as const;
 
-/** `add NAME ENTRY …`, with its line's end. */
 function formatAdd(set: string, entry: SetEntry): string {
   const line = `add ${set} ${formatEntry(entry)}`;
   return `${entry.options === undefined ? line : [line, ...entry.options].join(' ')}\n`;
 }
 
-/** A set while its lines are read. */
 interface DraftSet extends IpSet {
   entries: SetEntry[];
 }
+
+/** Sets while ipset's output is read. What adds to them returns why it cannot; undefined if it did. */
+export class SetDrafts {
+  readonly #sets = new Map<string, DraftSet>();
+
+  addSet(name: string, type: string, words: readonly string[]): string | undefined {
+    if (this.#sets.has(name)) return 'duplicate set';
+    this.#sets.set(name, readCreate(name, type, words));
+    return undefined;
+  }
+
+  addEntry(name: string, text: string, options: readonly string[]): string | undefined {
+    const set = this.#sets.get(name);
+    if (!set) return 'an entry of a set that is not there';
+    const entry = parseEntry(text, set.type);
+    set.entries.push(options.length === 0 ? entry : { ...entry, options });
+    return undefined;
+  }
+
+  /** The sets in their order, their entries sorted. */
+  finish(): readonly IpSet[] {
+    for (const set of this.#sets.values()) set.entries.sort(compareEntries);
+    return [...this.#sets.values()];
+  }
+}
+
+/** Why a line of sets cannot be read that splitSetWords does not split. */
+export const openQuote = 'a quote that is not closed';
 
 /**
  * Reads what `ipset save` prints, and what formatSets writes. The kernel's own choices (initval, the default bucket
@@ -68,34 +93,23 @@ export function parseIpsetSave(text: string): {
   readonly sets: readonly IpSet[];
   readonly unread: readonly UnreadLine[];
 } {
-  const sets = new Map<string, DraftSet>();
+  const sets = new SetDrafts();
   const unread = readLines(text, ['#'], (line) => (line === 'COMMIT' ? undefined : readSetLine(sets, line)));
-  for (const set of sets.values()) set.entries.sort(compareEntries);
-  return { sets: [...sets.values()], unread };
+  return { sets: sets.finish(), unread };
 }
 
-/** Reads a line into the sets. Returns why it cannot be read. */
-function readSetLine(sets: Map<string, DraftSet>, line: string): string | undefined {
+/** Returns why the line cannot be read; undefined if it was. */
+function readSetLine(sets: SetDrafts, line: string): string | undefined {
   const words = splitSetWords(line);
-  if (!words) return 'a quote that is not closed';
+  if (!words) return openQuote;
   const [command, name, third, ...options] = words;
-  const creates = command === 'create';
-  if (name === undefined || third === undefined || !(creates || command === 'add')) {
+  if (name === undefined || third === undefined || !(command === 'create' || command === 'add')) {
     return 'neither a set nor an entry';
   }
-  const set = sets.get(name);
-  if (creates) {
-    if (set) return 'duplicate set';
-    sets.set(name, readCreate(name, third, options));
-  } else {
-    if (!set) return 'an entry of a set that is not there';
-    const entry = parseEntry(third, set.type);
-    set.entries.push(options.length === 0 ? entry : { ...entry, options });
-  }
-  return undefined;
+  return command === 'create' ? sets.addSet(name, third, options) : sets.addEntry(name, third, options);
 }
 
-/** The set that the words after its name and type describe, in a line of ipset save or the header of ipset list. */
+/** `words` follow the name and type, in a line of `ipset save` or the header of `ipset list`. */
 function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
   const read: { -readonly [K in 'family' | 'range' | 'hashSize' | 'maxElements']?: IpSet[K] } = {};
   const options: string[] = [];
@@ -119,7 +133,10 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/** Splits at blanks, but not inside double quotes. The quotes stay. ipset knows no way to write a quote inside a comment. */
+/**
+ * Splits at blanks outside double quotes, and keeps the quotes; undefined if a quote is not closed. ipset has no way
+ * to write a quote inside a comment.
+ */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];
@@ -128,7 +145,7 @@ export function splitSetWords(line: string): string[] | undefined {
 
 /** One step from some sets to others. */
 export type SetChange =
-  /** A set of the same name that the kernel cannot change, where there is one: another type, size or range. */
+  /** A set that comes or goes, or that the kernel cannot change in place: another type, size or range. */
   | ({ readonly kind: 'set' } & Pair<IpSet>)
   | {
       readonly kind: 'entries';
@@ -139,21 +156,24 @@ export type SetChange =
     };
 
 /**
- * The name that a set has for a moment while it replaces another. One that is there was left by an ipset that was
- * killed: no rule can use it, and it is in the way, so it goes first.
+ * The name of a set for the moment before it is swapped in. A set of this name is left from an ipset that was killed:
+ * no rule can use it, and it is in the way, so it goes first.
+ * Test: what an ipset that was killed left of a swap goes before anything else.
  */
 export const temporarySetName = 'KPC-SWAP';
 
 /**
- * How to get from some sets to others. The size of the hash is ignored: the kernel doubles it as a set grows. Nor
- * does the order of entries.
+ * How to get from some sets to others. Ignores the order of entries and the size of the hash, which the kernel
+ * doubles as a set grows.
  */
 export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
   const changes: SetChange[] = [];
   const leftover = from.find(({ name }) => name === temporarySetName);
   if (leftover && !to.some(({ name }) => name === temporarySetName))
     changes.push({ kind: 'set', from: leftover, to: undefined });
-  // A set of sets comes after those it holds, and must go before them.
+  // A set of sets comes after its members, and ipset refuses to destroy a member first: hence from the last to the
+  // first.
+  // Test: a set of sets goes before those that it holds.
   for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
     const { from: old, to: set } = pair;
     if (!old || !set || !isSameKind(old, set)) {
@@ -161,7 +181,11 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
       continue;
     }
     const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
-    if (added.length + removed.length > 0) changes.push({ kind: 'entries', set, added, removed });
+    // Entries come before others go, and a set takes no more than its maximum: then it is swapped for a new one.
+    // Test: entries that do not fit beside those that go come with a new set.
+    const isFull = old.entries.length + added.length > (set.maxElements ?? defaultMaxElements);
+    if (isFull) changes.push({ kind: 'set', from: old, to: set });
+    else if (added.length + removed.length > 0) changes.push({ kind: 'entries', set, added, removed });
   }
   return changes;
 }
@@ -182,13 +206,13 @@ function canSwap(a: IpSet, b: IpSet): boolean {
   return a.type === b.type && (a.family ?? 'inet') === (b.family ?? 'inet');
 }
 
-/** The same text for entries that are one to the kernel and have the same options. */
+/** Equal for entries that are one to the kernel and have the same options. */
 function entryMeaning(entry: SetEntry): string {
   const key = entryKey(entry);
   return entry.options === undefined ? key : [key, ...entry.options].join(' ');
 }
 
-/** What can be made while the rules that are there use the sets, and what is to go after them. */
+/** Splits changes into what can be made while rules still use the sets, and what goes after those rules. */
 export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> {
   const additions: SetChange[] = [];
   const removals: SetChange[] = [];
@@ -196,7 +220,8 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
     if (change.kind === 'set') {
       (change.to || change.from.name === temporarySetName ? additions : removals).push(change);
     } else {
-      // An entry that only changes its options must go before it comes back.
+      // ipset refuses to add an entry that is there with other options: it is deleted with the additions.
+      // Test: an entry whose option changes goes before it comes back, and what only goes is left to the removals.
       const remade = new Set(change.added.map(entryKey));
       const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
       if (change.added.length > 0) additions.push({ ...change, removed: removed.additions });
@@ -207,9 +232,10 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
 }
 
 /**
- * The input of `ipset restore` that makes the changes. A set that only changes its size or options is made under
- * another name and swapped in, so that rules that look at it never miss it. One of another type cannot be swapped: it
- * is destroyed first, which ipset refuses while a rule uses it. '' if there are no changes.
+ * The input of `ipset restore` that makes the changes; '' for none. A set that only changes its size or options is
+ * made under another name and swapped in, so that rules always find it. ipset cannot swap a set of another type: it
+ * is destroyed first, which ipset refuses while a rule uses it.
+ * Test: a set that can be swapped is, one of another type is made anew, and deleting comes before adding.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {
   const text = new LongText();
@@ -219,7 +245,6 @@ export function formatSetsDelta(changes: readonly SetChange[]): string {
 
 function addChange(text: LongText, change: SetChange): void {
   if (change.kind === 'entries') {
-    // Deleting first leaves room for what is added.
     for (const entry of change.removed) text.add(`del ${change.set.name} ${formatEntry(entry)}\n`);
     for (const entry of change.added) text.add(formatAdd(change.set.name, entry));
     return;

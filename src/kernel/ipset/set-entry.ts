@@ -12,8 +12,8 @@ import type { Origin } from '../place.ts';
 import { parsePort } from '../socket-address.ts';
 
 /**
- * An entry of a set, part by part: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080".
- * An entry of any other form, which no set of kube-proxy's has, is `other`, as ipset prints it.
+ * The parts of an entry: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Entries
+ * of any other form, which kube-proxy's sets do not have, are `other`, as ipset prints them.
  */
 export interface SetEntry {
   readonly address?: Address | undefined;
@@ -94,7 +94,7 @@ function readFirst(text: string): Pick<SetEntry, 'address' | 'network'> | undefi
   return range && (isNetwork(range) ? { network: range } : { address: range });
 }
 
-/** The same text for entries that the kernel takes for one. Options are ignored. */
+/** Equal for entries that are one to the kernel. Ignores options. */
 export function entryKey(entry: SetEntry): string {
   const address = entry.network && singleAddress(entry.network);
   const from = entry.source && singleAddress(entry.source);

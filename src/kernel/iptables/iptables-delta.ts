@@ -13,19 +13,19 @@ import {
 } from './iptables.ts';
 import { formatWord } from './rule-args.ts';
 import { actingRules, ruleMeaning } from './iptables-meaning.ts';
-import { families, type Family } from '../family.ts';
+import { placeRules } from './place-rules.ts';
+import type { Family } from '../family.ts';
 
 /** One step from some chains to others. */
 export type ChainChange =
   /** Writes the whole chain, or deletes it. */
   | ({ readonly kind: 'chain' } & Pair<Chain>)
   /**
-   * In one of the kernel's own chains: inserts a rule at a position, which counts from 1; without one, the first rule that
-   * means the same goes.
+   * In one of the kernel's own chains: inserts a rule at a position, counted from 1, or, without a position, deletes
+   * the first rule of the same meaning.
    */
   | { readonly kind: 'rule'; readonly chain: string; readonly rule: Rule; readonly position?: number };
 
-/** The name of the chain that changes. */
 export function changedChain(change: ChainChange): string {
   return change.kind === 'chain' ? itemOf(change).name : change.chain;
 }
@@ -37,9 +37,9 @@ export interface TableDelta {
 }
 
 /**
- * How to get from some tables to others. Chains that mean the same are left alone, others are rewritten as a whole. In
- * the kernel's own chains, rules are deleted and inserted one by one, so that rules which neither side has stay: what
- * is new is at the head. Policies are ignored: they are the node's own.
+ * How to get from some tables to others. Chains of the same meaning are left alone, others are rewritten as a whole.
+ * In the kernel's own chains, rules are deleted and inserted one by one, so that rules of neither side stay: see
+ * placeRules. Policies are ignored: they are the node's own.
  */
 export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
   const deltas: TableDelta[] = [];
@@ -64,7 +64,7 @@ function diffTable(
     const { from: old, to: chain } = pair;
     const { name } = itemOf(pair);
     if (isBuiltInChain(table, name)) {
-      for (const jump of diffBuiltIn(name, old?.rules ?? [], chain?.rules ?? [])) jumps.push(jump);
+      for (const change of diffBuiltIn(name, old, chain)) jumps.push(change);
     } else if (!old || !chain || !equalRules(old.rules, chain.rules)) {
       (chain ? writes : deletes).push({ kind: 'chain', ...pair });
     }
@@ -84,29 +84,38 @@ function sameRule(a: Rule, b: Rule | undefined): boolean {
   return a === b || (b !== undefined && ruleMeaning(a) === ruleMeaning(b));
 }
 
-/**
- * What is new at the head of the chain is inserted there, and what is gone is deleted. Where that does not give the
- * order wanted, all rules are deleted and inserted anew: the positions of other programs' rules are not known, so that
- * nothing can be put between two rules.
- */
-function diffBuiltIn(chain: string, from: readonly Rule[], to: readonly Rule[]): ChainChange[] {
-  const after = to.map(ruleMeaning);
-  const gone: Rule[] = [];
-  let inserted = after.length;
-  for (const rule of from.toReversed()) {
-    if (inserted > 0 && ruleMeaning(rule) === after[inserted - 1]) inserted--;
-    else gone.push(rule);
-  }
-  // iptables deletes the first of two equal rules, which may be the one to keep.
-  const kept = new Set(after.slice(inserted));
-  const isRemade = gone.some((rule) => kept.has(ruleMeaning(rule)));
-  const deleted = isRemade ? from : gone.reverse();
+function diffBuiltIn(name: string, from: Chain | undefined, to: Chain | undefined): readonly ChainChange[] {
+  const { deleted, inserted } = placeRules(from, to);
   return [
-    ...deleted.map((rule): ChainChange => ({ kind: 'rule', chain, rule })),
-    ...to.slice(0, isRemade ? to.length : inserted).map((rule, i): ChainChange => {
-      return { kind: 'rule', chain, rule, position: i + 1 };
-    }),
+    ...deleted.map((rule): ChainChange => ({ kind: 'rule', chain: name, rule })),
+    ...inserted.map((each): ChainChange => ({ kind: 'rule', chain: name, ...each })),
   ];
+}
+
+/** The tables that a delta to `to` leaves: with the rules of other programs in the kernel's own chains as `from` has them. */
+export function settleTables(from: FamilyTables, to: FamilyTables): FamilyTables {
+  const settle = (place: RulesPlace, table: TableName, chain: Chain): Chain =>
+    isBuiltInChain(table, chain.name)
+      ? { ...chain, whole: placeRules(from[place]?.[table]?.get(chain.name), chain).whole }
+      : chain;
+  return Object.fromEntries(
+    rulesPlaces.flatMap((place) => {
+      const tables = tableNames.flatMap((table) => {
+        const chains = to[place]?.[table];
+        return chains
+          ? [[table, new Map([...chains].map(([name, chain]) => [name, settle(place, table, chain)]))]]
+          : [];
+      });
+      return to[place] ? [[place, Object.fromEntries(tables)]] : [];
+    }),
+  );
+}
+
+/** Whether tables have a chain or a rule, beside the kernel's own chains. */
+export function hasRules(tables: Tables): boolean {
+  return tableNames.some((table) =>
+    [...(tables[table]?.values() ?? [])].some(({ name, rules }) => !isBuiltInChain(table, name) || rules.length > 0),
+  );
 }
 
 /** The input of `iptables-restore --noflush` that makes the changes of each table at once. '' if there are none. */
@@ -128,18 +137,30 @@ function formatChange(change: ChainChange): string {
   return `${position === undefined ? formatDelete(chain, rule) : formatInsert(chain, position, rule)}\n`;
 }
 
-/** The tables of iptables of each family; a family without any is one that was not compiled, or not dumped. */
-export type FamilyTables = { readonly [F in Family]?: Tables };
+/**
+ * Where rules are: in a family, of the variant of iptables that is in use, or of the other one (legacy or nft). A kernel
+ * follows both. Only a node that is read has the other.
+ */
+export const rulesPlaces = ['ipv4', 'ipv6', 'other ipv4', 'other ipv6'] as const;
 
-/** What changes in them; families without changes are absent. */
-export type FamilyTablesDelta = { readonly [F in Family]?: readonly TableDelta[] };
+export type RulesPlace = (typeof rulesPlaces)[number];
 
-/** A family without tables counts as one without chains. */
+export function familyOfPlace(place: RulesPlace): Family {
+  return place === 'ipv4' || place === 'other ipv4' ? 'ipv4' : 'ipv6';
+}
+
+/** The tables of iptables of each place; a place without any is one that was not compiled, or not dumped. */
+export type FamilyTables = { readonly [P in RulesPlace]?: Tables };
+
+/** What changes in them; places without changes are absent. */
+export type FamilyTablesDelta = { readonly [P in RulesPlace]?: readonly TableDelta[] };
+
+/** A place without tables counts as one without chains. */
 export function diffFamilyTables(from: FamilyTables, to: FamilyTables): FamilyTablesDelta {
-  const delta: { [F in Family]?: readonly TableDelta[] } = {};
-  for (const family of families) {
-    const tables = diffTables(from[family] ?? {}, to[family] ?? {});
-    if (tables.length > 0) delta[family] = tables;
+  const delta: { [P in RulesPlace]?: readonly TableDelta[] } = {};
+  for (const place of rulesPlaces) {
+    const tables = diffTables(from[place] ?? {}, to[place] ?? {});
+    if (tables.length > 0) delta[place] = tables;
   }
   return delta;
 }

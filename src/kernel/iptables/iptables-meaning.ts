@@ -11,18 +11,17 @@ export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }
 
-/** Returns the same rule for all ways to write it: see ruleMeaning. */
 export function canonicalRule(rule: Rule): Rule {
   return { args: canonicalArgs(rule.args) };
 }
 
-/** What kube-proxy counts with nfnetlink_acct, where the kernel has it: iptables/proxier.go, metrics/metrics.go. */
+/** kube-proxy counts with this if the kernel has nfnetlink_acct (iptables/proxier.go, metrics/metrics.go). */
 const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
 /**
- * Whether an argument does nothing but count. `-m nfacct` matches every packet unless its counter has a quota, which
- * no rule shows: only kube-proxy's own counters are known to have none.
+ * Whether an argument only counts. `-m nfacct` matches every packet unless its counter has a quota. No rule shows the
+ * quota; kube-proxy's own counters have none.
  */
 export function isCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
@@ -31,8 +30,8 @@ export function isCounter(arg: RuleArg): boolean {
 }
 
 /**
- * The rules of a chain without those that are there to be counted only. To count what comes from localhost, kube-proxy
- * puts a copy that matches less before the rule of a node port: what the copy takes, the rule would take.
+ * The rules of a chain without those that only count. To count packets from localhost, kube-proxy puts a narrower
+ * copy before the rule of a node port: that rule would take the same packets.
  */
 export function actingRules(rules: readonly Rule[]): readonly Rule[] {
   const countsLocalhost = ({ args }: Rule): boolean =>
@@ -47,9 +46,9 @@ export function actingRules(rules: readonly Rule[]): readonly Rule[] {
 }
 
 /**
- * The order of arguments in a meaning: what iptables itself looks at, as iptables-save prints it, then the comment, the
- * matches, the target. The kernel goes through the matches one by one, so one that remembers or counts (recent, limit)
- * sees the packets that the ones before it let through, and the others must not move across it.
+ * The order of arguments in a meaning: what iptables itself looks at, as iptables-save prints it, then the comment,
+ * the matches, the target. The kernel tries matches one by one, so a match that remembers or counts (recent, limit)
+ * sees what the matches before it let through: the others must not move across it.
  */
 const order: readonly string[] = (
   'source destination in-interface out-interface protocol comment module source-port destination-port mark conntrack-state ' +
@@ -78,7 +77,7 @@ function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   return ranked.map(({ arg }) => arg);
 }
 
-/** Undefined if the argument says nothing that the others do not. */
+/** Undefined for an argument that adds nothing to the others. */
 function canonicalArg(arg: RuleArg): RuleArg | undefined {
   switch (arg.kind) {
     case 'source':

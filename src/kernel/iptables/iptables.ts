@@ -1,6 +1,6 @@
 import { LongText } from '../long-text.ts';
 import type { Origin } from '../place.ts';
-import { formatArg, formatWord, type RuleArg } from './rule-args.ts';
+import { assertWritable, formatArg, isWritable, formatWord, type RuleArg } from './rule-args.ts';
 
 export type { RuleArg, Target } from './rule-args.ts';
 
@@ -12,10 +12,12 @@ export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
  */
 export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 
-/** A chain with its rules in order. `policy` is set for the kernel's own chains (INPUT and so on) when known. */
+/** `policy` is set for the kernel's own chains (INPUT and so on) if known. */
 export interface Chain {
   readonly name: string;
   readonly rules: readonly Rule[];
+  /** Of one of the kernel's own chains, where `rules` are the owned ones alone: all its rules, in their order. */
+  readonly whole?: readonly Rule[] | undefined;
   readonly policy?: 'ACCEPT' | 'DROP' | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -27,8 +29,8 @@ export interface RuleMaker<Subject> {
 }
 
 /**
- * A chain whose rules are made when they are asked for. Of a chain for each endpoint there are so many that all their rules
- * at once take more memory than the rest of a compilation.
+ * A chain that makes its rules when they are asked for. There is one for each endpoint, and all their rules at once
+ * would take more memory than the rest of a compilation.
  */
 export class LazyChain<Subject> implements Chain {
   readonly name: string;
@@ -51,7 +53,7 @@ export class LazyChain<Subject> implements Chain {
     return (this.#rules ??= this.makeRules());
   }
 
-  /** New values, of which the chain keeps none. */
+  /** Makes new values each time; the chain keeps none. */
   makeRules(): readonly Rule[] {
     return this.#rules ?? this.#maker.makeRules(this.#subject);
   }
@@ -70,6 +72,8 @@ export function passingRules(chain: Chain): readonly Rule[] {
 export interface Rule {
   readonly args: readonly RuleArg[];
   readonly origin?: Origin | undefined;
+  /** In one of the kernel's own chains: it goes behind the rules of other programs, not before them. */
+  readonly isLast?: true;
 }
 
 /** The order in which tables are written: nat before filter, as in kube-proxy's own restore input. */
@@ -90,8 +94,9 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
 
 /**
  * The input of `iptables-restore --noflush` (or ip6tables-restore) that makes these chains on a node that has none of
- * them, in pieces. The kernel's own chains are not declared, which would flush them: their rules are inserted at the head, in
- * the order they have here, as kube-proxy does. `formatOwn` is formatAppends, or gives what that has given before.
+ * them, in pieces. The kernel's own chains are not declared, as that would flush them: their rules are inserted at
+ * the head, in the order that they have here, or appended, as kube-proxy does. `formatOwn` is formatAppends, or a cache
+ * of its results.
  */
 export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
@@ -102,7 +107,9 @@ export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string)
     for (const { name } of chains.values()) if (!isBuiltInChain(table, name)) text.add(`${formatDeclaration(name)}\n`);
     for (const chain of chains.values()) {
       if (isBuiltInChain(table, chain.name)) {
-        chain.rules.forEach((rule, i) => text.add(`${formatInsert(chain.name, i + 1, rule)}\n`));
+        const [first, last] = [chain.rules.filter(({ isLast }) => !isLast), chain.rules.filter(({ isLast }) => isLast)];
+        first.forEach((rule, i) => text.add(`${formatInsert(chain.name, i + 1, rule)}\n`));
+        text.add(formatAppends({ name: chain.name, rules: last }));
       } else text.add(formatOwn(chain));
     }
     text.add('COMMIT\n');
@@ -110,32 +117,48 @@ export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string)
   return text.pieces();
 }
 
-/** The lines that append a chain's rules. */
+/** `-A CHAIN …` of each rule. Throws, as the next two do, for a rule that holds a line break. */
 export function formatAppends(chain: Chain): string {
   const start = `-A ${formatWord(chain.name)}`;
   let text = '';
-  for (const rule of passingRules(chain)) text += `${start}${formatArgs(rule)}\n`;
+  for (const rule of passingRules(chain)) text += `${start}${assertWritable(formatArgs(rule))}\n`;
   return text;
 }
 
 /** `:CHAIN - [0:0]`, which makes the chain, or empties one that is there. */
 export function formatDeclaration(chain: string): string {
-  return `:${formatWord(chain)} - [0:0]`;
+  return `:${assertWritable(formatWord(chain))} - [0:0]`;
 }
 
 /** `-I CHAIN n …`; n counts from 1. */
 export function formatInsert(chain: string, position: number, rule: Rule): string {
-  return `-I ${formatWord(chain)} ${position}${formatArgs(rule)}`;
+  return assertWritable(`-I ${formatWord(chain)} ${position}${formatArgs(rule)}`);
 }
 
 /** `-D CHAIN …`, which deletes the first rule that is the same. */
 export function formatDelete(chain: string, rule: Rule): string {
-  return `-D ${formatWord(chain)}${formatArgs(rule)}`;
+  return assertWritable(`-D ${formatWord(chain)}${formatArgs(rule)}`);
 }
 
 /** The rule's arguments in the order they are written, without `-A CHAIN`. */
 export function formatRule(rule: Rule): string {
   return formatArgs(rule).slice(1);
+}
+
+/** Tables without the rules that no restore file can hold: another program's, which can only go. */
+export function withoutUnwritable(tables: Tables): Tables {
+  const kept: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
+  for (const table of tableNames) {
+    const chains = tables[table];
+    if (!chains) continue;
+    kept[table] = new Map(
+      [...chains].map(([name, chain]) => {
+        const rules = chain.rules.filter((rule) => isWritable(formatArgs(rule)));
+        return [name, rules.length === chain.rules.length ? chain : { ...chain, rules }];
+      }),
+    );
+  }
+  return kept;
 }
 
 /** Like formatRule, with a blank before each argument. */

@@ -34,7 +34,6 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
 
 const portMatches: ReadonlySet<string> = new Set(['tcp', 'udp', 'sctp']);
 
-/** Reads `-m NAME` with its options. */
 function readMatch(name: string, words: readonly string[]): RuleArg | undefined {
   const negated = words[0] === '!';
   const [option = '', value, ...more] = negated ? words.slice(1) : words;

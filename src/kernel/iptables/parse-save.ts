@@ -10,8 +10,8 @@ import {
 import { parseRuleWords, splitWords } from './parse-rule.ts';
 import type { Family } from '../family.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
+import { joinQuotedLines } from './saved-lines.ts';
 
-/** A chain while its lines are read. */
 interface DraftChain {
   readonly name: string;
   readonly rules: Rule[];
@@ -22,22 +22,33 @@ interface DraftChain {
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
  * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. If a table
  * lacks COMMIT, the last line that the tools print, the text is not `complete`. `known` speeds up reading several texts
- * in turn; `tableOf` finds the table of lines outside any table.
+ * in turn; `tableOf` finds the table of lines outside any table. `isInput`: what is appended to one of the kernel's own
+ * chains comes behind the rules of other programs there; iptables-save writes all rules so.
  */
 export function parseIptablesSave(
   text: string,
-  known?: RuleLines,
-  tableOf?: (line: string) => TableName,
+  {
+    known,
+    tableOf,
+    isInput = false,
+  }: {
+    readonly known?: RuleLines | undefined;
+    readonly tableOf?: (line: string) => TableName;
+    readonly isInput?: boolean;
+  } = {},
 ): {
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
+  /** The table that each of these lines is in; undefined outside any table. */
+  readonly tablesOfUnread: readonly (TableName | undefined)[];
   readonly complete: boolean;
 } {
   const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
   let table: TableName | undefined;
   let complete = true;
   let open = false;
-  const unread = readLines(text, ['#'], (line) => {
+  const tablesOfUnread: (TableName | undefined)[] = [];
+  const read = (line: string): string | undefined => {
     if (line === 'COMMIT') {
       table = undefined;
       open = false;
@@ -45,7 +56,7 @@ export function parseIptablesSave(
     }
     if (!line.startsWith('*')) {
       const own = table ?? tableOf?.(line);
-      return own ? readLine(own, (tables[own] ??= new Map()), line, known) : 'outside a table';
+      return own ? readLine(own, (tables[own] ??= new Map()), line, { known, isInput }) : 'outside a table';
     }
     if (open) complete = false;
     open = true;
@@ -53,19 +64,29 @@ export function parseIptablesSave(
     if (!table) return 'not a table that iptables has';
     tables[table] ??= new Map();
     return undefined;
+  };
+  const unread = readLines(joinQuotedLines(text.split('\n')), ['#'], (line) => {
+    const reason = read(line);
+    if (reason !== undefined) tablesOfUnread.push(table);
+    return reason;
   });
-  return { tables, unread, complete: complete && !open };
+  return {
+    tables,
+    unread,
+    tablesOfUnread,
+    complete: complete && !open,
+  };
 }
 
 /** Characters: what a tool prints of a rule has some thousands. */
 const longestLine = 1 << 20;
 
-/** Reads a line of a table. Returns why it cannot be read. */
+/** Returns why the line cannot be read; undefined if it was. */
 function readLine(
   table: TableName,
   chains: Map<string, DraftChain>,
   line: string,
-  lines: RuleLines | undefined,
+  { known: lines, isInput }: { readonly known: RuleLines | undefined; readonly isInput: boolean },
 ): string | undefined {
   const known = lines?.get(line);
   if (known) {
@@ -84,12 +105,14 @@ function readLine(
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
   if (name === undefined) return 'a rule without a chain';
   const chain = findChain(chains, name);
-  if (command === '-I' && words[at + 2] !== String(chain.rules.length + 1)) {
-    return 'inserted elsewhere than at the end of its chain';
-  }
-  const args = parseRuleWords(words, command === '-A' ? at + 2 : at + 3);
-  const rule = { args: args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args };
-  chain.rules.push(rule);
+  // Without a number, a rule is inserted first.
+  const isNumbered = command === '-I' && /^\d{1,9}$/.test(words[at + 2] ?? '');
+  const place = command === '-A' ? chain.rules.length : isNumbered ? Number(words[at + 2]) - 1 : 0;
+  if (place < 0 || place > chain.rules.length) return 'inserted beyond the end of its chain';
+  const args = parseRuleWords(words, isNumbered ? at + 3 : at + 2);
+  const isLast = isInput && command === '-A' && isBuiltInChain(table, name);
+  const rule = { args: args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args, ...(isLast && { isLast }) };
+  chain.rules.splice(place, 0, rule);
   if (command === '-A') lines?.set(line, { chain: name, rule });
   return undefined;
 }
@@ -121,15 +144,18 @@ function isCounter(arg: RuleArg): boolean {
 }
 
 /**
- * The tables that iptables-save says it cannot show, in the order in which it does, and in which line of the text. Where
- * iptables keeps its rules in nftables, others can write into its tables what iptables does not know: it then leaves out the
- * whole table, and reports success.
+ * Finds the tables that iptables-save says it cannot show, with the line of the text that says so. If iptables keeps
+ * its rules in nftables, other programs can write parts into its tables that iptables does not know. It then leaves
+ * out the whole table, and reports success.
  */
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();
-  for (const { 1: said, index } of text.matchAll(/^[ \t]*# Table `(\w+)' is incompatible/gm)) {
+  let number = 1;
+  for (const line of joinQuotedLines(text.split('\n'))) {
+    const said = /^[ \t]*# Table `(\w+)' is incompatible/.exec(line)?.[1];
     const table = tableNames.find((name) => name === said);
-    if (table && !hidden.has(table)) hidden.set(table, text.slice(0, index).split('\n').length);
+    if (table && !hidden.has(table)) hidden.set(table, number);
+    number += line.split('\n').length;
   }
   return hidden;
 }
@@ -141,8 +167,8 @@ interface AppendedRule {
 }
 
 /**
- * The rules read from the lines of a text, for the same tool's next text, which has nearly the same lines. A repeated
- * line is not read again, and its rule is the same object, which compares at no cost.
+ * The rules read from the lines of a text, kept for the same tool's next text, most lines of which are equal. A
+ * repeated line is not read again: its rule is the same object, which compares at no cost.
  */
 export type RuleLines = Map<string, AppendedRule>;
 

@@ -17,7 +17,6 @@ export type RuleArg =
   | { readonly kind: 'comment'; readonly text: string }
   | { readonly kind: 'mark'; readonly value: number; readonly mask: number; readonly negated?: boolean }
   | { readonly kind: 'conntrack-state'; readonly states: readonly string[]; readonly negated?: boolean }
-  /** What kind of address it is, such as LOCAL. */
   | { readonly kind: 'source-type' | 'destination-type'; readonly type: string; readonly negated?: boolean }
   | {
       readonly kind: 'match-set';
@@ -50,7 +49,10 @@ export type Target =
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-/** The arguments of one option with one value. The options of tcp, udp and sctp may come anywhere: they belong to no match. */
+/**
+ * By option, the reader of its one value. The options of tcp, udp and sctp may come anywhere: they belong to no
+ * match.
+ */
 const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new Map<
   string,
   (value: string) => RuleArg | undefined
@@ -76,7 +78,6 @@ export function readOption(option: string, value: string, negated: boolean): Rul
   return arg.kind === 'comment' ? undefined : ({ ...arg, negated } as RuleArg);
 }
 
-/** An argument as kube-proxy writes it. */
 export function formatArg(arg: RuleArg): string {
   switch (arg.kind) {
     case 'source':
@@ -138,7 +139,7 @@ function readPorts(kind: 'source-port' | 'destination-port', text: string): Rule
   return ports && { kind, ports };
 }
 
-/** iptables takes an IPv4-mapped address for IPv6. Here it would become IPv4, and could not be written back. */
+/** To iptables an IPv4-mapped address is IPv6. kpc would read IPv4, and could not write it back. */
 function isMapped({ family }: AddressRange, text: string): boolean {
   return family === 'ipv4' && !/^\d+\./.test(text);
 }
@@ -300,11 +301,28 @@ function formatWords(words: readonly string[]): string {
 const plainWord = /^[\w./:,+@%=[\]-]+$/;
 
 /**
- * One word of a restore file: as it is where that is safe, else in double quotes, with a backslash before a quote or
- * backslash. A line break cannot be written at all, and must have been refused long before.
+ * Writes one word of a restore file: as it is if that is safe, else in double quotes, with a backslash before a quote
+ * or backslash. A restore file has no way to write a line break, which other programs' rules may hold: `\n` stands for it here, and
+ * assertWritable refuses it.
  */
 export function formatWord(word: string): string {
   if (plainWord.test(word) || word === '!') return word;
-  if (/[\n\r\0]/.test(word)) throw new Error(`a line break in a rule: ${JSON.stringify(word)}`);
-  return `"${word.replace(/["\\]/g, '\\$&')}"`;
+  return `"${word.replace(/["\\]/g, '\\$&').replace(/[\n\r\0]/g, (each) => breaks.get(each) ?? '')}"`;
+}
+
+const breaks: ReadonlyMap<string, string> = new Map([
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\0', '\\0'],
+]);
+
+/** Whether a restore file can hold words that formatWord wrote. */
+export function isWritable(words: string): boolean {
+  return !words.includes('\\') || !/(?<!\\)(?:\\\\)*\\[nr0]/.test(words);
+}
+
+/** Returns words that formatWord wrote. Throws if a restore file cannot hold them: kpc writes no such rule. */
+export function assertWritable(words: string): string {
+  if (isWritable(words)) return words;
+  throw new Error(`a line break in a rule: ${words}`);
 }

@@ -17,7 +17,10 @@ export type VirtualServerChange =
   /** `service` is the virtual server as it should be. */
   | ({ readonly kind: 'real-server'; readonly service: VirtualServer } & Pair<RealServer>);
 
-/** How to get from some virtual servers to others. What is on both sides is left alone, so that its connections stay. */
+/**
+ * How to get from some virtual servers to others. Servers that do not change are left alone, so that their
+ * connections stay.
+ */
 export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],
@@ -32,17 +35,16 @@ export function diffVirtualServers(
   });
 }
 
-/** The virtual server that a change is about. */
 export function serviceOf(change: VirtualServerChange): VirtualServer {
   return change.kind === 'service' ? itemOf(change) : change.service;
 }
 
-/** The key of a virtual server in a state: "TCP 10.0.0.1 80". */
+/** "TCP 10.0.0.1 80": unique in a state. */
 export function virtualServerKey(service: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${service.protocol} ${service.address.text} ${service.port}`;
 }
 
-/** The key of a real server of one virtual server. */
+/** "10.1.1.1 80": unique within one virtual server. */
 export function realServerKey(server: Pick<RealServer, 'address' | 'port'>): string {
   return `${server.address.text} ${server.port}`;
 }
@@ -70,7 +72,6 @@ function formatServerChange(change: VirtualServerChange): string {
   return to ? `-${from ? 'e' : 'a'} ${name}${formatRealServer(to)}\n` : `-d ${name} ${formatRealServerName(from)}\n`;
 }
 
-/** A change of the timeouts of IPVS connections. */
 export interface TimeoutsChange {
   readonly from: IpvsTimeouts;
   /** 0 leaves a timeout as it is. */
@@ -79,7 +80,7 @@ export interface TimeoutsChange {
 
 const noTimeouts: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
 
-/** A timeout that `to` leaves as it is does not differ. */
+/** Undefined if none changes; a timeout that is 0 in `to` does not. */
 export function diffTimeouts(
   from: IpvsTimeouts = noTimeouts,
   to: IpvsTimeouts = noTimeouts,

@@ -1,7 +1,7 @@
 import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
-import { parseSocketAddress } from '../socket-address.ts';
+import { parseNamedSocket } from '../port-names.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
 
 /** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
@@ -50,7 +50,7 @@ export interface IpvsTimeouts {
   readonly udp: number;
 }
 
-/** The schedulers of the Linux kernel: kube-proxy takes each that the node's kernel has. */
+/** The schedulers of Linux. kube-proxy accepts any that the node's kernel has. */
 export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed nq mh fo ovf twos'.split(' ');
 
 /** The longest timeout that ipvsadm takes: 31 days. */
@@ -73,7 +73,6 @@ export function compareRealServers(
   return compareAddresses(a.address, b.address) || a.port - b.port;
 }
 
-/** The lines of one virtual server with its real servers. */
 export function formatVirtualServer(server: VirtualServer): string {
   const name = formatServiceName(server);
   const lines = [`-A ${name}${formatServiceOptions(server)}\n`];
@@ -90,8 +89,8 @@ export function formatServiceName(server: Pick<VirtualServer, 'protocol' | 'addr
 }
 
 /**
- * ` -s rr -p 10800 -b flag-2` and so on. ipvsadm's default netmask of persistence (255.255.255.255, or 128) is the one
- * that kube-proxy asks for, and it takes the flags by number with every scheduler and in every version that has -b.
+ * ` -s rr -p 10800 -b flag-2` and so on. kube-proxy wants ipvsadm's default netmask of persistence (255.255.255.255,
+ * or 128), so none is written. ipvsadm accepts flags by number with every scheduler, in every version that has -b.
  */
 export function formatServiceOptions(server: VirtualServer): string {
   let text = ` -s ${server.scheduler}`;
@@ -120,9 +119,81 @@ export function formatRealServer(server: RealServer): string {
   return ` ${formatRealServerName(server)} ${flags}`;
 }
 
-/** A virtual server while its lines are read. */
 interface DraftServer extends VirtualServer {
   readonly realServers: RealServer[];
+}
+
+/** A virtual server as ipvsadm's options name it: '-t' and "10.0.0.1:80". */
+export interface PrintedName {
+  readonly flag: string;
+  readonly name: string;
+}
+
+/** What ipvsadm prints of a virtual server, in either of its forms, before it is checked. */
+export interface PrintedServer extends PrintedName {
+  readonly scheduler: string | undefined;
+  readonly seconds: string | undefined;
+  /** "flag-1,flag-2", or by the scheduler's names. */
+  readonly schedulerFlags: string | undefined;
+  readonly options: readonly string[] | undefined;
+}
+
+/** Virtual servers while ipvsadm's output is read. What adds to them returns why it cannot; undefined if it did. */
+export class ServerDrafts {
+  readonly #servers = new Map<string, DraftServer>();
+
+  addServer({
+    scheduler,
+    seconds,
+    schedulerFlags: printed,
+    options,
+    ...printedName
+  }: PrintedServer): string | undefined {
+    const named = readName(printedName);
+    if (typeof named === 'string') return named;
+    const { key, ...at } = named;
+    if (this.#servers.has(key)) return 'duplicate virtual server';
+    if (scheduler === undefined) return 'a virtual server without a scheduler';
+    const schedulerFlags = printed === undefined ? [] : readSchedulerFlags(printed);
+    if (!schedulerFlags) return 'scheduler flags that kpc does not know';
+    const persistentSeconds = seconds === undefined ? undefined : Number(seconds);
+    this.#servers.set(key, { ...at, scheduler, persistentSeconds, schedulerFlags, realServers: [], options });
+    return undefined;
+  }
+
+  /** `read` reads the real server, whose `name` is "10.1.1.1:80"; a text is why it cannot. */
+  addRealServer(of: PrintedName, read: () => PrintedRealServer | string): string | undefined {
+    const named = readName(of);
+    if (typeof named === 'string') return named;
+    const server = this.#servers.get(named.key);
+    if (!server) return withoutServer;
+    const printed = read();
+    if (typeof printed === 'string') return printed;
+    const { name, ...real } = printed;
+    const at = parseNamedSocket(name);
+    if (!at) return notNumeric;
+    server.realServers.push({ ...at, ...real });
+    return undefined;
+  }
+
+  finish(): readonly VirtualServer[] {
+    for (const { realServers } of this.#servers.values()) realServers.sort(compareRealServers);
+    return [...this.#servers.values()].sort(compareVirtualServers);
+  }
+}
+
+type PrintedRealServer = Pick<RealServer, 'weight' | 'forwarding' | 'options'> & { readonly name: string };
+
+/** Why a real server cannot be read whose virtual server was not. */
+export const withoutServer = 'a real server without its virtual server';
+
+function readName({ flag, name }: PrintedName) {
+  if (flag === '-f') return 'a firewall-mark virtual server, which kube-proxy does not make';
+  const protocol = protocolsByFlag.get(flag);
+  if (protocol === undefined) return 'not an ipvsadm line';
+  const at = parseNamedSocket(name);
+  if (!at) return notNumeric;
+  return { family: at.address.family, protocol, ...at, key: `${protocol} ${at.address.text} ${at.port}` };
 }
 
 /**
@@ -133,42 +204,37 @@ export function parseIpvsadm(text: string): {
   readonly virtualServers: readonly VirtualServer[];
   readonly unread: readonly UnreadLine[];
 } {
-  const servers = new Map<string, DraftServer>();
+  const servers = new ServerDrafts();
   const unread = readLines(text, [], (line) => readServerLine(servers, line));
-  for (const { realServers } of servers.values()) realServers.sort(compareRealServers);
-  return { virtualServers: [...servers.values()].sort(compareVirtualServers), unread };
+  return { virtualServers: servers.finish(), unread };
 }
 
-/** Reads a line into the virtual servers. Returns why it cannot be read. */
-function readServerLine(servers: Map<string, DraftServer>, printed: string): string | undefined {
+/** Returns why the line cannot be read; undefined if it was. */
+function readServerLine(servers: ServerDrafts, printed: string): string | undefined {
   const line = /\t| {2}/.test(printed) ? printed.replace(/[ \t]+/g, ' ') : printed;
   const [, command, flag = '', name = '', rest = ''] = /^-([Aa]) (\S+) (\S+)( .*|)$/s.exec(line) ?? [];
-  if (flag === '-f') return 'a firewall-mark virtual server, which kube-proxy does not make';
-  const protocol = protocolsByFlag.get(flag);
-  if (protocol === undefined) return 'not an ipvsadm line';
-  const at = parseSocketAddress(name);
-  if (!at) return notNumeric;
-  const key = `${protocol} ${at.address.text} ${at.port}`;
-  const known = servers.get(key);
-  if (command === 'a') return known ? addRealServer(known, rest) : 'a real server without its virtual server';
-  if (known) return 'duplicate virtual server';
+  if (command === 'a') return servers.addRealServer({ flag, name }, () => readRealServer(rest));
   const [, scheduler, others = ''] = /^ -s (\S+)( .*)?$/.exec(rest) ?? [];
-  if (scheduler === undefined) return 'a virtual server without a scheduler';
-  const seconds = / -p (\d{1,10})(?!\S)/.exec(others)?.[1];
-  const flags = / -b (\S+)/.exec(others)?.[1];
-  const schedulerFlags = flags === undefined ? [] : readSchedulerFlags(flags);
-  if (!schedulerFlags) return 'scheduler flags that kpc does not know';
-  servers.set(key, {
-    family: at.address.family,
-    protocol,
-    ...at,
+  return servers.addServer({
+    flag,
+    name,
     scheduler,
-    persistentSeconds: seconds === undefined ? undefined : Number(seconds),
-    schedulerFlags,
-    realServers: [],
+    seconds: / -p (\d{1,10})(?!\S)/.exec(others)?.[1],
+    schedulerFlags: / -b (\S+)/.exec(others)?.[1],
     options: readOptions(others.replace(/ -p \d{1,10}(?!\S)/, '').replace(/ -b \S+/, '')),
   });
-  return undefined;
+}
+
+/** `text` begins at the option -r. A text that is returned is why it cannot be read. */
+function readRealServer(text: string): PrintedRealServer | string {
+  const [, name, flag, weight, others = ''] =
+    /^ -r (\S+) (-[mgi]) -w (\d{1,10})( .*)?$/.exec(
+      // -i already means ipip, but ipvsadm 1.31 prints it too.
+      text.replace(' --tun-type ipip', ''),
+    ) ?? [];
+  if (name === undefined) return 'a real server without its way of forwarding, or its weight';
+  const forwarding = flag === '-m' ? 'masquerade' : flag === '-i' ? 'tunnel' : 'direct';
+  return { name, weight: Number(weight), forwarding, options: readOptions(others) };
 }
 
 const notNumeric = 'an address or port that is not numeric (save with ipvsadm -Sn)';
@@ -185,22 +251,7 @@ function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined 
   return flags.length === new Set(numbered).size ? flags : undefined;
 }
 
-/** Adds the real server of a line, from the option -r on. Returns the reason if it cannot be read. */
-function addRealServer({ realServers }: DraftServer, text: string): string | undefined {
-  const [, name, flag, weight, others = ''] =
-    /^ -r (\S+) (-[mgi]) -w (\d{1,10})( .*)?$/.exec(
-      // -i already means ipip, but ipvsadm 1.31 prints it too.
-      text.replace(' --tun-type ipip', ''),
-    ) ?? [];
-  if (name === undefined) return 'a real server without its way of forwarding, or its weight';
-  const at = parseSocketAddress(name);
-  if (!at) return notNumeric;
-  const forwarding = flag === '-m' ? 'masquerade' : flag === '-i' ? 'tunnel' : 'direct';
-  realServers.push({ ...at, weight: Number(weight), forwarding, options: readOptions(others) });
-  return undefined;
-}
-
-/** The words of the options that kpc does not read. */
-function readOptions(text: string): readonly string[] | undefined {
+/** Options as ipvsadm's words; undefined for none. */
+export function readOptions(text: string): readonly string[] | undefined {
   return text.trim() === '' ? undefined : text.trim().split(' ');
 }

@@ -2,6 +2,7 @@ import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
+import { parseIpJson } from './ip-json.ts';
 import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../diff-by-key.ts';
 
 /** A network link. `kind` is the link type of `ip -d link`, if known: dummy for kube-ipvs0. */
@@ -11,7 +12,6 @@ export interface Link {
   readonly addresses: readonly LinkAddress[];
 }
 
-/** An address on a link, with its prefix length. */
 export interface LinkAddress {
   readonly family: Family;
   readonly address: Address;
@@ -22,8 +22,8 @@ export interface LinkAddress {
 }
 
 /**
- * The input of `ip -batch` that makes these links, with their addresses, if none exists. kube-proxy does not set
- * kube-ipvs0 up: an address of a link that is down is local too. '' for no links.
+ * The input of `ip -batch` that makes these links, with their addresses, on a node that has none of them; '' for
+ * none. kube-proxy does not set kube-ipvs0 up, as Linux takes the addresses of a link that is down for local too.
  */
 export function formatLinks(links: readonly Link[]): string {
   return links
@@ -39,7 +39,6 @@ function formatAddressAdd(link: string, address: LinkAddress): string {
   return `addr add ${prefixOf(address)} dev ${link}${scope === undefined || scope === 'global' ? '' : ` scope ${scope}`}\n`;
 }
 
-/** ADDRESS/LENGTH. */
 function prefixOf({ address, prefixLength }: LinkAddress): string {
   return `${address.text}/${prefixLength}`;
 }
@@ -57,7 +56,7 @@ interface ParsedLinks {
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
   try {
-    items = JSON.parse(text);
+    items = parseIpJson(text);
   } catch {
     items = undefined;
   }
@@ -89,7 +88,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   return { links, unread };
 }
 
-/** The kernel has no names with blanks or slashes; nothing else may get into a line for `ip`. */
+/** Linux has no link names with blanks or slashes, and nothing else may get into a line for `ip`. */
 function isPlain(name: unknown): name is string {
   return typeof name === 'string' && /^[^\s/]+$/.test(name);
 }
@@ -99,7 +98,6 @@ function readAddressInfo(info: unknown): LinkAddress | undefined {
   return makeLinkAddress(field(info, 'local'), field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
 }
 
-/** Undefined if the text is no address, or the length no prefix length of its family. */
 export function makeLinkAddress(text: unknown, length: unknown, scope: string | undefined): LinkAddress | undefined {
   const address = typeof text === 'string' ? parseAddress(text) : undefined;
   const prefixLength = Number.isInteger(length) ? Number(length) : -1;
@@ -115,7 +113,6 @@ function field(value: unknown, key: string): unknown {
   return isRecord(value) ? value[key] : undefined;
 }
 
-/** A link while its lines are read. */
 interface DraftLink {
   readonly name: string;
   kind?: string | undefined;
@@ -153,7 +150,7 @@ export function parseIpBatch(text: string): ParsedLinks {
 export type LinkChange =
   ({ readonly kind: 'link' } & Pair<Link>) | ({ readonly kind: 'address'; readonly link: string } & Pair<LinkAddress>);
 
-/** How to get from some links to others. A kind that one side does not know is taken to be the same. */
+/** A kind that one side does not know counts as the same. */
 export function diffLinks(from: readonly Link[], to: readonly Link[]): readonly LinkChange[] {
   return pairUp(from, to, ({ name }) => name).flatMap((pair): readonly LinkChange[] => {
     const { from: old, to: link } = pair;
@@ -179,8 +176,8 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
 }
 
 /**
- * What must be made first, and what must go after it. A link or address that makes way for another one of its name
- * goes with the additions.
+ * Splits changes into additions and removals. A link or address that makes way for another one of its name goes with
+ * the additions.
  */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
   const made = new Set(changes.filter(({ to }) => to).map(nameOf));

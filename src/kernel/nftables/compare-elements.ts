@@ -3,7 +3,7 @@ import { compareText } from '../compare-text.ts';
 import type { Element, Value } from './element.ts';
 import { formatKey } from './format-expression.ts';
 
-/** How many numbers of 32 bits, and one above them, can be packed into a double with their position. */
+/** A double holds this many different positions beside a number of 32 bits, or one above all of these. */
 const mostPacked = 2 ** 20;
 
 /** Sorts the elements of a set. Elements with the same key keep their order. */
@@ -20,13 +20,13 @@ export function sortElements(elements: readonly Element[]): Element[] {
 
 const aboveAll = 2 ** 32;
 
-/** The number of 32 bits that a key begins with, usually an IPv4 address; a higher one for anything else. */
+/** The IPv4 address or port that a key begins with, as a number; a higher number for anything else. */
 function numberOf(value: Value | undefined): number {
   if (value?.kind === 'address') return value.address.family === 'ipv4' ? ipv4Number(value.address) : aboveAll;
   return value?.kind === 'number' && value.value < aboveAll ? value.value : aboveAll;
 }
 
-/** Orders the elements of a set by their keys: addresses and ports as numbers, names as text. */
+/** By the parts of their keys: addresses and ports as numbers, names as text. */
 export function compareElements({ key: a }: Element, { key: b }: Element): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
     const difference = compareValues(a[i] as Value, b[i] as Value);

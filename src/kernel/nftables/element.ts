@@ -3,7 +3,6 @@ import type { Origin } from '../place.ts';
 
 /** An element of a named set or map. */
 export interface Element {
-  /** One value for each part of the set's key type. */
   readonly key: ElementKey;
   /** What the key maps to; undefined in a set. */
   readonly value?: ElementValue | undefined;
@@ -11,11 +10,10 @@ export interface Element {
   readonly origin?: Origin | undefined;
 }
 
-/** A key of a set or map: one value for each field of its type. */
+/** One value for each part of the key type. */
 export type ElementKey = readonly Value[];
 
-/** What a map holds for a key. */
-export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: readonly Value[] };
+export type ElementValue = NftVerdict | { readonly kind: 'data'; readonly values: readonly Value[] };
 
 /** A constant in a rule or an element. */
 export type Value =
@@ -26,11 +24,13 @@ export type Value =
   | { readonly kind: 'range'; readonly first: Address; readonly last: Address }
   /** A port, or a mark. */
   | { readonly kind: 'number'; readonly value: number }
+  /** Ports or marks from the first to the last: `7000-7900`. */
+  | { readonly kind: 'numbers'; readonly first: number; readonly last: number }
   /** A name that nft knows (`tcp`, `new`, `local`, `dnat`), or that of an interface, which may end in `*`. */
   | { readonly kind: 'word'; readonly text: string };
 
 /** What becomes of a packet, or where it goes on. */
-export type Verdict =
+export type NftVerdict =
   | { readonly kind: 'accept' | 'drop' | 'return' | 'continue' }
   /** `goto` does not come back. */
   | { readonly kind: 'jump' | 'goto'; readonly chain: string };

@@ -1,12 +1,12 @@
 import type { Address } from '../address.ts';
-import type { Value, Verdict } from './element.ts';
+import type { Value, NftVerdict } from './element.ts';
 
 /** What a rule looks at: one field of the packet, or several, as a key of a set or map has them. */
 export type Selector = readonly Field[];
 
 /**
- * One thing that is known of a packet, by the name that kube-proxy writes: `ip saddr`, `th dport` (the port of TCP, UDP and
- * SCTP alike), `meta l4proto`, `mark`, `iifname`, `ct state`, `fib daddr type`.
+ * A property of a packet, by the name that kube-proxy writes: `ip saddr`, `th dport` (the port of TCP, UDP and SCTP
+ * alike), `meta l4proto`, `mark`, `iifname`, `ct state`, `fib daddr type`.
  */
 export interface Field {
   readonly name: string;
@@ -14,16 +14,15 @@ export interface Field {
   readonly mask?: number | undefined;
 }
 
-/** What a selector is compared with. */
 export type Right =
   | { readonly kind: 'value'; readonly value: Value }
-  /** `{ 10.0.0.0/8, 192.0.2.1 }`: any of them. What order they have, and whether they overlap, means nothing. */
+  /** `{ 10.0.0.0/8, 192.0.2.1 }`: any of them. Their order means nothing, nor do overlaps. */
   | { readonly kind: 'any-of'; readonly values: readonly Value[] }
   /** `@name`: the elements of a named set. */
   | { readonly kind: 'set'; readonly set: string };
 
 /** An address and port that packets are sent on to. */
-export interface Target {
+export interface DnatTarget {
   readonly address: Address;
   readonly port: number;
 }
@@ -34,15 +33,15 @@ export interface Target {
  */
 export type Expression =
   | { readonly kind: 'match'; readonly left: Selector; readonly negated?: true | undefined; readonly right: Right }
-  | { readonly kind: 'verdict'; readonly verdict: Verdict }
+  | { readonly kind: 'verdict'; readonly verdict: NftVerdict }
   /** `… vmap @map`: the verdict of the key's element, and on to the next rule if there is none. */
   | { readonly kind: 'verdict-map'; readonly key: Selector; readonly map: string }
   /** `numgen random mod N vmap { 0 : goto …, … }`: one of the chains, each with an equal chance. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
   /** `dnat to ADDRESS:PORT`. */
-  | { readonly kind: 'dnat'; readonly target: Target }
+  | { readonly kind: 'dnat'; readonly target: DnatTarget }
   /** `dnat ip addr . port to numgen random mod N map { 0 : ADDRESS . PORT, … }`: one of them, with an equal chance. */
-  | { readonly kind: 'dnat-random'; readonly targets: readonly Target[] }
+  | { readonly kind: 'dnat-random'; readonly targets: readonly DnatTarget[] }
   /** `meta mark set meta mark | VALUE`, or `^`, or VALUE alone. */
   | { readonly kind: 'set-mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number }
   | { readonly kind: 'masquerade'; readonly fullyRandom: boolean }

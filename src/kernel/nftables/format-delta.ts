@@ -47,7 +47,6 @@ const steps = [
   'add element',
 ] as const;
 
-/** The lines that change one table. */
 function formatChanges(table: string, changes: readonly NftChange[]): string {
   const lines = new Map<string, string[]>(steps.map((step) => [step, []]));
   const put = (step: (typeof steps)[number], what: string, command: string = step): void => {
@@ -114,22 +113,23 @@ function commentOf({ comment }: NftChain | NftCounter): string {
   return comment === undefined ? '' : `comment ${quote(comment)};`;
 }
 
-/** How much one transaction makes of what no packet meets yet. */
+/** The largest part of what no packet meets yet that one transaction makes. */
 interface StageLimits {
   readonly chains: number;
   readonly characters: number;
 }
 
 /**
- * In each transaction the kernel finds a set by going through all that the transaction holds, and each Service port has
- * a set of its own. 10,000 Services take 29 s of its time in one transaction; in several of 200 to 3,000 chains, 8 to 9 s.
+ * In each transaction the kernel finds a set by a walk through all that the transaction holds, and the rules of each Service
+ * port have an anonymous one (`numgen … map { … }`). 10,000 Services take 29 s of its time in one transaction; in several of
+ * 200 to 3,000 chains, 8 to 9 s.
  */
 const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
 
 /**
- * The inputs of `nft -f` that make the changes, one transaction each. The last one changes what packets meet, all at once.
- * Where much is new, transactions before it make chains that nothing leads to yet, and the sets that these look up: so
- * wherever that ends early, packets meet what they met before. None if there is nothing to change.
+ * The inputs of `nft -f` that make the changes, one transaction each. The last one changes what packets meet, all at
+ * once. If much is new, earlier transactions make chains that nothing leads to yet, and the sets that these look up:
+ * if the change stops there, packets meet what they met before. None if there is nothing to change.
  */
 export function formatNftStages(
   deltas: readonly NftTableDelta[],
@@ -202,7 +202,7 @@ function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }):
   return { table: { family: delta.family, name: delta.name, counters, sets }, chains, filled, formatRest };
 }
 
-/** The texts of the chains that have rules, in pieces that keep to the limits. */
+/** The texts of the chains that have rules, cut by the limits. */
 function cutChains(chains: readonly NftChain[], limits: StageLimits): readonly (readonly string[])[] {
   const pieces: string[][] = [];
   let characters = 0;

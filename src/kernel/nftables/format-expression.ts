@@ -1,6 +1,6 @@
 import { joinHostPort } from '../address.ts';
 import { formatMark } from '../number32.ts';
-import type { Element, ElementValue, Value, Verdict } from './element.ts';
+import type { Element, ElementValue, Value, NftVerdict } from './element.ts';
 import type { Expression, Field, Selector } from './expression.ts';
 import type { NftRule } from './table.ts';
 
@@ -21,21 +21,19 @@ export function formatElement({ key, value, comment }: Element): string {
   return value === undefined ? text : `${text} : ${formatElementValue(value)}`;
 }
 
-/** The key of an element. */
 export function formatKey(key: readonly Value[]): string {
   let text = key[0] ? formatValue(key[0]) : '';
   for (let i = 1; i < key.length; i++) text += ` . ${formatValue(key[i] as Value)}`;
   return text;
 }
 
-/** What a key of a map maps to. */
 export function formatElementValue(value: ElementValue): string {
   return value.kind === 'data' ? formatKey(value.values) : formatVerdict(value);
 }
 
 /**
- * A string in double quotes. nft knows no way to write a quote or a line break inside: both must have been refused long
- * before.
+ * Puts a text into double quotes. nft has no way to write a quote or a line break inside: the input checks refuse
+ * both.
  */
 export function quote(text: string): string {
   if (/["\n\r\0]/.test(text)) throw new Error(`not a string for nft: ${JSON.stringify(text)}`);
@@ -82,7 +80,7 @@ function formatExpression(expression: Expression): string {
 
 type Match = Expression & { readonly kind: 'match' };
 
-/** Equality goes without saying, but not after bits: what follows would be read as one of them. */
+/** nft needs no `==`, except after a mask: it would read the value as part of the mask. */
 function formatOperator({ left, negated }: Match): string {
   if (negated) return '!= ';
   return left[0]?.mask === undefined ? '' : '== ';
@@ -113,7 +111,10 @@ function formatRight({ left: [field], right }: Match): string {
   }
 }
 
-/** A name of an interface is quoted where nft has a meaning of its own for the word; other words are those meanings. */
+/**
+ * Quotes the name of an interface if nft has a meaning of its own for the word. For other fields, the words are those
+ * meanings.
+ */
 function formatValueOf(field: Field | undefined, value: Value): string {
   if (field && bareMeta.has(field.name) && field.mask === undefined) {
     if (value.kind === 'number' && field.name === 'mark') return formatMark(value.value);
@@ -122,7 +123,7 @@ function formatValueOf(field: Field | undefined, value: Value): string {
   return formatValue(value);
 }
 
-function formatVerdict(verdict: Verdict): string {
+function formatVerdict(verdict: NftVerdict): string {
   return 'chain' in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
 }
 
@@ -136,6 +137,8 @@ function formatValue(value: Value): string {
       return `${value.first.text}-${value.last.text}`;
     case 'number':
       return String(value.value);
+    case 'numbers':
+      return `${value.first}-${value.last}`;
     case 'word':
       return formatWord(value.text);
     default:
@@ -146,12 +149,14 @@ function formatValue(value: Value): string {
 /** What nft reads as one word: a name, perhaps with `*` at its end, or digits. */
 const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
 
-/** A name: in quotes where nft would not read it as one word. */
 function formatWord(text: string): string {
   return plainWord.test(text) ? text : quote(text);
 }
 
-/** The words of nft's scanner, of 1.0.6 up to 1.1.6, that the name of an interface can be: most are no name to it without quotes. */
+/**
+ * The words of nft's scanner, 1.0.6 to 1.1.6, that are possible names of interfaces. Without quotes, nft does not
+ * read most of them as names.
+ */
 const scannerWords: ReadonlySet<string> = new Set(
   `
     a-rwnd abort accept ackseq add addr ah alert all and arp asconf asconf-ack audit auto-merge avgpkt bridge

@@ -7,15 +7,15 @@ import type { BaseChain, NftChain, NftCounter, NftMap, NftSet, NftTable } from '
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
 
 /**
- * The input of `nft -f` that puts these tables in place of what is there under their names, all in one transaction:
- * whether the node has such tables or not, and whatever they hold. Each rule and each element is on a line of its
- * own. Chains, sets and elements keep the order of their table. '' if there are no tables.
+ * The input of `nft -f` that puts these tables in place of those of the same names, if any, in one transaction. Each
+ * rule and each element is on a line of its own. Chains, sets and elements keep the order of their table. '' if there
+ * are no tables.
  */
 export function formatTables(tables: readonly NftTable[]): string {
   return writeTables(tables, formatChain).join('');
 }
 
-/** The same in pieces. `formatOwn` is formatChain, or gives what that has given before. */
+/** formatTables in pieces, so that a long text is not joined. `formatOwn` is formatChain, or a cache of its results. */
 export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftChain) => string): readonly string[] {
   const text = new LongText();
   for (const table of tables) {
@@ -27,7 +27,6 @@ export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftC
   return text.pieces();
 }
 
-/** A table without its chains. */
 export type ChainlessTable = Omit<NftTable, 'chains' | 'strange'>;
 
 /**

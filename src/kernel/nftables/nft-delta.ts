@@ -13,7 +13,7 @@ import {
   type NftTable,
 } from './table.ts';
 
-/** How to change one table. All of it is one transaction: see formatNftDelta. */
+/** The change of one table, made in one transaction: see formatNftDelta. */
 export type NftTableDelta =
   /** Makes or deletes a table, or replaces one that the kernel cannot change. */
   | ({ readonly kind: 'table' } & Pair<NftTable>)
@@ -57,7 +57,6 @@ export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]
   });
 }
 
-/** The family of a table that changes. */
 export function familyOf(delta: NftTableDelta): Family {
   return delta.kind === 'table' ? itemOf(delta).family : delta.family;
 }
@@ -114,7 +113,6 @@ function isSameRules(a: readonly NftRule[], b: readonly NftRule[]): boolean {
   return a.length === b.length && a.every((rule, i) => isSame(rule, b[i]));
 }
 
-/** Whether a chain has rules that look up or write one of these sets. */
 export function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
   return chain.rules.some((rule) =>
     rule.expressions.some((expression) => {
@@ -138,8 +136,8 @@ export function compareTables(a: NftTable, b: NftTable): number {
 }
 
 /**
- * The changes in two: what can be made at once, and what goes later. A chain that an element led to a moment ago cannot be
- * deleted by kernels before 6.2, so it is emptied first, as kube-proxy does, and deleted when the rest is done. Counters
+ * Splits changes into what can be made at once, and what goes later. Kernels before 6.2 cannot delete a chain that an
+ * element led to a moment ago: it is emptied first, as kube-proxy does, and deleted when the rest is done. Counters
  * go with the chains that counted in them.
  */
 export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableDelta> {

@@ -14,18 +14,17 @@ export function ruleMeaning(rule: NftRule): string {
   return formatRule(canonicalRule(rule));
 }
 
-/** Returns the same rule for all ways to write it. Most rules have only one. */
+/** Returns the same rule for all ways to write it. Most rules can be written in one way only. */
 export function canonicalRule(rule: NftRule): NftRule {
   if (!rule.expressions.some((expression) => expression.kind === 'match')) return rule;
   return { ...rule, expressions: rule.expressions.map(canonicalExpression) };
 }
 
-/** The same for an element. keyMeaning distinguishes keys. */
+/** One text for all the ways to write an element. keyMeaning distinguishes keys. */
 export function elementMeaning(element: Element): string {
   return formatElement(canonicalElement(element));
 }
 
-/** Does for an element what canonicalRule does for a rule. */
 export function canonicalElement(element: Element): Element {
   return { ...element, key: element.key.map(canonicalValue) };
 }
@@ -35,7 +34,6 @@ export function keyMeaning(key: ElementKey): string {
   return formatKey(key.map(canonicalValue));
 }
 
-/** Whether two hooks are the same. Chains without one are. */
 export function isSameBase(a: BaseChain | undefined, b: BaseChain | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && formatBaseChain(a) === formatBaseChain(b));
 }
@@ -60,12 +58,12 @@ function canonicalExpression(expression: Expression): Expression {
   if (right.kind === 'set') return expression;
   const values = mergeAddresses(right.kind === 'value' ? [right.value] : right.values);
   const [only, ...others] = values;
-  // nft takes a set of one for that one.
+  // nft reads a set of one value as that value.
   if (only && others.length === 0) return canonicalBits({ ...expression, right: { kind: 'value', value: only } });
   return { ...expression, left, right: { kind: 'any-of', values } };
 }
 
-/** Whether the one bit of a mask is set can be asked in two ways: `!= 0`, and `== MASK`. */
+/** nft can ask for a single bit in two ways, `!= 0` and `== MASK`; this makes both one. */
 function canonicalBits(expression: Expression & { readonly kind: 'match' }): Expression {
   const { left, right } = expression;
   const [field] = left;
@@ -86,13 +84,13 @@ function canonicalValue(value: Value): Value {
 }
 
 /**
- * Constants of an anonymous set as the kernel keeps them: sorted, none twice, and addresses and networks that overlap
- * or follow each other in one. What nft prints back is equal to that.
+ * Constants of an anonymous set as the kernel keeps them, which is how nft lists them: sorted, without duplicates,
+ * with overlapping and adjacent networks merged.
  */
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
   const spans = values.map(spanOfValue);
   if (!spans.every((span) => span !== undefined)) return sortedUnique(values);
-  // nft merges none if all are single addresses, to which a network of one address does not belong.
+  // nft merges nothing in a set of single addresses only. A network of one address, such as 10.0.0.1/32, is not one.
   const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
   const merged: AddressSpan[] = [];
   const byFirst = spans.toSorted((a, b) => Number(a.first - b.first) || Number(a.last - b.last));
@@ -104,7 +102,7 @@ function mergeAddresses(values: readonly Value[]): readonly Value[] {
   return merged.map(valueOf);
 }
 
-/** The addresses of a constant; undefined if it is none. */
+/** Undefined if the constant is no address. */
 export function spanOfValue(value: Value): AddressSpan | undefined {
   switch (value.kind) {
     case 'address':
@@ -114,6 +112,7 @@ export function spanOfValue(value: Value): AddressSpan | undefined {
     case 'range':
       return { ...spanOf(value.first), last: numberOf(value.last) };
     case 'number':
+    case 'numbers':
     case 'word':
       return undefined;
     default:

@@ -2,15 +2,15 @@ import { parseAddress, parseNetwork } from '../address.ts';
 import type { Family } from '../family.ts';
 import { parseNumber32 } from '../number32.ts';
 import { parseSocketAddress } from '../socket-address.ts';
-import type { Value, Verdict } from './element.ts';
-import type { Expression, Field, Right, Selector, Target } from './expression.ts';
+import type { Value, NftVerdict } from './element.ts';
+import type { Expression, Field, Right, Selector, DnatTarget } from './expression.ts';
 import { bareMeta } from './format-expression.ts';
 import type { NftRule } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 
 /**
- * Reads a rule as nft prints it, or as kube-proxy writes it. From the first expression that kpc does not read on, the
- * words are kept as one of kind unknown.
+ * Reads a rule as nft prints it, or as kube-proxy writes it. From the first expression that kpc does not know, the
+ * remaining words are kept as one expression of kind unknown.
  */
 export function readRule(words: Words, family: Family): NftRule {
   const comment = words.takeComment();
@@ -28,7 +28,8 @@ export function readRule(words: Words, family: Family): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
 }
 
-function readExpression(words: Words, family: Family): Expression | undefined {
+/** Reads one expression as kube-proxy writes it or nft prints it; undefined if it is none of these, and any words may be taken. */
+export function readExpression(words: Words, family: Family): Expression | undefined {
   const verdict = readVerdict(words);
   if (verdict) return { kind: 'verdict', verdict };
   if (words.take('reject')) return readReject(words, family);
@@ -51,27 +52,27 @@ function readExpression(words: Words, family: Family): Expression | undefined {
   return readMatch(words);
 }
 
-const plainVerdicts: ReadonlyMap<string, Verdict> = new Map(
+const plainVerdicts: ReadonlyMap<string, NftVerdict> = new Map(
   (['accept', 'drop', 'return', 'continue'] as const).map((kind) => [kind, { kind }]),
 );
 
-/** Reads `accept`, `goto CHAIN` and so on; undefined, and no word taken, if there is none. */
-export function readVerdict(words: Words): Verdict | undefined {
+/** Reads `accept`, `goto CHAIN` and so on; if the next words are no verdict, takes none and returns undefined. */
+export function readVerdict(words: Words): NftVerdict | undefined {
   const kind = words.peek() ?? '';
   const chain = words.peek(1);
   const goesOn = (kind === 'goto' || kind === 'jump') && chain !== undefined;
-  const verdict: Verdict | undefined = goesOn ? { kind, chain } : plainVerdicts.get(kind);
+  const verdict: NftVerdict | undefined = goesOn ? { kind, chain } : plainVerdicts.get(kind);
   if (verdict) words.position += goesOn ? 2 : 1;
   return verdict;
 }
 
-/** What nft writes for `reject` alone, with a number where the option -n asks for it. */
+/** How nft prints `reject` alone; with -n, as a number. */
 const defaultReject: { readonly [F in Family]: readonly string[] } = {
   ipv4: ['icmp port-unreachable', 'icmp 3'],
   ipv6: ['icmpv6 port-unreachable', 'icmpv6 4'],
 };
 
-/** What the sender gets: kind and code. The word `type` before the code is left out by newer versions of nft. */
+/** Newer versions of nft leave out the word `type` before the code. */
 function readReject(words: Words, family: Family): Expression {
   if (!words.take('with')) return { kind: 'reject' };
   const answer = words
@@ -95,13 +96,13 @@ function readDnat(words: Words, family: Family): Expression | undefined {
 }
 
 /** Reads `10.0.0.1 . 80`. */
-function readTarget(words: Words, family: Family): Target | undefined {
+function readTarget(words: Words, family: Family): DnatTarget | undefined {
   const address = parseAddress(words.next());
   const port = words.take('.') ? parseNumber32(words.next()) : undefined;
   return address?.family === family && port !== undefined && port <= 65535 ? { address, port } : undefined;
 }
 
-/** Reads `random mod N map { 0 : …, 1 : … }`, in any order: an item for each of the N draws. */
+/** Reads `random mod N map { 0 : …, 1 : … }`, in any order. Undefined unless each of the N draws has an item. */
 function readRandom<T>(words: Words, map: 'map' | 'vmap', readItem: () => T | undefined): readonly T[] | undefined {
   if (!words.take('random', 'mod')) return undefined;
   const count = parseNumber32(words.next());
@@ -141,7 +142,8 @@ function readMatch(words: Words): Expression | undefined {
     return map === undefined ? undefined : { kind: 'verdict-map', key: left, map };
   }
   const negated = words.take('!=') || undefined;
-  if (!negated) words.take('==');
+  // Without it, this field is asked for a bit, and with it as a whole.
+  if (!negated && words.take('==') && left[0]?.name === 'ct status') return undefined;
   const masked = readMaskedPrefix(words, left);
   const right = masked?.right ?? readRight(words, left);
   // More values follow, as in `ct state established,related`.
@@ -191,6 +193,7 @@ function readValues(words: Words, type: ValueType): readonly Value[] | undefined
   return values;
 }
 
+/** Reads the fields of a key, `ip daddr . meta l4proto . th dport`. */
 function readSelector(words: Words): Selector | undefined {
   const fields: Field[] = [];
   do {
@@ -219,15 +222,15 @@ function readFieldName(words: Words): string | undefined {
   return words.done ? undefined : `fib ${flags} ${words.next()}`;
 }
 
-/** The value of a constant that is compared or stored: nft prints some of them in several ways. */
-type ValueType = 'address' | 'number' | 'word' | keyof typeof names;
+/** How the constants of a field or key are read: nft prints some in several ways. */
+export type ValueType = 'address' | 'number' | 'word' | keyof typeof names;
 
 /**
- * What nft calls these numbers, which it prints with the option -n. Where /etc/protocols is missing, it prints protocols as
- * numbers without -n, too.
+ * nft's names for these numbers. It prints the numbers with -n, and those of protocols also without -n if
+ * /etc/protocols is missing.
  */
 const names = {
-  protocol: { 6: 'tcp', 17: 'udp', 132: 'sctp' },
+  protocol: { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'ipv6-icmp', 132: 'sctp' },
   'ct-state': { 1: 'invalid', 2: 'established', 4: 'related', 8: 'new', 64: 'untracked' },
   'ct-status': { 1: 'expected', 2: 'seen-reply', 4: 'assured', 8: 'confirmed', 16: 'snat', 32: 'dnat', 512: 'dying' },
   'address-type': 'unspec unicast local broadcast anycast multicast blackhole unreachable prohibit'.split(' '),
@@ -241,12 +244,12 @@ const dataTypes: ReadonlyMap<string, ValueType> = new Map([
   ['inet_proto', 'protocol'],
 ]);
 
-/** What the parts of a set's key are, by nft's name of their type. */
+/** The way to read a part of a set's key, by nft's name of its type. */
 export function valueTypeOf(dataType: string): ValueType {
   return dataTypes.get(dataType) ?? 'word';
 }
 
-/** The fields that kpc reads, besides those of fib: for others, the number of words is not known. */
+/** The fields that kpc reads, besides those of fib. How many words another field has is unknown. */
 const fieldsOfType: readonly (readonly [ValueType, string])[] = [
   ['address', 'ip saddr, ip daddr, ip6 saddr, ip6 daddr'],
   ['number', 'th sport, th dport, tcp sport, tcp dport, udp sport, udp dport, sctp sport, sctp dport, mark, ct mark'],
@@ -268,9 +271,15 @@ export function readValue(text: string, type: ValueType): Value | undefined {
   if (type === 'word') return { kind: 'word', text };
   if (type === 'address') return readAddresses(text);
   const value = parseNumber32(text);
-  if (type === 'number') return value === undefined ? undefined : { kind: 'number', value };
+  if (type === 'number') return value === undefined ? readNumbers(text) : { kind: 'number', value };
   const known: Readonly<Record<number, string>> = names[type];
   return { kind: 'word', text: (value === undefined ? undefined : known[value]) ?? text };
+}
+
+function readNumbers(text: string): Value | undefined {
+  const [first, last, ...more] = text.split('-').map(parseNumber32);
+  if (first === undefined || last === undefined || more.length > 0) return undefined;
+  return { kind: 'numbers', first, last };
 }
 
 function readAddresses(text: string): Value | undefined {

@@ -7,17 +7,16 @@ import { readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
-/** What was read of nft's output. */
 interface ParsedTables {
   /** In the order of the text. */
   readonly tables: readonly NftTable[];
   readonly unread: readonly UnreadLine[];
 }
 
-/** Which tables are asked for; the others are passed over. */
+/** Chooses the tables to read; the others are skipped. */
 type WantsTable = (family: Family, name: string) => boolean;
 
-/** Notes why what begins on a line cannot be read. */
+/** Notes why the item that begins on a line cannot be read. */
 type Note = (line: number, reason: string) => void;
 
 interface DraftTable extends NftTable {
@@ -145,7 +144,7 @@ function readElement(words: Words, keyType: readonly string[], valueType: readon
     words.next();
     if (word === 'comment') comment = unquote(words.next());
     else if (word === ':') value = readVerdict(words) ?? { kind: 'data', values: readConcatenation(words, valueType) };
-    // Else what nft prints about an element that rules made: how long it stays, what it has counted.
+    // The rest is state of an element that rules made: its time left, its counts.
   }
   return { key, value, comment };
 }
@@ -159,7 +158,7 @@ function readConcatenation(words: Words, types: readonly string[]): readonly Val
   return values;
 }
 
-/** The names that nft prints for some priorities. */
+/** nft prints names for some priorities. */
 const priorities: ReadonlyMap<string, number> = new Map([
   ['raw', -300],
   ['mangle', -150],

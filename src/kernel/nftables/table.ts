@@ -4,11 +4,10 @@ import type { Element } from './element.ts';
 import type { Expression } from './expression.ts';
 
 /**
- * One nftables table of the family ip or ip6. `kube-proxy` is the name of those that kube-proxy makes, one a family.
- *
- * Chains, sets, maps and counters compare by name, rules in their order, elements in none. What equality leaves out, since
- * no tool can change it or print it back: origins, and the comments of tables, chains, sets, maps and counters (some versions
- * of nft leave these out). The comments of rules and elements take part.
+ * One nftables table of the family ip or ip6; kube-proxy's are named `kube-proxy`. Chains, sets, maps and counters
+ * compare by name, rules in their order, elements in none. Equality ignores what no tool can change or print back:
+ * origins, and the comments of tables, chains, sets, maps and counters, which some versions of nft leave out. The
+ * comments of rules and elements count.
  */
 export interface NftTable {
   readonly family: Family;
@@ -17,11 +16,11 @@ export interface NftTable {
   readonly chains: ReadonlyMap<string, NftChain>;
   /** Sets and maps share one space of names. */
   readonly sets: ReadonlyMap<string, NftSet | NftMap>;
-  /** Named counters. What they have counted is no part of a state. */
+  /** Their counts are no part of a state. */
   readonly counters: ReadonlyMap<string, NftCounter>;
   /**
-   * Parts that none of the above can hold: a quota, a flowtable, the flag that makes the table dormant. Such a table
-   * can only be replaced as a whole.
+   * Parts that kpc does not model: a quota, a flowtable, the flag that makes the table dormant. Such a table can only
+   * be replaced as a whole.
    */
   readonly strange?: StrangeParts | undefined;
 }
@@ -43,7 +42,7 @@ export interface NftCounter {
 /** A chain with its rules in order. */
 export interface NftChain {
   readonly name: string;
-  /** Where the kernel enters it; undefined for a chain that only rules and maps lead to. */
+  /** The hook where the kernel enters it; undefined for a chain that only rules and maps lead to. */
   readonly base?: BaseChain | undefined;
   readonly comment?: string | undefined;
   readonly rules: readonly NftRule[];
@@ -56,9 +55,12 @@ export interface BaseChain {
   readonly type: string;
   /** `prerouting`, `input`, `forward`, `output` or `postrouting`. */
   readonly hook: string;
-  /** As a number: `dstnat - 10` is -110. */
+  /**
+   * A number even if nft prints a name: `dstnat - 10` is -110. Versions of nft differ in the names that they accept
+   * and print for each hook.
+   */
   readonly priority: number;
-  /** What becomes of packets that no rule decides; undefined is `accept`. */
+  /** The verdict for packets that no rule decides; undefined is `accept`. */
   readonly policy?: 'drop' | undefined;
 }
 
@@ -77,14 +79,13 @@ interface Container {
   /** `dynamic`, `timeout`, `interval`, `constant`; sorted. */
   readonly flags: readonly string[];
   readonly timeoutSeconds?: number | undefined;
-  /** How many elements it takes. The kernel gives sets that rules write to 65535 where none is given. */
+  /** The most elements that it can hold. Sets that rules write to get 65535 from the kernel if none is given. */
   readonly size?: number | undefined;
   readonly comment?: string | undefined;
   readonly elements: readonly Element[];
   readonly origin?: Origin | undefined;
 }
 
-/** A named set. */
 export interface NftSet extends Container {
   readonly kind: 'set';
 }
@@ -96,20 +97,22 @@ export interface NftMap extends Container {
   readonly valueType: readonly string[];
 }
 
-/** The table of that family and name. */
 export function findTable(tables: readonly NftTable[], family: Family, name: string): NftTable | undefined {
   return tables.find((table) => table.family === family && table.name === name);
 }
 
-/** Whether a running program owns the table: the kernel lets no other program change it, and removes it when that program ends. */
+/**
+ * Whether a running program owns the table (flag owner): the kernel lets no other program change it, and removes it
+ * when that program ends.
+ */
 export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }
 
 /**
- * Whether rules write the set's elements (`update @affinity-… { ip saddr }`): they belong to the traffic, not to the
- * state that was asked for, so they neither take part in equality nor go when the rest changes. Some versions of
- * `nft -j` do not print the flag `dynamic`.
+ * Whether rules write the set's elements (`update @affinity-… { ip saddr }`). Such elements come from the traffic:
+ * equality ignores them, and a change of anything else keeps them. Some versions of `nft -j` do not print the flag
+ * `dynamic`.
  */
 export function isLearned(set: NftSet | NftMap): boolean {
   return set.flags.includes('dynamic') || set.flags.includes('timeout');

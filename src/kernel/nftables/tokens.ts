@@ -1,10 +1,9 @@
-/** A statement, or the head of a block and the items between its braces. */
 export interface Item {
   /** Counts from 1. */
   readonly line: number;
   /**
-   * A word is a string with its double quotes, one of `{`, `}`, `,`, or anything else between blanks. Between the
-   * braces of a statement, a line end counts as a blank.
+   * A word is a string with its double quotes; `{`, `}` or `,`; or anything else between blanks. Between the braces
+   * of a statement, a line end counts as a blank.
    */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
@@ -17,7 +16,7 @@ export interface Item {
 export function cutItems(text: string): {
   readonly items: readonly Item[];
   readonly open: readonly number[];
-  /** The lines of statements with a string that has no end: they are left out. */
+  /** The lines of statements with an unclosed string: these statements are left out. */
   readonly unclosed: readonly number[];
 } {
   const pattern = /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))+/g;
@@ -62,7 +61,6 @@ export function cutItems(text: string): {
   return { items: blocks[0] ?? [], open, unclosed };
 }
 
-/** Whether the word is a string in quotes. */
 export function isQuoted(word: string | undefined): word is string {
   return word !== undefined && word.length >= 2 && word.startsWith('"') && word.endsWith('"');
 }
@@ -72,7 +70,6 @@ export function unquote(word: string): string {
   return isQuoted(word) ? word.slice(1, -1) : word;
 }
 
-/** Reads words one after the other. */
 export class Words {
   readonly #words: readonly string[];
   #end: number;
@@ -99,14 +96,13 @@ export class Words {
     return word;
   }
 
-  /** Whether the next words are these; then they are taken. */
+  /** If the next words are these, takes them and returns true. */
   take(...expected: readonly string[]): boolean {
     if (!expected.every((word, i) => this.peek(i) === word)) return false;
     this.position += expected.length;
     return true;
   }
 
-  /** All that are left. */
   takeRest(): readonly string[] {
     const rest = this.#words.slice(this.position, this.#end);
     this.position = this.#end;

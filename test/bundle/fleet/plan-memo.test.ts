@@ -54,7 +54,9 @@ function prepareCluster(seed: number, settings: Partial<ProxySettings>) {
   expect(inputs.diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
   const { ranges } = parseAssignmentRanges({ serviceClusterIpRange: '10.96.0.0/16,fd00:96::/112' });
   const defaults = resolveSettings(undefined, {}).settings;
-  return prepare({ ...inputs, files: new Map() }, { ...defaults, ...settings }, new Map(), { ranges });
+  return prepare({ ...inputs, unread: new Set(), files: new Map() }, { ...defaults, ...settings }, new Map(), {
+    ranges,
+  });
 }
 
 describe('what one node leaves for the next', () => {

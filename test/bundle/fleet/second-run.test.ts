@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { FleetFolder, type NodeFiles } from '../../../src/bundle/fleet/fleet-folder.ts';
-import type { RawObjects } from '../../../src/input/objects/schemas/all.ts';
+import type { RawObjects } from '../../../src/input/objects/shapes/all.ts';
 import { readTree } from '../../support/read-tree.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 
@@ -226,7 +226,19 @@ const cidrOf = (name: string, cidr: string) => ({
 
 /** One for each kind that kpc compile reads: a kind more does not compile without a change of it here. */
 const kindChanges: {
-  readonly [Kind in Exclude<keyof RawObjects, 'PacketTests' | 'NetworkPolicy' | 'Ingress' | 'Namespace'>]: KindChange;
+  readonly [
+    Kind in Exclude<
+      keyof RawObjects,
+      | 'PacketTests'
+      | 'NetworkPolicy'
+      | 'ClusterPolicy'
+      | 'Ingress'
+      | 'Route'
+      | 'Gateway'
+      | 'ReferenceGrant'
+      | 'Namespace'
+    >
+  ]: KindChange;
 } = {
   Service: { before: [], after: [extraService('api', {})], written: 2 },
   EndpointSlice: {

@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readFolder } from '../../../src/bundle/folder.ts';
-import { largestPack, packFiles, readPack, writeTar } from '../../../src/bundle/pack/pack.ts';
+import { compress as gzip, writeTar } from '../../../src/bundle/pack/archive.ts';
+import { crc32, crc32InScript } from '../../../src/bundle/pack/crc32.ts';
+import { packFiles, readPack } from '../../../src/bundle/pack/pack.ts';
 import { addSignature, readPrivateKey, readPublicKeys, signBundle } from '../../../src/bundle/pack/signature.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 import { makeKey } from '../../support/signing-key.ts';
@@ -20,13 +21,6 @@ async function read(bytes: Uint8Array) {
   const path = join(scratch, 'some.tgz');
   writeFileSync(path, bytes);
   return readPack(path);
-}
-
-/** Any archive, compressed as kpc does it. */
-function gzip(tar: Uint8Array): Buffer {
-  const packed = gzipSync(tar, { level: 9 });
-  packed[9] = 255;
-  return packed;
 }
 
 async function pack(out: string, ...options: readonly string[]) {
@@ -97,11 +91,69 @@ describe('a pack', () => {
     for (const length of [3, 100, bytes.length - 1]) {
       await expect(read(bytes.subarray(0, length))).rejects.toThrow('it is damaged, or was not copied whole');
     }
+    for (const at of [20, bytes.length / 2, bytes.length - 6, bytes.length - 1]) {
+      const other = Buffer.from(bytes);
+      other[Math.floor(at)] = (other[Math.floor(at)] ?? 0) ^ 0x40;
+      await expect(read(other), `byte ${at}`).rejects.toThrow(/it is damaged|is not a pack/);
+    }
     await expect(read(gzip(Buffer.alloc(100, 'x')))).rejects.toThrow('is not a pack');
   });
 
-  test('is refused if it unpacks to more than the limit', async () => {
-    await expect(read(gzip(Buffer.alloc(largestPack + 1)))).rejects.toThrow('unpacks to more than 256 MB');
+  test('has a checksum that is also right without help of Node', () => {
+    const bytes = Buffer.from('The same bytes for the same bundle');
+    const inPieces = crc32InScript(bytes.subarray(7), crc32InScript(bytes.subarray(0, 7), 0));
+    expect([crc32(bytes, 0), inPieces]).toEqual([crc32InScript(bytes, 0), crc32InScript(bytes, 0)]);
+    expect(gzip(bytes).readUInt32LE(gzip(bytes).length - 8)).toBe(inPieces);
+  });
+
+  /** The header of a file, and nothing of it. */
+  const announce = (name: string, length: number): Buffer => {
+    const header = writeTar(new Map([[name, '']])).subarray(0, 512);
+    header.write(length.toString(8).padStart(11, '0'), 124, 'latin1');
+    header.write('        ', 148, 'latin1');
+    const sum = header.reduce((total, byte) => total + byte, 0);
+    header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+    return header;
+  };
+
+  test('is refused by the sizes in its headers, before anything as large is unpacked', async () => {
+    const manifest = writeTar(new Map([['manifest.json', '{}']])).subarray(0, 1024);
+    const half = announce('ip.batch', 2 ** 27);
+    await expect(read(gzip(Buffer.concat([manifest, announce('ip.batch', 2 ** 28)])))).rejects.toThrow(
+      'unpacks to more than 256 MB',
+    );
+    await expect(read(gzip(announce('manifest.json', 2 ** 24)))).rejects.toThrow('is not a pack');
+    await expect(read(gzip(announce('signature.json', 5000)))).rejects.toThrow('is not a pack');
+    // What comes before the manifest is not read without it.
+    await expect(read(gzip(half))).rejects.toThrow('is not a pack');
+    await expect(read(Buffer.concat([gzip(manifest), Buffer.alloc(2 ** 25)]))).rejects.toThrow('32 MB is the limit');
+  });
+
+  test('is refused if it holds text that is no UTF-8', async () => {
+    const tar = writeTar(new Map([['manifest.json', '{"kpc": "x"}']]));
+    tar[512 + 9] = 0xff;
+    await expect(read(gzip(tar))).rejects.toThrow('is not a pack');
+  });
+
+  test('shows its signature and its manifest before more of it is unpacked, and ends there if that is not wanted', async () => {
+    const secret = readPrivateKey(readFileSync(key.secret, 'utf8'));
+    if (typeof secret === 'string') throw new Error(secret);
+    const signed = addSignature(files, signBundle(files, secret, 1));
+    const tar = writeTar(new Map([...signed].filter(([name]) => ['signature.json', 'manifest.json'].includes(name))));
+    const path = join(scratch, 'head.tgz');
+    // Behind the manifest is what no reader could unpack.
+    writeFileSync(path, gzip(Buffer.concat([tar.subarray(0, -1024), Buffer.alloc(100_000, 'x')])));
+    const shown: string[][] = [];
+    const check = async (head: ReadonlyMap<string, string>): Promise<void> => {
+      shown.push([...head.keys()]);
+      throw new Error('not wanted');
+    };
+    await expect(readPack(path, check)).rejects.toThrow('not wanted');
+    expect(shown).toEqual([['signature.json', 'manifest.json']]);
+    writeFileSync(path, packFiles(new Map([...signed, ['ip.batch', `${files.get('ip.batch')}#`]])));
+    await expect(readPack(path)).rejects.toThrow('it holds more or less than was signed');
+    writeFileSync(path, packFiles(new Map([...signed].filter(([name]) => name !== 'ip.batch'))));
+    await expect(readPack(path)).rejects.toThrow('it holds more or less than was signed');
   });
 
   test.each([['../manifest.json'], ['/etc/passwd'], ['a/manifest.json'], ['manifest.json\0x'], ['other.txt'], ['']])(
@@ -125,7 +177,7 @@ describe('a pack', () => {
   });
 
   test('is refused with anything before, between or behind what kpc packed', async () => {
-    const tar = writeTar(files);
+    const tar = writeTar((await read(packFiles(files))) ?? new Map());
     const [bytes, empty] = [gzip(tar), gzip(Buffer.alloc(0))];
     expect(await read(bytes)).toEqual(files);
     const named = Buffer.concat([bytes.subarray(0, 10), Buffer.from('evil\0'), bytes.subarray(10)]);
@@ -141,7 +193,7 @@ describe('a pack', () => {
     })) {
       await expect(read(Buffer.concat(parts)), what).rejects.toThrow('is not a pack');
     }
-    await expect(read(Buffer.concat([bytes, Buffer.from('x')]))).rejects.toThrow('it is damaged');
+    await expect(read(Buffer.concat([bytes, Buffer.from('x')]))).rejects.toThrow('is not a pack');
   });
 
   test('is refused with a link, a folder or a device, and so is what another program packed', async () => {
@@ -185,13 +237,13 @@ describe('keys', () => {
     expect(keys).toHaveLength(1);
   });
 
-  test('sign what openssl verifies, over three lines of text', () => {
+  test('sign what openssl verifies, over four lines of text', () => {
     const secret = readPrivateKey(pem(key.secret));
     if (typeof secret === 'string') throw new Error(secret);
-    const { signature } = signBundle(files, secret, 7);
+    const { bytes, signature } = signBundle(files, secret, 7);
     const [sum] = execFileSync('sha256sum', [join(bundle, 'manifest.json')], { encoding: 'utf8' }).split(' ');
     const [message, signed] = [join(scratch, 'message'), join(scratch, 'signed')];
-    writeFileSync(message, `kpc bundle\nmanifest.json sha256 ${sum}\nserial 7\n`);
+    writeFileSync(message, `kpc bundle\nmanifest.json sha256 ${sum}\nserial 7\nbytes ${bytes}\n`);
     writeFileSync(signed, Buffer.from(signature, 'base64'));
     const args = ['pkeyutl', '-verify', '-pubin', '-inkey', key.trusted, '-rawin', '-in', message, '-sigfile', signed];
     expect(execFileSync('openssl', args, { encoding: 'utf8' })).toContain('Verified Successfully');

@@ -1,0 +1,73 @@
+// Shapes of what Kubernetes reads. A field that is null counts as missing, and each field may be missing.
+import * as json from './json-shape.ts';
+import type { Shape, Shaped, Shapes } from './json-shape.ts';
+
+/** The type of a shape's values, without null. */
+export type ValueOf<S> = NonNullable<Shaped<S>>;
+
+/** An object of these fields, each of which may be missing. */
+export type FieldsOf<P> = { readonly [K in keyof P]?: Shaped<P[K]> };
+
+function fieldsOf<P extends Shapes>(fields: P, isClosed: boolean): Shape<FieldsOf<P>> {
+  const optional = Object.fromEntries(Object.entries(fields).map(([name, shape]) => [name, json.optional(shape)]));
+  return json.objectWith(optional, { expected: 'a mapping of fields', isClosed });
+}
+
+/** An object, or null. Fields besides these are faults. */
+export function object<P extends Shapes>(fields: P): Shape<FieldsOf<P> | null> {
+  return json.nullable(fieldsOf(fields, true));
+}
+
+/** An object, or null, of which kpc knows a few fields only: others are no faults. */
+export function openObject<P extends Shapes>(fields: P): Shape<FieldsOf<P> | null> {
+  return json.nullable(fieldsOf(fields, false));
+}
+
+/** An object in a list, where null is not allowed. */
+export function item<P extends Shapes>(fields: P): Shape<FieldsOf<P>> {
+  return fieldsOf(fields, true);
+}
+
+/** An object in a list, of which kpc knows a few fields only. */
+export function openItem<P extends Shapes>(fields: P): Shape<FieldsOf<P>> {
+  return fieldsOf(fields, false);
+}
+
+/** A list, or null for none. */
+export function list<T>(items: Shape<T>): Shape<readonly T[] | null> {
+  return json.nullable(json.listOf(items, 'a list, each item after "- "'));
+}
+
+/** An object whose keys are not known beforehand, or null. */
+export function map<T>(values: Shape<T>, expected: string): Shape<Readonly<Record<string, T>> | null> {
+  return json.nullable(json.mapOf(values, expected));
+}
+
+/** A string, or null for none. */
+export const text = json.nullable(json.text);
+
+/** On or off, or null for neither. */
+export const flag = json.nullable(json.boolean);
+
+/** A list of strings, none of them null. */
+export const texts = list(json.text);
+
+/** A whole number between bounds, which it includes, or null for none. */
+export function integer(least: number, most: number, expected: string): Shape<number | null> {
+  return json.nullable(json.wholeNumber(least, most, expected));
+}
+
+/** A whole number with bounds that something else checks, or null for none. */
+export const anyInteger = integer(-Infinity, Infinity, 'it must be a whole number');
+
+/** How a duration is written. */
+export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
+
+/** A duration as Go writes it (metav1.Duration). kube-proxy reads null as an empty string, and takes neither that nor bare numbers. */
+export const duration = json.matching(
+  expectedDuration,
+  /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/,
+);
+
+/** A duration, or null for none (*metav1.Duration). */
+export const optionalDuration = json.nullable(duration);

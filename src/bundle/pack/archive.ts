@@ -1,0 +1,162 @@
+import { isUtf8 } from 'node:buffer';
+import { createInflateRaw, gzipSync } from 'node:zlib';
+import { crc32 } from './crc32.ts';
+
+/** What gzip writes before and after the compressed bytes: here no name, comment or time, and an unknown system; then checks. */
+const gzipHead = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
+const gzipTail = 8;
+
+/** The unit of an archive: each header is one, and contents are padded to it. */
+const block = 512;
+
+/** Offsets and lengths in a header: ustar, POSIX.1-1988. */
+const nameLength = 100;
+const size = { start: 124, end: 135 };
+const checksum = { start: 148, length: 8 };
+
+/** Why bytes are not read: writeArchive would not write them, they were damaged on the way, or `admit` refuses what they hold. */
+export type ArchiveProblem = 'other' | 'damaged' | 'too-large' | 'not-signed';
+
+export class ArchiveError extends Error {
+  readonly problem: ArchiveProblem;
+
+  constructor(problem: ArchiveProblem) {
+    super(problem);
+    this.problem = problem;
+  }
+}
+
+/**
+ * Files as a gzipped tar archive, in their order. Each is a regular file of root's that all users may read, and of the first moment
+ * of 1970: the same files give the same bytes.
+ */
+export function writeArchive(files: ReadonlyMap<string, string>): Buffer {
+  return compress(writeTar(files));
+}
+
+/** Gzips bytes with the head that kpc writes, whatever the system. */
+export function compress(bytes: Uint8Array): Buffer {
+  const packed = gzipSync(bytes, { level: 9 });
+  gzipHead.copy(packed);
+  return packed;
+}
+
+/** The archive before it is compressed. */
+export function writeTar(files: ReadonlyMap<string, string>): Buffer {
+  const parts = [...files].flatMap(([name, text]) => {
+    const content = Buffer.from(text);
+    return [writeHeader(name, content.length), content, Buffer.alloc(-content.length & (block - 1))];
+  });
+  return Buffer.concat([...parts, Buffer.alloc(2 * block)]);
+}
+
+function writeHeader(name: string, length: number): Buffer {
+  const octal = (value: number, digits: number) => `${value.toString(8).padStart(digits, '0')}\0`;
+  const fields = [
+    octal(0o644, 7),
+    octal(0, 7),
+    octal(0, 7),
+    octal(length, 11),
+    octal(0, 11),
+    ' '.repeat(checksum.length),
+  ];
+  const header = Buffer.alloc(block);
+  header.write(`${name.padEnd(nameLength, '\0')}${fields.join('')}0`, 'latin1');
+  header.write(`ustar\0${'00'}root${'\0'.repeat(28)}root`, 257, 'latin1');
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${octal(sum, 6)} `, checksum.start, 'latin1');
+  return header;
+}
+
+export function isGzip(bytes: Buffer): boolean {
+  return bytes.subarray(0, 2).equals(gzipHead.subarray(0, 2));
+}
+
+/**
+ * The files of an archive, in its order; each is unpacked when it is asked for, after `admit` has let its name and size pass. Throws an
+ * ArchiveError unless writeArchive would write such an archive, up to the choices of the compression. So no link, folder,
+ * path, owner, odd header or text that is no UTF-8 comes through, and each reader of tar finds the same files.
+ */
+export async function* readArchive(
+  packed: Buffer,
+  admit: (name: string, bytes: number) => void,
+): AsyncGenerator<readonly [name: string, text: string], void> {
+  if (packed.length < gzipHead.length + gzipTail) throw new ArchiveError('damaged');
+  if (!packed.subarray(0, gzipHead.length).equals(gzipHead)) throw new ArchiveError('other');
+  const unpacked = new Unpacked(packed);
+  try {
+    for (;;) {
+      const header = await unpacked.take(block);
+      if (header.every((byte) => byte === 0)) break;
+      const [name = ''] = header.toString('latin1', 0, nameLength).split('\0');
+      const length = Number.parseInt(header.toString('latin1', size.start, size.end), 8);
+      if (!(length >= 0) || !writeHeader(name, length).equals(header)) throw new ArchiveError('other');
+      admit(name, length);
+      const content = await unpacked.take(length);
+      const padding = await unpacked.take(-length & (block - 1));
+      if (!isUtf8(content) || padding.some((byte) => byte !== 0)) throw new ArchiveError('other');
+      yield [name, content.toString('utf8')];
+    }
+    const end = await unpacked.take(block);
+    if (end.some((byte) => byte !== 0)) throw new ArchiveError('other');
+    await unpacked.end();
+  } finally {
+    unpacked.close();
+  }
+}
+
+class Unpacked {
+  readonly #packed: Buffer;
+  readonly #engine = createInflateRaw({ chunkSize: 1 << 17 });
+  readonly #pieces: AsyncIterator<Buffer>;
+  #piece: Buffer = Buffer.alloc(0);
+  #sum = 0;
+  #total = 0;
+
+  constructor(packed: Buffer) {
+    this.#packed = packed;
+    this.#pieces = this.#engine[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    this.#engine.end(packed.subarray(gzipHead.length));
+  }
+
+  /** The next bytes. Throws an ArchiveError if there are not as many. */
+  async take(count: number): Promise<Buffer> {
+    const taken = Buffer.allocUnsafe(count);
+    let at = 0;
+    while (at < count) {
+      if (this.#piece.length === 0 && !(await this.#next())) throw new ArchiveError('other');
+      const copied = this.#piece.copy(taken, at);
+      this.#piece = this.#piece.subarray(copied);
+      at += copied;
+    }
+    return taken;
+  }
+
+  /** Throws an ArchiveError unless this was all, and gzip's checks are right. */
+  async end(): Promise<void> {
+    if (this.#piece.length > 0 || (await this.#next())) throw new ArchiveError('other');
+    const tail = this.#packed.subarray(gzipHead.length + this.#engine.bytesWritten);
+    if (tail.length > gzipTail) throw new ArchiveError('other');
+    const isRight =
+      tail.length === gzipTail && tail.readUInt32LE(0) === this.#sum && tail.readUInt32LE(4) === this.#total;
+    if (!isRight) throw new ArchiveError('damaged');
+  }
+
+  close(): void {
+    this.#engine.destroy();
+  }
+
+  async #next(): Promise<boolean> {
+    let next: IteratorResult<Buffer>;
+    try {
+      next = await this.#pieces.next();
+    } catch {
+      throw new ArchiveError('damaged');
+    }
+    if (next.done === true) return false;
+    this.#piece = next.value;
+    this.#sum = crc32(this.#piece, this.#sum);
+    this.#total += this.#piece.length;
+    return true;
+  }
+}

@@ -1,0 +1,146 @@
+import { open } from 'node:fs/promises';
+import { createGunzip } from 'node:zlib';
+import { UnreadableFile } from '../../base/read-file.ts';
+
+const block = 512;
+
+/** Bytes that an archive may unpack to: more is looked through by nobody, or is made to fill a disk. */
+const largestArchive = 2 ** 31;
+const mostEntries = 200_000;
+
+/** Bytes of a name that does not fit into a header. */
+const longestName = 2 ** 14;
+
+/** A file of an archive, by its path there, and its bytes if they were asked for. */
+export interface TarFile {
+  readonly path: string;
+  readonly bytes: Buffer;
+}
+
+/** Whether a file is kept; or to read no further. */
+type Wants = (path: string, bytes: number) => boolean | 'stop';
+
+/**
+ * Reads the regular files of a tar archive, gzipped or not, of the forms that GNU tar, BSD tar and Python write. Nothing is written to a disk, and no
+ * link, device or path outside of the archive is followed: an entry that is not a regular file is passed over. `wants` gets each file's path and
+ * size before its content is kept, and may end the reading. What is no archive has no files. Throws an UnreadableFile for an archive that is
+ * damaged, cut off or has too much in it.
+ */
+export async function readTar(source: string, isPacked: boolean, wants: Wants): Promise<readonly TarFile[]> {
+  const raw = (await open(source)).createReadStream({ highWaterMark: 1 << 17 });
+  const stream = isPacked ? raw.pipe(createGunzip()) : raw;
+  raw.on('error', (error) => stream.destroy(error));
+  try {
+    return await readEntries(source, takerOf(source, stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>), wants);
+  } finally {
+    stream.destroy();
+    raw.destroy();
+  }
+}
+
+/** Takes as many of the next bytes; undefined at the end. What is not kept is passed over. */
+type Take = (count: number, isKept?: boolean) => Promise<Buffer | undefined>;
+
+function takerOf(source: string, pieces: AsyncIterator<Buffer>): Take {
+  let [piece, total]: [Buffer, number] = [Buffer.alloc(0), 0];
+  return async (count, isKept = true) => {
+    const parts: Buffer[] = [];
+    for (let missing = count; missing > 0;) {
+      if (piece.length === 0) {
+        const next = await pieces
+          .next()
+          .catch(() => refuse(source, 'the archive is damaged or cut off: copy it again'));
+        if (next.done === true) {
+          if (missing === count) return undefined;
+          return refuse(source, cutOff);
+        }
+        piece = next.value;
+        total += piece.length;
+        if (total > largestArchive) refuse(source, `it unpacks to more than ${largestArchive / 2 ** 30} GB`);
+      }
+      const part = piece.subarray(0, missing);
+      if (isKept) parts.push(part);
+      piece = piece.subarray(part.length);
+      missing -= part.length;
+    }
+    return Buffer.concat(parts);
+  };
+}
+
+const cutOff = 'the archive is cut off: copy it again';
+
+function refuse(source: string, reason: string): never {
+  throw new UnreadableFile(source, reason);
+}
+
+async function readEntries(source: string, take: Take, wants: Wants): Promise<readonly TarFile[]> {
+  const files: TarFile[] = [];
+  let longName: string | undefined;
+  for (let entries = 0; ; entries++) {
+    const header = await take(block);
+    if (!header || header.every((byte) => byte === 0)) return files;
+    if (entries === mostEntries) refuse(source, `it holds more than ${mostEntries} files`);
+    const size = sizeOf(header);
+    if (size === undefined || !hasChecksum(header)) {
+      return entries === 0 ? files : refuse(source, 'the archive is damaged: copy it again');
+    }
+    const content = async (isKept: boolean): Promise<Buffer> => {
+      const taken = await take(size + (-size & (block - 1)), isKept);
+      return taken?.subarray(0, size) ?? refuse(source, cutOff);
+    };
+    const kind = String.fromCharCode(header[156] ?? 0);
+    if (kind === 'L' || kind === 'x') {
+      if (size > longestName) refuse(source, 'it has a name that is too long');
+      const name = await content(true);
+      longName = kind === 'L' ? textOf(name) : (paxPath(name.toString('utf8')) ?? longName);
+      continue;
+    }
+    const path = cleanPath(longName ?? nameOf(header));
+    longName = undefined;
+    // Of links, devices and the like, nothing is kept.
+    const answer = (kind === '0' || kind === '\0' || kind === '7') && path !== undefined && wants(path, size);
+    if (answer === 'stop') return files;
+    const bytes = await content(answer);
+    if (answer && path !== undefined) files.push({ path, bytes });
+  }
+}
+
+function textOf(bytes: Buffer): string {
+  const [text = ''] = bytes.toString('utf8').split('\0');
+  return text;
+}
+
+function nameOf(header: Buffer): string {
+  const prefix =
+    header.toString('latin1', 257, 262) === 'ustar' && header[263] === 0x30 ? textOf(header.subarray(345, 500)) : '';
+  const name = textOf(header.subarray(0, 100));
+  return prefix === '' ? name : `${prefix}/${name}`;
+}
+
+/** The path in records such as "30 path=some/name\n". */
+function paxPath(records: string): string | undefined {
+  return /(?:^|\n)\d{1,6} path=([^\n]*)/.exec(records)?.[1];
+}
+
+/** A relative path without "./"; undefined for one that leads out of the archive. */
+function cleanPath(name: string): string | undefined {
+  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+  return name.startsWith('/') || parts.includes('..') || parts.length === 0 ? undefined : parts.join('/');
+}
+
+/** The size in octal, or for large files in base 256. */
+function sizeOf(header: Buffer): number | undefined {
+  if ((header[124] ?? 0) & 0x80) {
+    const size = Number(header.readBigUInt64BE(128));
+    return size <= largestArchive ? size : undefined;
+  }
+  const text = textOf(header.subarray(124, 136)).trim();
+  return /^[0-7]{1,12}$/.test(text) ? Number.parseInt(text, 8) : undefined;
+}
+
+function hasChecksum(header: Buffer): boolean {
+  const written = Number.parseInt(textOf(header.subarray(148, 156)).trim(), 8);
+  let sum = 0;
+  for (const [i, byte] of header.entries()) sum += i >= 148 && i < 156 ? 0x20 : byte;
+  return sum === written;
+}

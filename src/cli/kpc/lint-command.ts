@@ -1,0 +1,100 @@
+import { shellWord } from '../../base/printable.ts';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { findNearest } from '../../base/find-nearest.ts';
+import { loadInputs } from '../../compile/read-texts.ts';
+import { diagnosticCodes } from '../../diagnostics/codes.ts';
+import { isError } from '../../diagnostics/diagnostic.ts';
+import { lintInputs } from '../../lint/lint.ts';
+import type { Ignore } from '../../lint/ignores.ts';
+import { formatLint, lintOutputs } from '../../report/lint.ts';
+import { reportLint } from '../../report/lint-report.ts';
+import { proxyModeNames } from '../../kube-proxy/modes.ts';
+import { readStoredSide, type SideOptions } from '../../sides/read-side.ts';
+import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import { addClusterOptions, withCluster, type ClusterOptions } from './cluster-input.ts';
+import { addInputOptions, namedInputs, traceWords } from './input-options.ts';
+import { addMessageOptions, makeStrict, quieten, reportDiagnostics, type MessageOptions, refuse } from './messages.ts';
+
+interface LintOptions extends SideOptions, MessageOptions, ClusterOptions {
+  readonly ignore?: readonly string[];
+  /** Those of kpc.yaml. */
+  readonly configuredIgnores?: readonly Ignore[];
+  readonly output: (typeof lintOutputs)[number];
+}
+
+export function addLintCommand(program: Command, terminal: Terminal, done: Done): void {
+  const command = program
+    .command('lint')
+    .summary('Check manifests: errors, warnings, and Services that do not do what they seem to say.')
+    .description(
+      'Check manifests, on all nodes of the input: errors and warnings, and Services that are valid and do not do what they seem to say. ' +
+        'Findings about packets come with the kpc trace that shows them. Exit status 1 if there are errors, or with --strict also warnings.',
+    )
+    .argument('[input...]', 'manifests, as with -f: files, folders, or - for stdin')
+    .addOption(
+      new Option('--ignore <code>', 'do not report findings of this code (repeat for more)').argParser(readCodes),
+    )
+    .addOption(
+      new Option('--output <format>', 'how to print; sarif and gitlab are for code scanning')
+        .choices(lintOutputs)
+        .default('text'),
+    );
+  addClusterOptions(addInputOptions(command, 'looks')).option(
+    '--node <name>',
+    'look at this node only (default: all Nodes of the input)',
+  );
+  const mode = command.options.find(({ long }) => long === '--proxy-mode');
+  if (mode) mode.description = `${proxyModeNames} (default: as the input or its configuration says, or else iptables)`;
+  addMessageOptions(command).action(async (inputs: readonly string[], given: LintOptions) => {
+    const named = namedInputs(command, inputs, given.file);
+    const asked = await withCluster(command, { file: named, terminal: quieten(terminal, given) }, 'traffic');
+    if (!asked) return done(exitStatus.badInput);
+    const options = { ...given, ...asked.options };
+    if (options.file.length === 0) command.error('error: no input is named\nadd manifests, with - for stdin');
+    done(await runLint(options, (settings) => traceWords(command, asked.words, settings), asked.terminal));
+  });
+}
+
+/** One code, or several with commas between them, as in the annotation. */
+function readCodes(written: string, before: readonly string[] | undefined): readonly string[] {
+  const codes = written.split(',').map((each) => each.trim());
+  for (const code of codes) {
+    if (diagnosticCodes.some((each) => each === code)) continue;
+    const near = findNearest(code, diagnosticCodes);
+    throw new InvalidArgumentError(near === undefined ? 'List the codes with "kpc explain".' : `Did you mean ${near}?`);
+  }
+  return [...(before ?? []), ...codes];
+}
+
+async function runLint(
+  options: LintOptions & { readonly file: readonly string[] },
+  wordsOfTrace: (settings: Readonly<Record<string, string>>) => readonly string[],
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  for (const path of options.file) {
+    const { kind } = await readStoredSide(path);
+    if (kind === 'manifests') continue;
+    return refuse(
+      terminal,
+      `${path} is a ${kind}, and kpc lint checks manifests`,
+      `look at it with kpc describe -f ${shellWord(path)}`,
+    );
+  }
+  const asked = { ...options, traffic: true, unnamedMode: 'iptables', into: 'kpc lint -' } as const;
+  const loaded = await loadInputs(asked, terminal.readStdin);
+  const flags = (options.ignore ?? []).map((code): Ignore => ({ code, by: '--ignore' }));
+  const result = lintInputs(loaded, options, [...flags, ...(options.configuredIgnores ?? [])]);
+  const findings = result.findings.map((finding) => {
+    const [diagnostic = finding.diagnostic] = makeStrict([finding.diagnostic], options);
+    return { ...finding, diagnostic };
+  });
+  const settings = result.namesMode ? {} : { '--proxy-mode': result.mode };
+  const report = reportLint({ ...result, findings }, wordsOfTrace(settings));
+  await reportDiagnostics(result.notes, loaded.files, terminal);
+  const lineOf = (file: string, line: number) => loaded.files.get(file)?.lineAt(line) ?? '';
+  await terminal.out(formatLint(report, options.output, { lineOf, isColoured: terminal.colour.out }));
+  const errors = findings.map(({ diagnostic }) => diagnostic).filter(isError);
+  // Without anything that was read, there is nothing to judge.
+  if (errors.some(({ code }) => code === 'no-input' || code === 'unreadable-file')) return exitStatus.badInput;
+  return errors.length > 0 ? exitStatus.negative : exitStatus.ok;
+}

@@ -1,0 +1,58 @@
+import type { Command, Help, Option } from 'commander';
+
+/** The groups of options in help, in their order; options without one come first. */
+export const helpGroups = {
+  input: 'Input:',
+  nodes: 'Many nodes:',
+  output: 'Output:',
+  settings: 'Settings of kube-proxy:',
+} as const;
+
+const groupOrder: readonly string[] = ['Options:', ...Object.values(helpGroups)];
+
+/** Columns of help where no terminal says how many it has. */
+const usualWidth = 80;
+
+/** Help that wraps longer lines than this is hard to read. */
+const mostWidth = 120;
+
+/** A longer name of an option is on a line of its own. */
+const widestTerm = 24;
+
+export function helpWidth(width: number | undefined): number {
+  return Math.min(mostWidth, width ?? usualWidth);
+}
+
+/** Lays out the help of a program and its commands: wrapped to the terminal, options in groups. */
+export function layOutHelp(command: Command): void {
+  command.configureHelp({ ...command.configureHelp(), formatItem, groupItems, padWidth });
+  for (const each of command.commands) layOutHelp(each);
+}
+
+function padWidth(command: Command, helper: Help): number {
+  const terms = [
+    ...helper.visibleOptions(command).map((option) => helper.optionTerm(option)),
+    ...helper.visibleArguments(command).map((argument) => helper.argumentTerm(argument)),
+    ...helper.visibleCommands(command).map((each) => helper.subcommandTerm(each)),
+  ].map(({ length }) => length);
+  return Math.min(widestTerm, Math.max(0, ...terms));
+}
+
+function formatItem(term: string, termWidth: number, description: string, helper: Help): string {
+  if (description === '') return `  ${term}`;
+  const indent = ' '.repeat(termWidth + 4);
+  const wrapped = helper.boxWrap(description, Math.max(20, (helper.helpWidth ?? usualWidth) - indent.length));
+  const text = wrapped.replaceAll('\n', `\n${indent}`);
+  return term.length > termWidth ? `  ${term}\n${indent}${text}` : `  ${term.padEnd(termWidth)}  ${text}`;
+}
+
+function groupItems<Item extends Command | Option>(
+  _all: Item[],
+  visible: Item[],
+  groupOf: (item: Item) => string,
+): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  const ranked = visible.toSorted((a, b) => groupOrder.indexOf(groupOf(a)) - groupOrder.indexOf(groupOf(b)));
+  for (const item of ranked) groups.set(groupOf(item), [...(groups.get(groupOf(item)) ?? []), item]);
+  return groups;
+}

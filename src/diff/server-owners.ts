@@ -1,0 +1,62 @@
+import type { Cluster } from '../cluster/model.ts';
+import { contains, parseNetwork } from '../kernel/address.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import { emptyState, type KernelState } from '../kernel/state.ts';
+import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
+import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
+import type { Side } from '../dumps/side.ts';
+
+/**
+ * Weighs whether virtual servers are kube-proxy's, by both sides of a comparison. Those that a side was compiled to are, and
+ * those that --ipvs-exclude-cidrs names are not. What a dump leaves behind decides about its other ones.
+ */
+export function weighServersOfSides(from: Side, to: Side): (server: VirtualServer) => Evidence {
+  const sides = [from, to];
+  const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
+  const compiled = new Set(ofServices.map((server) => virtualServerKey(server)));
+  const weighed = sides.map(({ kind, state, coverage }) => {
+    return { kind, state, evidence: weighEvidence(state, { known: ofServices, shows: coverage }) };
+  });
+  const undecided = new Set(
+    weighed
+      .filter(({ kind }) => kind === 'dump')
+      .flatMap(({ state, evidence }) =>
+        state.virtualServers.filter((server) => evidence.virtualServer(server) === 'possible'),
+      )
+      .map((server) => virtualServerKey(server)),
+  );
+  const excluded = sides
+    .flatMap((side) => side.services?.settings.ipvs.excludeCIDRs ?? [])
+    .flatMap((cidr) => parseNetwork(cidr.trim()) ?? []);
+  return (server) => {
+    const key = virtualServerKey(server);
+    if (compiled.has(key)) return 'certain';
+    if (excluded.some((network) => contains(network, server.address))) return 'none';
+    if (weighed.some(({ evidence }) => evidence.virtualServer(server) === 'certain')) return 'certain';
+    return undecided.has(key) ? 'possible' : 'none';
+  };
+}
+
+/**
+ * Names virtual servers for findOwners, since IPVS keeps no names: those of a cluster's Services, and those of a state
+ * on the Services' node ports.
+ */
+export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
+  const state = { ...emptyState, virtualServers, sets, links };
+  const isNodePort = findNodePortServers(state);
+  const ports = cluster.servicePorts.toReversed();
+  // If several Service ports have the same node port, the first owns it.
+  const byNodePort = new Map(ports.map((port) => [`${port.family} ${port.protocol} ${port.nodePort}`, port.label]));
+  const onNodePorts = virtualServers.filter(isNodePort).flatMap((server) => {
+    const servicePort = byNodePort.get(`${server.family} ${server.protocol} ${server.port}`);
+    return servicePort === undefined ? [] : [{ ...server, origin: { servicePort } }];
+  });
+  const ofServices = cluster.servicePorts.flatMap(({ label, protocol, family, port, ...own }) =>
+    [own.clusterIP, ...own.externalIPs, ...own.loadBalancerIPs].map((address): VirtualServer => {
+      const origin = { servicePort: label };
+      return { family, protocol, address, port, scheduler: '', schedulerFlags: [], realServers: [], origin };
+    }),
+  );
+  return { ...state, virtualServers: [...onNodePorts, ...ofServices] };
+}

@@ -1,0 +1,100 @@
+import { anyOf, anything, nullable, number, text as string } from '../../../base/json-shape.ts';
+import {
+  type ValueOf,
+  flag,
+  integer,
+  item,
+  list,
+  object,
+  openItem,
+  openObject,
+  text,
+  texts,
+} from '../../../base/kubernetes-shape.ts';
+import { conditions, metadata, objectConditions, port, protocol, typed, unread, word } from './shared.ts';
+
+const cpu = nullable(anyOf('a number of CPUs, such as 4 or 3920m', string, number('a number')));
+
+/** A v1 Node. */
+export const nodeShape = object({
+  ...typed,
+  metadata,
+  spec: object({
+    podCIDR: text,
+    podCIDRs: texts,
+    providerID: text,
+    unschedulable: flag,
+    ...unread(anything, 'configSource', 'externalID', 'podPreemptionPolicy'),
+    taints: list(item({ ...unread(text, 'key', 'value', 'effect', 'timeAdded') })),
+  }),
+  status: object({
+    allocatable: openObject({ cpu }),
+    conditions,
+    nodeInfo: openObject({ kernelVersion: text, kubeProxyVersion: text, kubeletVersion: text }),
+    addresses: list(item({ type: text, address: text })),
+    ...unread(anything, 'capacity', 'phase', 'daemonEndpoints', 'images', 'volumesInUse', 'volumesAttached'),
+    ...unread(anything, 'config', 'runtimeHandlers', 'features', 'declaredFeatures'),
+  }),
+});
+
+/** A ServiceCIDR of networking.k8s.io/v1 or v1beta1. */
+export const serviceCidrShape = object({
+  ...typed,
+  metadata,
+  spec: object({ cidrs: texts }),
+  status: object({ conditions: objectConditions }),
+});
+
+export type RawNode = ValueOf<typeof nodeShape>;
+export type RawServiceCidr = ValueOf<typeof serviceCidrShape>;
+
+const containers = list(
+  openItem({
+    restartPolicy: text,
+    ports: list(openItem({ name: text, containerPort: port, hostPort: port, protocol })),
+  }),
+);
+
+/** What kpc reads of a Pod's spec, in a Pod or in a template. */
+const podSpecShape = openObject({
+  nodeName: text,
+  hostname: text,
+  subdomain: text,
+  hostNetwork: flag,
+  containers,
+  initContainers: containers,
+});
+
+const podStatus = openObject({
+  phase: word(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']),
+  conditions,
+  podIP: text,
+  podIPs: list(openItem({ ip: text })),
+});
+
+/** What kpc reads of a v1 Pod. */
+export const podShape = openObject({ metadata, spec: podSpecShape, status: podStatus });
+
+const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');
+
+/** What kpc reads of an object that makes Pods from a template: a Deployment, a StatefulSet, a DaemonSet, a Job. */
+export const workloadShape = openObject({
+  metadata,
+  spec: openObject({
+    replicas: amount,
+    parallelism: amount,
+    completions: amount,
+    suspend: flag,
+    serviceName: text,
+    ordinals: openObject({ start: amount }),
+    /** Only whether it is there counts. */
+    selector: anything,
+    template: openObject({ metadata, spec: podSpecShape }),
+  }),
+  status: openObject({ conditions }),
+});
+
+export type RawPod = ValueOf<typeof podShape>;
+export type RawPodSpec = ValueOf<typeof podSpecShape>;
+export type RawPodStatus = ValueOf<typeof podStatus>;
+export type RawWorkload = ValueOf<typeof workloadShape>;

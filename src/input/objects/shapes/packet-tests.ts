@@ -1,0 +1,59 @@
+import {
+  anyOf,
+  listOf,
+  mapOf,
+  named,
+  nullable,
+  number,
+  oneOf,
+  text as string,
+  worded,
+  type Shape,
+} from '../../../base/json-shape.ts';
+import { item, list, text, type ValueOf } from '../../../base/kubernetes-shape.ts';
+
+function words(expected: string): Shape<string | readonly string[] | null> {
+  return nullable(worded(expected, named('words', anyOf(expected, string, listOf(string)))));
+}
+
+const mode = words('iptables, ipvs or nftables, or a list of these');
+const release = words('a release such as "1.36", in quotes, or a list of releases');
+const nodes = words('the name of a node, a list of names, or all');
+
+const packetTestShape = item({
+  name: text,
+  from: words('an address, a Pod, pod, remote-pod, node or external, or a list of these'),
+  to: words('address:port, svc/name[:port] or a DNS name, or a list of these'),
+  proto: nullable(worded('tcp, udp, sctp or icmp', oneOf('tcp', 'udp', 'sctp', 'icmp'))),
+  node: nodes,
+  nodes,
+  mode,
+  release,
+  expect: nullable(
+    anyOf(
+      'a list of endpoints (address:port or a Pod), endpoints with their shares of connections, or one of delivered, refused, dropped, forwarded, local and unknown',
+      string,
+      listOf(string),
+      mapOf(number('a share of connections, from 0 to 1', 0, 1)),
+    ),
+  ),
+  source: nullable(worded('kept, masqueraded, mixed or the address that endpoints see', string)),
+});
+
+/** A file of packets with what is expected to become of them, for kpc test. */
+export const packetTestsShape = item({
+  inputs: words('files and folders with manifests, a bundle or a dump; paths count from this file'),
+  hostAddresses: nullable(worded('a file with what "ip -j addr" prints on the node', string)),
+  namespace: text,
+  node: nodes,
+  nodes,
+  mode,
+  release,
+  tests: list(packetTestShape),
+});
+
+/** A file of kpc test as its shape accepts it. */
+export type RawPacketTests = ValueOf<typeof packetTestsShape>;
+
+/** One of its tests. */
+export type RawPacketTest = ValueOf<typeof packetTestShape>;

@@ -1,0 +1,90 @@
+import { joinWords } from '../../../base/join-words.ts';
+import {
+  anything,
+  anyOf,
+  nullable,
+  oneOf,
+  text as string,
+  wholeNumber,
+  worded,
+  type Shape,
+} from '../../../base/json-shape.ts';
+import {
+  anyInteger,
+  flag,
+  integer,
+  item,
+  list,
+  map,
+  object,
+  openItem,
+  text,
+  texts,
+  type ValueOf,
+} from '../../../base/kubernetes-shape.ts';
+
+export const textMap = map(text, 'a mapping of strings');
+
+/** One of the words; '' counts as not set, as it does for Kubernetes. */
+export function word<const Word extends string>(words: readonly Word[]): Shape<Word | '' | null> {
+  return nullable(worded(joinWords(words, 'or'), oneOf(...words, '')));
+}
+
+export const port = integer(1, 65535, 'a port is a number from 1 to 65535');
+
+/** A port where 0 means that there is none. */
+export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535');
+
+/** Kubernetes' IntOrString, or null for none. */
+export function intOrString(expected: string): Shape<number | string | null> {
+  return nullable(anyOf(expected, wholeNumber(-Infinity, Infinity), string));
+}
+
+export const protocol = word(['TCP', 'UDP', 'SCTP']);
+
+/** Fields that Kubernetes knows and kpc does not read: only their types are checked. */
+export function unread(shape: Shape, ...names: readonly string[]): object {
+  return Object.fromEntries(names.map((name) => [name, shape]));
+}
+
+export const metadata = object({
+  name: text,
+  namespace: text,
+  generateName: text,
+  labels: textMap,
+  annotations: textMap,
+  creationTimestamp: text,
+  deletionTimestamp: text,
+  finalizers: texts,
+  ownerReferences: list(
+    item({ kind: text, name: text, controller: flag, blockOwnerDeletion: flag, ...unread(text, 'apiVersion', 'uid') }),
+  ),
+  ...unread(text, 'selfLink', 'uid', 'resourceVersion'),
+  ...unread(anyInteger, 'generation', 'deletionGracePeriodSeconds'),
+  ...unread(anything, 'managedFields', 'clusterName', 'initializers'),
+});
+
+export type RawMetadata = ValueOf<typeof metadata>;
+
+/** What every object begins with. */
+export const typed = { apiVersion: anything, kind: anything };
+
+const condition = openItem({ type: text, status: text });
+
+/** The conditions of a Node, a Pod or a workload. */
+export const conditions = list(condition);
+
+export type RawCondition = ValueOf<typeof condition>;
+
+/** The conditions of a Service or a ServiceCIDR. Nothing is compiled from them. */
+export const objectConditions = list(
+  item({
+    observedGeneration: anyInteger,
+    ...unread(text, 'type', 'status', 'lastTransitionTime', 'reason', 'message'),
+  }),
+);
+
+/** What an endpoint is: a Pod, as a rule. Nothing is compiled from it. */
+export const targetRef = object({
+  ...unread(text, 'kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'),
+});

@@ -1,0 +1,196 @@
+import { anyOf, nullable, text as string } from '../../../base/json-shape.ts';
+import {
+  integer,
+  list,
+  map,
+  object,
+  openItem,
+  openObject,
+  text,
+  texts,
+  type ValueOf,
+} from '../../../base/kubernetes-shape.ts';
+import { intOrString, metadata, port, protocol, word } from './shared.ts';
+
+const portOrName = intOrString('a port number or its name');
+
+const requirement = openItem({ key: text, operator: text, values: texts });
+
+/** Closed: without a misspelled field it would select everything. */
+const selector = object({
+  matchLabels: map(string, 'a mapping of strings'),
+  matchExpressions: list(requirement),
+});
+
+const peers = list(
+  openItem({
+    podSelector: selector,
+    namespaceSelector: selector,
+    ipBlock: openObject({ cidr: text, except: texts }),
+  }),
+);
+
+const policyPorts = list(
+  openItem({
+    protocol,
+    port: portOrName,
+    endPort: port,
+  }),
+);
+
+const policySpec = openObject({
+  podSelector: selector,
+  policyTypes: texts,
+  ingress: list(openItem({ from: peers, ports: policyPorts })),
+  egress: list(openItem({ to: peers, ports: policyPorts })),
+});
+
+/** What kpc reads of a NetworkPolicy of networking.k8s.io/v1. */
+export const networkPolicyShape = openObject({ metadata, spec: policySpec });
+
+const pods = openObject({ namespaceSelector: selector, podSelector: selector });
+
+const portRange = { start: port, end: port };
+
+const destination = openObject({
+  destinationPort: openObject({ number: port, range: openObject(portRange) }),
+});
+
+const clusterPeers = list(
+  openItem({ namespaces: selector, pods, nodes: selector, networks: texts, domainNames: texts }),
+);
+
+/** A rule of a cluster's policy. AdminNetworkPolicies have `ports`, ClusterNetworkPolicies `protocols`. */
+const clusterRule = {
+  action: word(['Accept', 'Allow', 'Deny', 'Pass']),
+  ports: list(
+    openItem({
+      portNumber: openObject({ protocol, port }),
+      namedPort: text,
+      portRange: openObject({ protocol, ...portRange }),
+    }),
+  ),
+  protocols: list(openItem({ tcp: destination, udp: destination, sctp: destination, destinationNamedPort: text })),
+};
+
+const clusterPolicySpec = openObject({
+  tier: word(['Admin', 'Baseline']),
+  priority: integer(0, 1000, 'a priority is a number from 0 to 1000'),
+  subject: openObject({ namespaces: selector, pods }),
+  ingress: list(openItem({ from: clusterPeers, ...clusterRule })),
+  egress: list(openItem({ to: clusterPeers, ...clusterRule })),
+});
+
+/**
+ * What kpc reads of an AdminNetworkPolicy, a BaselineAdminNetworkPolicy or a ClusterNetworkPolicy of policy.networking.k8s.io
+ * (v1alpha1, and v1alpha2 for the last).
+ */
+export const clusterPolicyShape = openObject({ metadata, spec: clusterPolicySpec });
+
+const backend = openObject({
+  service: openObject({ name: text, port: openObject({ number: port, name: text }) }),
+});
+
+/** What kpc reads of an Ingress of networking.k8s.io/v1. */
+export const ingressShape = openObject({
+  metadata,
+  spec: openObject({
+    defaultBackend: backend,
+    rules: list(
+      openItem({ host: text, http: openObject({ paths: list(openItem({ path: text, pathType: text, backend })) }) }),
+    ),
+  }),
+});
+
+const reference = { group: text, kind: text, namespace: text, name: text, port };
+
+const count = integer(0, 1_000_000, 'a number from 0 to 1000000');
+
+const filters = list(
+  openItem({
+    type: text,
+    requestMirror: openObject({
+      backendRef: openObject(reference),
+      percent: count,
+      fraction: openObject({ numerator: count, denominator: count }),
+    }),
+  }),
+);
+
+const backendRef = openItem({ ...reference, weight: count, filters });
+
+const valueMatches = list(openItem({ type: text, name: text, value: text }));
+
+const grpcMethod = openObject({ type: text, service: text, method: text });
+
+const routeRule = openItem({
+  matches: list(
+    openItem({
+      path: openObject({ type: text, value: text }),
+      // A word in an HTTPRoute, and an object in a GRPCRoute.
+      method: nullable(anyOf('a method', string, grpcMethod)),
+      headers: valueMatches,
+      queryParams: valueMatches,
+    }),
+  ),
+  filters,
+  backendRefs: list(backendRef),
+});
+
+/** What kpc reads of the routes of gateway.networking.k8s.io. */
+export const routeShape = openObject({
+  metadata,
+  spec: openObject({
+    parentRefs: list(openItem({ ...reference, sectionName: text })),
+    hostnames: texts,
+    rules: list(routeRule),
+  }),
+});
+
+const namespaces = openObject({ from: word(['All', 'Same', 'Selector', 'None']), selector });
+
+const allowedRoutes = openObject({
+  namespaces,
+  kinds: list(openItem({ group: text, kind: text })),
+});
+
+/** What kpc reads of a Gateway of gateway.networking.k8s.io, and of a ListenerSet, which has a `parentRef`. */
+export const gatewayShape = openObject({
+  metadata,
+  spec: openObject({
+    parentRef: openObject(reference),
+    allowedListeners: openObject({ namespaces }),
+    listeners: list(openItem({ name: text, hostname: text, port, protocol: text, allowedRoutes })),
+  }),
+});
+
+/** What kpc reads of a ReferenceGrant of gateway.networking.k8s.io. */
+export const referenceGrantShape = openObject({
+  metadata,
+  spec: openObject({
+    from: list(openItem({ group: text, kind: text, namespace: text })),
+    to: list(openItem({ group: text, kind: text, name: text })),
+  }),
+});
+
+/** What kpc reads of a v1 Namespace. */
+export const namespaceShape = openObject({ metadata });
+
+export type RawNetworkPolicy = ValueOf<typeof networkPolicyShape>;
+export type RawPolicyRule = NonNullable<ValueOf<typeof policySpec>['ingress']>[number] &
+  NonNullable<ValueOf<typeof policySpec>['egress']>[number];
+export type RawClusterPolicy = ValueOf<typeof clusterPolicyShape>;
+type ClusterPolicySpec = ValueOf<typeof clusterPolicySpec>;
+export type RawClusterRule = NonNullable<ClusterPolicySpec['ingress']>[number] &
+  NonNullable<ClusterPolicySpec['egress']>[number];
+export type RawClusterPeer = NonNullable<RawClusterRule['to']>[number];
+export type RawSelector = ValueOf<typeof selector>;
+export type RawRoute = ValueOf<typeof routeShape>;
+export type RawRouteRule = ValueOf<typeof routeRule>;
+export type RawRouteMatch = NonNullable<RawRouteRule['matches']>[number];
+export type RawReference = NonNullable<NonNullable<RawRouteRule['backendRefs']>[number]>;
+export type RawNamespaces = ValueOf<typeof namespaces> | null | undefined;
+export type RawGateway = ValueOf<typeof gatewayShape>;
+export type RawReferenceGrant = ValueOf<typeof referenceGrantShape>;
+export type RawIngressObject = ValueOf<typeof ingressShape>;
+export type RawBackend = ValueOf<typeof backend>;

@@ -1,0 +1,76 @@
+import { findMeantKind, findReader, isOfOtherVersion, type AskedKinds } from './kinds.ts';
+import { holdsPlaceholder } from '../files/templates.ts';
+
+/** A line that is indented, or a field, an item, a bracket, a comment or the mark of a document. */
+const plainAtMargin = /^(?:[A-Za-z][\w.-]*:(?:[ \t\r].*)?|[\]}-].*|#(?!@).*|[ \t](?![ \t]*(?:\{\{|\{%|<%|#@)).*|)\r?$/;
+
+const head = /^(apiVersion|kind):[ \t]+(["']?)([\w./-]+)\2[ \t]*(?:#.*)?\r?$/;
+
+/** API groups of other programs that tell of the cluster, or of which files are objects. */
+const groupsRead = /^(?:kustomize\.config\.k8s\.io|kubeadm\.k8s\.io|kind\.x-k8s\.io)\//;
+
+/** What makes a ConfigMap or a DaemonSet count: it may hold the configuration of one of these. */
+const programs = /kube-?proxy|kube-?apiserver|ClusterConfiguration/i;
+
+/**
+ * The kind of a document that cannot be parsed, if kpc would skip an object of that kind: then what is wrong in the
+ * document matters to nobody. Undefined unless the document names one kind and one apiVersion, each on a line of its own, and
+ * no line at its margin could be filled in with, or belong to, another object.
+ */
+export function findUnreadKind(text: string, asked: AskedKinds): string | undefined {
+  const found = /^\s*\{/.test(text) ? findHeadOfJson(text) : findHeadOfYaml(text);
+  const [apiVersion, kind] = [found?.get('apiVersion'), found?.get('kind')];
+  if (apiVersion === undefined || kind === undefined) return undefined;
+  return isSkipped(apiVersion, kind, text, asked) ? nameSkipped(apiVersion, kind) : undefined;
+}
+
+/** Its apiVersion and kind; undefined if one is there twice, or something may belong to another object. */
+function findHeadOfYaml(text: string): ReadonlyMap<string, string> | undefined {
+  const found = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    if (!plainAtMargin.test(line)) return undefined;
+    if (!/^(?:apiVersion|kind):/.test(line)) continue;
+    const [, name = '', , value = ''] = head.exec(line) ?? [];
+    if (name === '' || found.has(name)) return undefined;
+    found.set(name, value);
+  }
+  return found;
+}
+
+/** A text of JSON, whole or up to the end of its line, or a bracket. */
+const jsonPart = /"(?:[^"\\\n]|\\.)*"?|[{}[\]]/g;
+
+/** A field of the outermost object. */
+const jsonHead = /[ \t\r\n]*:[ \t\r\n]*"([\w./-]+)"/y;
+
+/** The same of JSON. Brackets that do not fit hide where an object ends: another one would have an apiVersion of its own. */
+function findHeadOfJson(text: string): ReadonlyMap<string, string> | undefined {
+  if (/\{[{%]/.test(text) || text.split('"apiVersion"').length > 2) return undefined;
+  const found = new Map<string, string>();
+  let depth = 0;
+  for (const { 0: part, index } of text.matchAll(jsonPart)) {
+    if (part === '{' || part === '[') depth++;
+    else if (part === '}' || part === ']') depth--;
+    else if (depth === 1 && (part === '"apiVersion"' || part === '"kind"')) {
+      jsonHead.lastIndex = index + part.length;
+      const [, value] = jsonHead.exec(text) ?? [];
+      const name = part.slice(1, -1);
+      if (value === undefined || found.has(name)) return undefined;
+      found.set(name, value);
+    }
+  }
+  return found;
+}
+
+function isSkipped(apiVersion: string, kind: string, text: string, asked: AskedKinds): boolean {
+  if (findReader(apiVersion, kind, asked) !== undefined || findMeantKind(apiVersion, kind, asked) !== undefined)
+    return false;
+  if (kind.endsWith('List') || groupsRead.test(apiVersion)) return false;
+  if (holdsPlaceholder(kind) || holdsPlaceholder(apiVersion)) return false;
+  return !(kind === 'ConfigMap' || kind === 'DaemonSet') || !programs.test(text);
+}
+
+/** What the count of skipped objects calls a kind. */
+export function nameSkipped(apiVersion: string, kind: string): string {
+  return isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
+}

@@ -1,0 +1,90 @@
+import { Lexer } from 'yaml';
+import { createLenientLexer, scalarSign, signs } from './compose.ts';
+
+/** A bracket or a quote without its counterpart; `offset` counts from the start of the text. */
+export interface Unclosed {
+  readonly sign: string;
+  readonly offset: number;
+}
+
+const closers: ReadonlyMap<string, string> = new Map([
+  ['{', '}'],
+  ['[', ']'],
+]);
+
+/** More of them have one cause. */
+const mostBrackets = 3;
+
+/**
+ * What a broken text, YAML or JSON, opens and does not close, which parsers find out far behind. A quote alone is returned if there
+ * is one: it hides brackets, or shows some that are text.
+ */
+export function findUnclosed(text: string): readonly Unclosed[] {
+  if (text.length > longestText) return [];
+  const quote = findUnclosedQuote(text);
+  return quote ? [quote] : findUnclosedBrackets(text);
+}
+
+/**
+ * A quoted text that has no end; or one that ends where another should begin: a word follows at once, and its first line holds
+ * an odd number of these quotes.
+ */
+function findUnclosedQuote(text: string): Unclosed | undefined {
+  for (const { source, offset, isScalar } of lexemes(text, new Lexer())) {
+    const sign = source.charAt(0);
+    if (isScalar || (sign !== '"' && sign !== "'")) continue;
+    const end = offset + source.length;
+    if (source.length === 1 || !source.endsWith(sign)) {
+      const next = text.indexOf(sign, end);
+      // go-yaml reads on where lines are indented no deeper than their key.
+      return next < 0 || isInWord(text, next + 1) ? { sign, offset } : undefined;
+    }
+    if (!isInWord(text, end)) continue;
+    const [line = ''] = text.slice(offset, Math.max(end, offset + longestLine)).split('\n', 1);
+    return line.split(sign).length % 2 === 0 ? { sign, offset } : undefined;
+  }
+  return undefined;
+}
+
+function isInWord(text: string, offset: number): boolean {
+  return /[\p{L}\p{N}]/u.test(text.charAt(offset));
+}
+
+/** Longer texts are machines' work, and cost seconds to look through again. */
+const longestText = 200_000;
+
+/** People do not write longer ones. */
+const longestLine = 1000;
+
+function findUnclosedBrackets(text: string): readonly Unclosed[] {
+  const open: Unclosed[] = [];
+  for (const { source: sign, offset, isScalar } of lexemes(text, createLenientLexer())) {
+    if (isScalar) continue;
+    if (closers.has(sign)) open.push({ sign, offset });
+    if (sign !== '}' && sign !== ']') continue;
+    const last = open.pop();
+    if (!last) return [];
+    if (closers.get(last.sign) !== sign) return [last];
+  }
+  return open.slice(-mostBrackets);
+}
+
+interface Lexeme {
+  readonly source: string;
+  readonly offset: number;
+  /** Whether it is a plain scalar or a block of text. */
+  readonly isScalar: boolean;
+}
+
+function* lexemes(text: string, lexer: Lexer): Generator<Lexeme> {
+  let offset = 0;
+  let isScalar = false;
+  for (const source of lexer.lex(text)) {
+    const isSign = signs.has(source);
+    if (!isSign) {
+      yield { source, offset, isScalar };
+      offset += source.length;
+    }
+    isScalar = source === scalarSign;
+  }
+}

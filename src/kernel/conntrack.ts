@@ -1,0 +1,74 @@
+import { parseAddress, type Address } from './address.ts';
+import type { Family } from './family.ts';
+import { parsePort, type SocketAddress } from './socket-address.ts';
+import { readLines, type UnreadLine } from './unread-line.ts';
+
+/** A flow with ports that the kernel tracks: its packets go where its first one went, whatever the rules say now. */
+export interface TrackedFlow {
+  readonly family: Family;
+  /** As conntrack prints it: "udp". */
+  readonly protocol: string;
+  readonly source: SocketAddress;
+  /** Where the client sends. */
+  readonly destination: SocketAddress;
+  /** Who answers: the endpoint, if the flow was translated. */
+  readonly answers: SocketAddress;
+  /** Whether a packet came back. */
+  readonly isReplied: boolean;
+}
+
+/** The two ends of one direction, as far as its words were read. */
+type Direction = Map<string, string>;
+
+const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
+
+/** What conntrack -L prints around the flows: a line for each processor of -S, and the total. */
+const others = /^(?:cpu=\d|conntrack v|entries +\d)/;
+
+/**
+ * Reads what `conntrack -L` prints, in any of its forms but XML, and /proc/net/nf_conntrack. Takes any text. Flows without ports,
+ * such as pings, are left out.
+ */
+export function parseConntrack(text: string): {
+  readonly flows: readonly TrackedFlow[];
+  readonly unread: readonly UnreadLine[];
+} {
+  const flows: TrackedFlow[] = [];
+  const unread = readLines(text, [], (line) => {
+    if (others.test(line)) return undefined;
+    const read = readFlow(line);
+    if (read === undefined) return 'not a flow, or not all of one';
+    if (typeof read === 'object') flows.push(read);
+    return undefined;
+  });
+  return { flows, unread };
+}
+
+/** A flow, or 'other' for one without ports; undefined for a line that is none. */
+function readFlow(line: string): TrackedFlow | 'other' | undefined {
+  const words = line.split(/[ \t]+/);
+  const protocol = words[/^ipv[46]$/.test(words[0] ?? '') ? 2 : 0] ?? '';
+  const directions: [Direction, Direction] = [new Map(), new Map()];
+  for (const [i, word] of words.entries()) {
+    const equals = word.indexOf('=');
+    const name = word.slice(0, equals);
+    if (!endWords.has(name)) continue;
+    const direction = directions[0].has(name) ? directions[1] : directions[0];
+    // Something follows all ends: an end that a line ends with may be cut off.
+    if (direction.has(name) || i === words.length - 1) return undefined;
+    direction.set(name, word.slice(equals + 1));
+  }
+  const [original, reply] = directions;
+  if (!reply.has('src') || !reply.has('dst')) return undefined;
+  if (!original.has('sport')) return 'other';
+  const [source, destination, answers] = [endOf(original, 's'), endOf(original, 'd'), endOf(reply, 's')];
+  if (!source || !destination || !answers || !endOf(reply, 'd')) return undefined;
+  const isReplied = !words.includes('[UNREPLIED]');
+  return { family: destination.address.family, protocol, source, destination, answers, isReplied };
+}
+
+function endOf(direction: Direction, side: 's' | 'd'): SocketAddress | undefined {
+  const address: Address | undefined = parseAddress(direction.get(side === 's' ? 'src' : 'dst') ?? '');
+  const port = parsePort(direction.get(`${side}port`) ?? '');
+  return address && port !== undefined ? { address, port } : undefined;
+}

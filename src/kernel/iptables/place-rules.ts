@@ -1,0 +1,189 @@
+import type { Chain, Rule } from './iptables.ts';
+import { ruleMeaning } from './iptables-meaning.ts';
+
+/** How the owned rules of one of the kernel's own chains change between those of other programs. */
+export interface Placement {
+  /** To delete first, each by its meaning: iptables deletes the first of two equal rules. */
+  readonly deleted: readonly Rule[];
+  /** To insert then, in this order, at positions counted from 1. */
+  readonly inserted: readonly { readonly rule: Rule; readonly position: number }[];
+  /** All rules of the chain after that. */
+  readonly whole: readonly Rule[];
+}
+
+/** A rule, and a key that no other rule of its list has: rules of two lists that correspond have the same key. */
+interface Keyed {
+  readonly rule: Rule;
+  readonly meaning: string;
+  readonly key: string;
+}
+
+/**
+ * Gets from the owned rules of a chain to those wanted. Rules of other programs are not touched, and owned ones that are
+ * there in the wanted order stay where they are. Others are inserted right before the rule that they have next in the
+ * wanted chain, owned or not, or else right after the one they have before. Without either they go to the head, as
+ * kube-proxy's do (iptables.Prepend). Those that are last are placed by each other alone, and the first of them goes behind
+ * all rules that are there (iptables.Append).
+ */
+export function placeRules(from: Chain | undefined, to: Chain | undefined): Placement {
+  const owned = new Set(from?.rules.map(ruleMeaning));
+  const here = keyRules(from?.whole ?? from?.rules ?? []);
+  const wantedMeanings = new Set(to?.rules.map(ruleMeaning));
+  const asked = keyRules(wantedOrder(to, (meaning) => wantedMeanings.has(meaning) || owned.has(meaning)));
+  const kept = keepRules(here, asked, owned);
+  const deleted = here.filter(({ key, meaning }) => owned.has(meaning) && !kept.has(key));
+  const left = here.filter(({ key, meaning }) => !owned.has(meaning) || kept.has(key));
+  const placed = asked.filter(({ key, meaning }) => kept.has(key) || wantedMeanings.has(meaning));
+  const first = anchorRules(
+    placed.filter(({ rule }) => !rule.isLast),
+    kept,
+  );
+  const last = anchorRules(
+    placed.filter(({ rule }) => rule.isLast),
+    kept,
+  );
+  const near = (key: string, side: 'before' | 'after') => [first, last].flatMap((each) => each[side].get(key) ?? []);
+  const whole = [
+    ...first.free,
+    ...left.flatMap((each) => [...near(each.key, 'before'), each, ...near(each.key, 'after')]),
+    ...last.free,
+  ];
+  const inserted = new Set(placed.filter(({ key }) => !kept.has(key)));
+  return {
+    deleted: deleted.map(({ rule }) => rule),
+    inserted: whole.flatMap((each, i) => (inserted.has(each) ? [{ rule: each.rule, position: i + 1 }] : [])),
+    whole: whole.map(({ rule }) => rule),
+  };
+}
+
+/** Where rules of a list go that are not there yet. */
+interface Anchored {
+  /** By the key of a rule that stays, what is inserted right before it, and right after it. */
+  readonly before: ReadonlyMap<string, readonly Keyed[]>;
+  readonly after: ReadonlyMap<string, readonly Keyed[]>;
+  /** What no rule of the list gives a place to, as none of them stays. */
+  readonly free: readonly Keyed[];
+}
+
+function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchored {
+  const before = new Map<string, readonly Keyed[]>();
+  let pending: Keyed[] = [];
+  let lastKept: string | undefined;
+  for (const each of asked) {
+    if (!kept.has(each.key)) {
+      pending.push(each);
+      continue;
+    }
+    before.set(each.key, pending);
+    pending = [];
+    lastKept = each.key;
+  }
+  if (lastKept === undefined) return { before, after: new Map(), free: pending };
+  return { before, after: new Map([[lastKept, pending]]), free: [] };
+}
+
+/**
+ * The wanted rules, between those that other programs had when the wanted chain was read, if it was. Rules that it did not
+ * have then come right before the next one that it had.
+ */
+function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
+  if (!to) return [];
+  const { rules, whole = [] } = to;
+  const meanings = whole.map(ruleMeaning);
+  /** By meaning, where the rules are that are not behind yet. */
+  const places = new Map<string, number[]>();
+  for (const [i, meaning] of [...meanings.entries()].reverse()) {
+    const known = places.get(meaning);
+    if (known) known.push(i);
+    else places.set(meaning, [i]);
+  }
+  const findFrom = (meaning: string, start: number): number | undefined => {
+    const known = places.get(meaning) ?? [];
+    while ((known.at(-1) ?? Infinity) < start) known.pop();
+    return known.at(-1);
+  };
+  const others = (start: number, end?: number) =>
+    whole.slice(start, end).filter((_, i) => !isOwned(meanings[start + i] ?? ''));
+  const order: Rule[] = [];
+  let added: Rule[] = [];
+  let end = 0;
+  for (const rule of rules) {
+    added.push(rule);
+    const index = findFrom(ruleMeaning(rule), end);
+    if (index === undefined) continue;
+    order.push(...others(end, index), ...added);
+    added = [];
+    end = index + 1;
+  }
+  return [...order, ...added, ...others(end)];
+}
+
+/**
+ * The keys of the rules that stay and that others can be placed by: first as many owned ones as have the wanted order, then
+ * as many of other programs as have it with these. An owned rule goes too if deleting an equal one would hit it.
+ * Test: the wanted rules come in their order, rules of others keep theirs, and then there is nothing left to do.
+ */
+function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
+  const indices = new Map(asked.map(({ key }, i) => [key, i]));
+  const common = here.flatMap((each) => {
+    const index = indices.get(each.key);
+    return index === undefined ? [] : { ...each, index };
+  });
+  const inOrder = new Set(
+    longestIncreasing(
+      common.filter(({ meaning }) => owned.has(meaning)),
+      ({ index }) => index,
+    ).map(({ key }) => key),
+  );
+  const keptOwn = new Set<string>();
+  const deletedLater = new Set<string>();
+  for (const { key, meaning } of here.toReversed()) {
+    if (inOrder.has(key) && !deletedLater.has(meaning)) keptOwn.add(key);
+    else if (owned.has(meaning)) deletedLater.add(meaning);
+  }
+  const ownBefore = (list: readonly Keyed[]) => {
+    let count = 0;
+    return new Map(list.map(({ key }) => [key, keptOwn.has(key) ? count++ : count]));
+  };
+  const [countHere, countAsked] = [ownBefore(here), ownBefore(asked)];
+  const others = common.filter(({ key, meaning }) => !owned.has(meaning) && countHere.get(key) === countAsked.get(key));
+  return new Set([...keptOwn, ...longestIncreasing(others, ({ index }) => index).map(({ key }) => key)]);
+}
+
+/** Equal rules are told apart by how many come after, so that the last ones correspond: iptables deletes the first. */
+function keyRules(rules: readonly Rule[]): readonly Keyed[] {
+  const counts = new Map<string, number>();
+  return rules
+    .toReversed()
+    .map((rule) => {
+      const meaning = ruleMeaning(rule);
+      const count = counts.get(meaning) ?? 0;
+      counts.set(meaning, count + 1);
+      return { rule, meaning, key: `${count} ${meaning}` };
+    })
+    .reverse();
+}
+
+/** The longest part of a list in which each number is greater than the one before. */
+function longestIncreasing<T>(items: readonly T[], numberOf: (item: T) => number): readonly T[] {
+  interface Link {
+    readonly item: T;
+    readonly number: number;
+    readonly before: Link | undefined;
+  }
+  /** For each length, the part of that length that ends with the lowest number. */
+  const ends: Link[] = [];
+  for (const item of items) {
+    const number = numberOf(item);
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((ends[middle]?.number ?? Infinity) < number) low = middle + 1;
+      else high = middle;
+    }
+    ends[low] = { item, number, before: ends[low - 1] };
+  }
+  const longest: T[] = [];
+  for (let link = ends.at(-1); link; link = link.before) longest.push(link.item);
+  return longest.reverse();
+}

@@ -1,0 +1,38 @@
+/** A line of a rule, as iptables-save and iptables -S print it. */
+const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
+
+/** Characters: comments have up to 255, and no other text of a rule has more. */
+const longestQuoted = 1024;
+
+/**
+ * Joins the lines of what iptables-save printed where a line end is inside quotes: a comment may hold any text, "COMMIT" and "*nat"
+ * in lines of their own too. A quote that is not closed soon is none.
+ */
+export function joinQuotedLines(lines: readonly string[]): readonly string[] {
+  const joined: string[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    let line = lines[at] ?? '';
+    let end = at;
+    if (line.includes('"') && ruleLine.test(line.trimStart())) {
+      let whole = line;
+      let open = findOpenQuote(whole);
+      while (open >= 0 && end + 1 < lines.length && whole.length - open < longestQuoted) {
+        end++;
+        whole += `\n${lines[end]}`;
+        open = findOpenQuote(whole);
+      }
+      if (open < 0) line = whole;
+      else end = at;
+    }
+    joined.push(line);
+    at = end;
+  }
+  return joined;
+}
+
+/** Where a quoted word begins that has no end, or -1. iptables escapes quotes and backslashes in it by a backslash. */
+function findOpenQuote(line: string): number {
+  const quoted = /(?<=[ \t])"(?:[^"\\]|\\[^])*("?)/g;
+  for (const { index, 1: end } of line.matchAll(quoted)) if (end === '') return index;
+  return -1;
+}

@@ -1,0 +1,100 @@
+import { parseNamedSocket, portNumber } from '../port-names.ts';
+import { formatSocketAddress, parseSocketAddress } from '../socket-address.ts';
+import { readLines, type UnreadLine } from '../unread-line.ts';
+import {
+  readOptions,
+  ServerDrafts,
+  serviceFlags,
+  withoutServer,
+  type ForwardingMethod,
+  type PrintedName,
+  type VirtualServer,
+} from './ipvs.ts';
+
+/** The option that names a virtual server, by its protocol. */
+const serverFlags: ReadonlyMap<string, string> = new Map(Object.entries({ ...serviceFlags, FWM: '-f' }));
+
+/** A real server that is the node itself is forwarded to as with direct routing. */
+const forwardingMethods: ReadonlyMap<string, ForwardingMethod> = new Map([
+  ['Masq', 'masquerade'],
+  ['Route', 'direct'],
+  ['Local', 'direct'],
+  ['Tunnel', 'tunnel'],
+]);
+
+/** Reads what `ipvsadm -Ln` prints, as parseIpvsadm reads what `ipvsadm -Sn` prints. Takes any text. */
+export function parseIpvsadmList(text: string): {
+  readonly virtualServers: readonly VirtualServer[];
+  readonly unread: readonly UnreadLine[];
+} {
+  const servers = new ServerDrafts();
+  /** The virtual server of the next real servers; undefined if it is there already. */
+  let current: PrintedName | undefined;
+  const seen = new Set<string>();
+  const unread = readLines(text, [], (line) => {
+    const [first = '', name = '', ...rest] = line.split(/[ \t]+/);
+    if (first === 'IP' || first === 'Prot' || name === 'RemoteAddress:Port') return undefined;
+    if (first === '->') {
+      const [method = '', weight = ''] = rest;
+      const forwarding = forwardingMethods.get(method);
+      if (!current) return withoutServer;
+      if (!forwarding || !/^\d{1,10}$/.test(weight)) return 'a real server without all of its columns';
+      return servers.addRealServer(current, () => ({ name, weight: Number(weight), forwarding, options: undefined }));
+    }
+    const server = { flag: serverFlags.get(first) ?? '', name };
+    const key = `${server.flag} ${name}`;
+    current = seen.has(key) ? undefined : server;
+    seen.add(key);
+    return servers.addServer({ ...server, ...readColumns(rest) });
+  });
+  return { virtualServers: servers.finish(), unread };
+}
+
+/** The columns of a virtual server behind its name: its scheduler, and what else it has. */
+function readColumns([scheduler = '', ...words]: readonly string[]) {
+  const columns = ` ${words.join(' ')}`;
+  const flags = / \(([^ ()]+)\)/;
+  const persistence = / persistent (\d{1,10})(?= |$)/;
+  const others = columns
+    .replace(flags, '')
+    .replace(persistence, '')
+    .replace(/ ops(?= |$)/, ' -o')
+    .replace(/ mask (\S+)/, ' -M $1')
+    .replace(/ pe (\S+)/, ' --pe $1');
+  return {
+    scheduler: /^[a-z_]{1,16}$/.test(scheduler) ? scheduler : undefined,
+    seconds: persistence.exec(columns)?.[1],
+    schedulerFlags: flags.exec(columns)?.[1],
+    options: readOptions(others),
+  };
+}
+
+/**
+ * What `ipvsadm --save` printed by names of hosts and ports, with the addresses that a list with -n beside it shows, whatever its
+ * columns: ipvsadm sorts both alike. Undefined unless both have the same servers in the same order, as far as their names say.
+ */
+export function withAddresses(saved: string, list: string): string | undefined {
+  const listed = [...list.matchAll(/^[ \t]*(TCP|UDP|SCTP|->)[ \t]+(\S+:\d+)[ \t]/gm)];
+  let [at, server, isSame] = [0, '', true];
+  const lines = saved.split('\n').map((line) => {
+    const [whole = '', flag, name, real] = /^-(?:A (-\S+) (\S+)|a -\S+ \S+ -r (\S+))/.exec(line) ?? [];
+    const printed = name ?? real;
+    if (printed === undefined) return line;
+    const [, kind = '', address = ''] = listed[at++] ?? [];
+    isSame &&= (flag ?? '->') === (serverFlags.get(kind) ?? kind) && mayBe(printed, address);
+    if (flag === undefined) return `-a ${server} -r ${address}${line.slice(whole.length)}`;
+    server = `${flag} ${address}`;
+    return `-A ${server}${line.slice(whole.length)}`;
+  });
+  return isSame && at === listed.length ? lines.join('\n') : undefined;
+}
+
+/** Whether a host and a port, each by name or as a number, may be an address and its port. */
+function mayBe(name: string, address: string): boolean {
+  const known = parseNamedSocket(name);
+  const socket = parseSocketAddress(address);
+  if (!socket || known)
+    return known !== undefined && socket !== undefined && formatSocketAddress(known) === formatSocketAddress(socket);
+  const port = portNumber(name.slice(name.lastIndexOf(':') + 1));
+  return port === undefined || port === socket.port;
+}

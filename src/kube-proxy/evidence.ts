@@ -1,0 +1,196 @@
+import { isBuiltInChain, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
+import { realServerKey } from '../kernel/ipvs/ipvs-delta.ts';
+import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import type { IpSet } from '../kernel/ipset/ipset.ts';
+import type { Link, LinkAddress } from '../kernel/link/link.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
+import { jumpChain } from '../kernel/restrict.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { baseChains } from './chain-names.ts';
+import { classifyChain, isNamedByKubeProxy, knownJumps } from './chains.ts';
+import { parseSetName, setType } from './ipvs-sets.ts';
+import { isLocalnetRule } from './kubelet.ts';
+import { isFixedNftName, isKubeProxyTable, isNftServiceName, nftTableComment } from './nft-names.ts';
+import { readServerMarks, socketOf } from './node-port-servers.ts';
+import { serviceLink } from './service-link.ts';
+
+/**
+ * How surely a kube-proxy made an object that a kernel has:
+ *
+ * - certain: it is named and filled as only kube-proxy names and fills one
+ * - possible: it has a name that kube-proxy gives, but another program may have filled it; or what would decide was not read
+ * - none: no kube-proxy makes it
+ */
+export type Evidence = 'certain' | 'possible' | 'none';
+
+/** The evidence for each object of a state. */
+export interface KubeProxyEvidence {
+  /** Of a chain that is not the kernel's own. */
+  chain(table: TableName, chain: Chain): Evidence;
+  /** Of a rule in one of the kernel's own chains. */
+  jump(table: TableName, from: string, rule: Rule): Evidence;
+  set(set: IpSet): Evidence;
+  nftTable(table: NftTable): Evidence;
+  link(link: Link): Evidence;
+  virtualServer(server: VirtualServer): Evidence;
+}
+
+/** What there is beside a state to judge its virtual servers by. */
+interface Context {
+  /** Virtual servers of Services that the state may lack. */
+  readonly known?: readonly VirtualServer[];
+  /** Whether all sets and links of the node were read; true if absent. */
+  readonly shows?: { readonly sets: boolean; readonly links: boolean };
+}
+
+/** Weighs, for each object, whether a kube-proxy made it. The one place that decides so: names alone prove little. */
+export function weighEvidence(state: KernelState, context: Context = {}): KubeProxyEvidence {
+  let ofServer: ((server: VirtualServer) => Evidence) | undefined;
+  return {
+    chain: weighChain,
+    jump: weighJump,
+    set: weighSet,
+    nftTable: weighNftTable,
+    link: weighLink,
+    virtualServer(server) {
+      ofServer ??= weighServers(state, context);
+      return ofServer(server);
+    },
+  };
+}
+
+/** The hash in the name of a Service port's chain is proof, and so is a chain without rules: there is nothing of another program's in it. */
+function weighChain(table: TableName, { name, rules }: Chain): Evidence {
+  const kind = classifyChain(table, name);
+  if (kind === undefined) return 'none';
+  const isProven =
+    kind === 'service' || rules.length === 0 || rules.some(isOfKubeProxyChain) || isSourceRangesDrop(name, rules);
+  return isProven ? 'certain' : 'possible';
+}
+
+/** If no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
+function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
+  if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
+  return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
+}
+
+/** Whether the rule has what some rule of each of kube-proxy's chains has: see syncProxyRules in both proxiers. */
+function isOfKubeProxyChain(rule: Rule): boolean {
+  return rule.args.some((arg) => {
+    switch (arg.kind) {
+      case 'comment':
+        // "kubernetes service nodeports", "default/web:http has no endpoints".
+        return /kubernetes|^[-a-z0-9.]+\/[-a-z0-9.]+/i.test(arg.text);
+      case 'match-set':
+        return parseSetName(arg.set) !== undefined;
+      case 'mark':
+      case 'virtual-server':
+        return true;
+      case 'jump':
+        return arg.target.kind === 'mark' || isNamedByKubeProxy(jumpChain(rule) ?? '') || isLocalnetRule(rule);
+      default:
+        return false;
+    }
+  });
+}
+
+/**
+ * Another program's jump to the same chain matches something else, or has another comment. A jump that says nothing but its
+ * target may be kube-proxy's: people take comments out of what they show to others.
+ */
+function weighJump(table: TableName, from: string, rule: Rule): Evidence {
+  if (!isBuiltInChain(table, from)) return 'none';
+  if (knownJumps.has(`${table} ${from} ${ruleMeaning(rule)}`)) return 'certain';
+  const target = rule.args.length === 1 ? jumpChain(rule) : undefined;
+  return target !== undefined && classifyChain(table, target) === 'fixed' ? 'possible' : 'none';
+}
+
+/** A set is kube-proxy's by name, type and family. */
+function weighSet({ name, type, family }: IpSet): Evidence {
+  const named = parseSetName(name);
+  if (!named) return 'none';
+  const isOfFamily = family === undefined || family === (named.family === 'ipv6' ? 'inet6' : 'inet');
+  return type === setType(named.set) && isOfFamily ? 'certain' : 'possible';
+}
+
+/** kube-proxy comments its tables, but a list that nft 1.0.1 printed has no comments: then what is in the table decides. */
+function weighNftTable({ name, comment, chains, sets }: NftTable): Evidence {
+  if (!isKubeProxyTable(name)) return 'none';
+  const names = [...chains.keys(), ...sets.keys()];
+  const isProven = comment === nftTableComment || names.some((each) => isFixedNftName(each) || isNftServiceName(each));
+  return isProven ? 'certain' : 'possible';
+}
+
+/** kube-proxy's link is a dummy, and has single addresses if any. */
+function weighLink({ name, kind, addresses }: Link): Evidence {
+  if (name !== serviceLink) return 'none';
+  const isSingle = ({ family, prefixLength }: LinkAddress) => prefixLength === (family === 'ipv4' ? 32 : 128);
+  const given = addresses.filter(({ scope }) => scope !== 'link');
+  const isProven = (kind === undefined || kind === 'dummy') && (given.length === 0 || given.some(isSingle));
+  return isProven ? 'certain' : 'possible';
+}
+
+/**
+ * Virtual servers have no name, and kube-proxy treats every one of a node as its own. Which it made follows from what
+ * else it leaves. A Service's address is bound to kube-ipvs0 or, if it is the node's own, listed with its port in a
+ * set. A node port is a number in a set, and another program's virtual server may have the same number. kube-proxy's is told
+ * apart by where it forwards to: as kube-proxy does, to what a Service forwards to, or to nothing, and then it is on an
+ * address of the node.
+ */
+function weighServers(
+  state: KernelState,
+  { known = [], shows = { sets: true, links: true } }: Context,
+): (server: VirtualServer) => Evidence {
+  const { bound, own, listed, nodePorts } = readServerMarks(state);
+  const isOfService = (server: VirtualServer) => bound.has(server.address.text) || listed.has(socketOf(server));
+  // Most virtual servers are on an address of a Service: then neither of the two is asked for.
+  let found: ServiceMarks | undefined;
+  const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
+  const isOfNodePort = ({ family, protocol, address, port, scheduler, realServers }: VirtualServer): boolean => {
+    if (!nodePorts.has(`${family} ${protocol} ${port}`) || !marks().schedulers.has(scheduler)) return false;
+    // Without real servers, only the address decides.
+    if (realServers.length === 0) return own.size === 0 || own.has(address.text);
+    const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
+    return isMasquerading && realServers.some((real) => marks().endpoints.has(`${protocol} ${realServerKey(real)}`));
+  };
+  const isUndecided = findUndecided(state, shows);
+  return (server) => {
+    if (isOfService(server) || isOfNodePort(server)) return 'certain';
+    return isUndecided(server) ? 'possible' : 'none';
+  };
+}
+
+/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's: its other ones share them. */
+interface ServiceMarks {
+  readonly schedulers: ReadonlySet<string>;
+  readonly endpoints: ReadonlySet<string>;
+}
+
+function markServices(servers: readonly VirtualServer[]): ServiceMarks {
+  const schedulers = new Set<string>();
+  const endpoints = new Set<string>();
+  for (const server of servers) {
+    schedulers.add(server.scheduler);
+    for (const real of server.realServers) endpoints.add(`${server.protocol} ${realServerKey(real)}`);
+  }
+  return { schedulers, endpoints };
+}
+
+/**
+ * Finds the virtual servers that a part of a node's state leaves undecided. The sets list all that are kube-proxy's; without
+ * them, kube-ipvs0 holds all addresses but the node's own, where node ports are.
+ */
+function findUndecided(
+  { sets, links }: KernelState,
+  shows: { readonly sets: boolean; readonly links: boolean },
+): (server: VirtualServer) => boolean {
+  // kube-proxy makes all of its sets before any virtual server: without this one, they are not its sets.
+  if (shows.sets && sets.some(({ name }) => parseSetName(name)?.set === 'clusterIP')) return () => false;
+  if (!shows.links) return () => true;
+  if (shows.sets) return () => false;
+  // `ip addr show kube-ipvs0` does not show the node's own addresses.
+  if (links.every(({ name }) => name === serviceLink)) return () => true;
+  const ofNode = new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  return ({ address }) => ofNode.has(address.text);
+}

@@ -1,0 +1,209 @@
+import { pathWord } from '../base/printable.ts';
+import type { Shaped } from '../base/json-shape.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Side } from '../dumps/side.ts';
+import { planChange, sortPreparations, type ChangedSide } from '../equivalence/change.ts';
+import { Comparison } from '../equivalence/comparison.ts';
+import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
+import { chooseStandIns } from '../equivalence/representatives.ts';
+import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
+import { parseRelease, type Release } from '../kube-proxy/releases.ts';
+import { equivalenceJson, needsWork } from '../report/equivalence.ts';
+import type { JsonDiagnostic } from '../report/json.ts';
+import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
+import { splitList } from '../settings/setting.ts';
+import { describeUnshown, onOneNode, sceneOfSide, type Scene } from '../trace/scene.ts';
+import {
+  checkPacketOptions,
+  joinScenes,
+  loadManifests,
+  nodesOf,
+  type LoadedManifests,
+  type ManifestsOfNodes,
+} from './scenes.ts';
+import { listOf, type NamedText } from './texts.ts';
+import { diagnosticsOf, inOptions } from './words.ts';
+
+/** One side of a comparison: a mode, a release or kube-proxy's configuration to compile the manifests for, or a side. */
+export type ComparedSide = ProxyMode | Release | NamedText | Side;
+
+/** Options of equivalence: the flags of `kpc equivalence`, and its two sides. */
+export interface EquivalenceOptions extends Partial<ManifestsOfNodes> {
+  readonly from: ComparedSide;
+  readonly to: ComparedSide;
+}
+
+/** What `kpc equivalence --output json` and `kpc migrate --output json` print. */
+export type Equivalence = Shaped<typeof equivalenceShape>;
+
+/** Which packets fare differently, or why that is not known. */
+export interface EquivalenceResult {
+  /** Whether the command would end with status 0: no packet fares differently, or for migrate, nothing breaks or has to be set first. */
+  readonly passed: boolean;
+  /** Undefined if a diagnostic is an error. */
+  readonly report: Equivalence | undefined;
+  readonly diagnostics: readonly JsonDiagnostic[];
+  /** What one side does not show, and is taken to be as on the other. */
+  readonly notes: readonly string[];
+}
+
+/** A side, as it is compiled or was read. */
+interface Spec {
+  readonly name: string;
+  readonly words: readonly string[];
+  readonly manifests: LoadedManifests | undefined;
+  readonly side: Side | undefined;
+}
+
+/**
+ * Traces a packet of every class through two sides, and reports by cause which of them fare differently.
+ *
+ * ```ts
+ * import { equivalence } from 'kube-proxy-compiler';
+ *
+ * const manifests = { 'web.yaml': '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }' };
+ * const { passed, report } = equivalence({ manifests, from: 'iptables', to: 'nftables' });
+ * console.log(passed, report?.from, report?.to); // false iptables nftables
+ * ```
+ */
+export function equivalence(options: EquivalenceOptions): EquivalenceResult {
+  const { from, to, ...input } = options;
+  const flags = [from, to].map(flagsOf);
+  if (flags.every((each) => each === undefined)) checkPacketOptions({ side: from as Side, ...input }, ['from', 'to']);
+  else checkPacketOptions(input as ManifestsOfNodes, ['from', 'to']);
+  const specs = [from, to].map((side, i) => specOf(side, input, flags[i])) as [Spec, Spec];
+  return compareSpecs(specs, input.allNodes, undefined);
+}
+
+/** The options that make one side of manifests; undefined for a side that was compiled or read. */
+function flagsOf(side: ComparedSide): Partial<ManifestsOfNodes> | undefined {
+  if (typeof side === 'string') {
+    const mode = proxyModes.find((each) => each === side);
+    if (mode) return { proxyMode: mode };
+    const release = parseRelease(side);
+    if (release) return { kubernetesVersion: release };
+    throw new TypeError(`"${side}" is neither a mode nor a release`);
+  }
+  return 'text' in side ? { config: side } : undefined;
+}
+
+function specOf(
+  side: ComparedSide,
+  input: Partial<ManifestsOfNodes>,
+  flags: Partial<ManifestsOfNodes> | undefined,
+): Spec {
+  if (!flags) {
+    const { name } = side as Side;
+    return { name, words: ['kpc', 'trace', pathWord(name)], manifests: undefined, side: side as Side };
+  }
+  const name = typeof side === 'string' ? side : (side as NamedText).name;
+  return compiledSpec(name, { ...input, ...flags }, flags);
+}
+
+function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Partial<ManifestsOfNodes>): Spec {
+  const { manifests } = input;
+  if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
+  const files = listOf(manifests, 'manifests').map((each) => each.name);
+  const words = ['kpc', 'trace', ...files.map(pathWord), ...flagWords(flags)];
+  return { name, words, manifests: loadManifests({ ...input, manifests }), side: undefined };
+}
+
+function flagWords({ proxyMode, kubernetesVersion, config }: Partial<ManifestsOfNodes>): readonly string[] {
+  return [
+    ...(proxyMode === undefined ? [] : ['--proxy-mode', proxyMode]),
+    ...(kubernetesVersion === undefined ? [] : ['--kubernetes-version', kubernetesVersion]),
+    ...(config === undefined ? [] : ['--config', config.name]),
+  ];
+}
+
+/** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
+function compareSpecs(
+  [from, to]: readonly [Spec, Spec],
+  allNodes: boolean | undefined,
+  announced: readonly Preparation[] | undefined,
+): EquivalenceResult {
+  const loaded = from.manifests && to.manifests ? from.manifests.loaded : undefined;
+  const nodes = loaded ? nodesOf(loaded, allNodes) : [''];
+  const standIns = loaded
+    ? chooseStandIns(loaded.prepared.nodes, loaded.prepared.cluster, nodes)
+    : nodes.map((node) => ({ node, only: undefined }));
+  const comparison = new Comparison();
+  const said: Diagnostic[] = [];
+  const notes = new Set<string>();
+  let preparations: readonly Preparation[] | undefined;
+  for (const { node, only } of standIns) {
+    const { scenes, diagnostics } = joinScenes([from, to].map((spec) => scenesOfSpec(spec, node)));
+    said.push(...diagnostics);
+    const [before, after] = scenes ?? [];
+    if (!before || !after) return { passed: false, report: undefined, diagnostics: toldOnce(said), notes: [...notes] };
+    for (const note of [before, after].flatMap(describeUnshown)) notes.add(note);
+    const pair = onOneNode(before, after);
+    preparations ??= announced && sortPreparations([...announced, ...preparationsFor(...pair)]);
+    comparison.add(pair, only);
+  }
+  const counts = { nodes: nodes.length, standIns: standIns.length };
+  const trace = { old: from.words, new: to.words };
+  const report = { from: from.name, to: to.name, trace, ...counts, ...comparison.result(), preparations };
+  const passed = announced ? !needsWork(report) : report.findings.length === 0;
+  return { passed, report: equivalenceJson(report), diagnostics: toldOnce(said), notes: [...notes] };
+}
+
+function scenesOfSpec({ manifests, side }: Spec, node: string): ReturnType<LoadedManifests['compile']> {
+  if (manifests) return manifests.compile(node);
+  const scenes: readonly Scene[] = side ? [sceneOfSide(side)] : [];
+  return { scenes, diagnostics: [] };
+}
+
+function toldOnce(diagnostics: readonly Diagnostic[]): readonly JsonDiagnostic[] {
+  return diagnosticsOf([...new Map(diagnostics.map((each) => [each.text, each])).values()]);
+}
+
+/** Options of migrate: the flags of `kpc migrate`. All Nodes of the manifests are compared, or the one that `node` names. */
+export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
+  readonly from?: ProxyMode | undefined;
+  /** By default nftables, or in an upgrade the mode that results from it. */
+  readonly to?: ProxyMode | undefined;
+  /** Upgrade to this release. */
+  readonly toKubernetesVersion?: string | undefined;
+}
+
+/**
+ * What a change of mode or an upgrade needs and breaks. Throws a TypeError if the options name no change.
+ *
+ * ```ts
+ * import { migrate } from 'kube-proxy-compiler';
+ *
+ * const manifests = { 'web.yaml': '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }' };
+ * console.log(migrate({ manifests, from: 'iptables', to: 'nftables' }).passed); // true
+ * ```
+ */
+export function migrate(options: MigrateOptions): EquivalenceResult {
+  checkPacketOptions(options, ['from', 'to', 'toKubernetesVersion']);
+  const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
+  const { loaded } = loadManifests(input);
+  const { prepared, modeNote, version } = loaded;
+  const change = planChange(options, {
+    mode: prepared.settings.mode,
+    isModeNamed: modeNote?.code !== 'default-mode',
+    gates: prepared.gates,
+    version,
+    servicePorts: prepared.cluster.servicePorts,
+  });
+  if (change.kind === 'refused') throw new TypeError(`${inOptions(change.what)}: ${inOptions(change.help)}`);
+  const specs = [change.from, change.to].map((side): Spec => {
+    const flags = flagsOfChange(side, options);
+    return compiledSpec(side.words, { ...input, ...flags }, flags);
+  }) as [Spec, Spec];
+  return compareSpecs(specs, options.node === undefined && prepared.nodes.size > 1, change.announced);
+}
+
+function flagsOfChange(
+  { proxyMode, kubernetesVersion, gates }: ChangedSide,
+  { featureGates }: MigrateOptions,
+): Partial<ManifestsOfNodes> {
+  return {
+    proxyMode,
+    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+    ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates].join(',') }),
+  };
+}

@@ -1,0 +1,79 @@
+import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
+import type { InputOptions as PipelineOptions, InputTexts } from '../compile/load-texts.ts';
+import type { RangeFlags } from '../input/configuration/range-flags.ts';
+import { TextFile } from '../input/documents/text-file.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { Release } from '../kube-proxy/releases.ts';
+import { listSettings, type ProxyFlags } from '../settings/table.ts';
+import { checkText, listOf, type NamedText, type Texts } from './texts.ts';
+
+/** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
+export interface InputOptions extends Omit<ProxyFlags, 'proxyMode'>, RangeFlags {
+  readonly proxyMode?: ProxyMode | undefined;
+  /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
+  readonly manifests: Texts;
+  /** kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one. */
+  readonly config?: NamedText | undefined;
+  /** "auto" takes the families that the Services and the node use; so does leaving it out. */
+  readonly ipFamily?: IpFamilyChoice | undefined;
+  /** The release of Kubernetes whose kube-proxy is meant, "1.30" or "auto": the one that the Node names. */
+  readonly kubernetesVersion?: Release | 'auto' | undefined;
+  /** The networks of the Pods that workloads are taken to have, or true for the known ones; nothing is assumed without it. */
+  readonly assumeEndpoints?: string | true | undefined;
+  /**
+   * Assume what manifests from git lack: addresses, node ports, ready Pods and Nodes. By default compile does not, and what
+   * only looks (trace, test, equivalence, migrate) does.
+   */
+  readonly assume?: boolean | undefined;
+  /** The namespace of objects that name none. */
+  readonly namespace?: string | undefined;
+  /** Leave out objects with errors, and those defined twice, and continue with the others. */
+  readonly skipInvalid?: boolean | undefined;
+  /** Compile even if the result programs nothing: on a node that removes all Services. */
+  readonly allowEmpty?: boolean | undefined;
+}
+
+/** The options of all functions that compile: a program without types would not learn that another is ignored. */
+export const inputOptions: readonly string[] = [
+  ...([
+    'manifests',
+    'config',
+    'ipFamily',
+    'kubernetesVersion',
+    'assumeEndpoints',
+    'assume',
+    'namespace',
+    'skipInvalid',
+    'allowEmpty',
+  ] as const),
+  ...(['serviceClusterIpRange', 'serviceNodePortRange', 'loadBalancerIpRange'] as const),
+  ...listSettings().flatMap(({ row }) => row.flags.map(({ key }) => key)),
+];
+
+/** The texts of the options. Throws a TypeError for what is not one. */
+export function textsOf({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {
+  const files = listOf(manifests, 'manifests').map(({ name, text }) => new TextFile(name, text));
+  const configText = config && checkText(config, 'config');
+  return {
+    manifests: { files, diagnostics: [] },
+    config: configText && new TextFile(configText.name, configText.text),
+    hostAddresses: hostAddresses && checkText(hostAddresses, 'hostAddresses'),
+  };
+}
+
+/** The options as the pipeline takes them, for a result that is written. */
+export function pipelineOptions(options: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
+  return { ...shownOptions(options), emptyResult: options.allowEmpty === true ? 'allowed' : 'of-a-cluster' };
+}
+
+/** The options as the pipeline takes them, for a result that is only shown. */
+export function shownOptions({
+  ipFamily = 'auto',
+  allowEmpty: _,
+  ...options
+}: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
+  if (!ipFamilyChoices.includes(ipFamily)) {
+    throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
+  }
+  return { ...options, ipFamily };
+}

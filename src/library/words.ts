@@ -1,0 +1,50 @@
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
+import { inputOptions } from './inputs.ts';
+
+const options: ReadonlySet<string> = new Set([
+  ...inputOptions,
+  ...(['node', 'nodes', 'allNodes', 'shard', 'hostAddresses', 'from', 'to', 'toKubernetesVersion'] as const),
+]);
+
+/** What a caller of kpc has in the place of flags. */
+export interface CallerWords {
+  /** What it calls the option of that name in camel case, or that option switched off; undefined if it has none. */
+  readonly option: (name: string, isOff: boolean) => string | undefined;
+  /** Where it puts manifests, in the place of "with -f". */
+  readonly manifests: string;
+}
+
+const library: CallerWords = {
+  option: (name, isOff) => (options.has(name) ? `${name}${isOff ? ': false' : ''}` : undefined),
+  manifests: 'in manifests',
+};
+
+/** Diagnostics as data, in the words of the library: its callers write options, not flags. */
+export function diagnosticsOf(
+  diagnostics: readonly Diagnostic[],
+  caller: CallerWords = library,
+): readonly JsonDiagnostic[] {
+  return diagnosticsToJson(diagnostics).map((each) => ({
+    ...each,
+    text: nameOptions(each.text, caller),
+    ...(each.help === undefined ? {} : { help: nameOptions(each.help, caller) }),
+  }));
+}
+
+/** "name one with --proxy-mode" is "name one with proxyMode". */
+export function inOptions(words: string): string {
+  return nameOptions(words, library);
+}
+
+/** Words with flags, in those of a caller. What is in quotes, such as a command to run, stays. */
+export function nameOptions(words: string, { option, manifests }: CallerWords): string {
+  return words.replaceAll(/"[^"]*"|--[a-z][a-z-]*|\bwith -f\b/g, (found) => {
+    if (found === 'with -f') return manifests;
+    if (found.startsWith('"')) return found;
+    const name = found.slice(2).replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const negated = /^no([A-Z])(.*)$/.exec(name);
+    const positive = negated ? `${negated[1]?.toLowerCase()}${negated[2]}` : '';
+    return option(name, false) ?? option(positive, true) ?? found;
+  });
+}

@@ -1,0 +1,169 @@
+import type { ObjectLists } from '../input/objects/kinds.ts';
+import { mostSaid, type ProgramCall, type ProgramFailure, runProgram } from './run-program.ts';
+
+/** What is asked of a cluster, as the API server names it, and the list that it is read to. A cluster need not have all of them. */
+const resources: Readonly<Record<string, keyof ObjectLists>> = {
+  services: 'services',
+  'endpointslices.discovery.k8s.io': 'slices',
+  nodes: 'nodes',
+  'servicecidrs.networking.k8s.io': 'serviceCidrs',
+  pods: 'pods',
+  namespaces: 'namespaces',
+  'networkpolicies.networking.k8s.io': 'policies',
+  'adminnetworkpolicies.policy.networking.k8s.io': 'policies',
+  'baselineadminnetworkpolicies.policy.networking.k8s.io': 'policies',
+  'clusternetworkpolicies.policy.networking.k8s.io': 'policies',
+  'ingresses.networking.k8s.io': 'ingresses',
+  'httproutes.gateway.networking.k8s.io': 'ingresses',
+  'grpcroutes.gateway.networking.k8s.io': 'ingresses',
+  'tlsroutes.gateway.networking.k8s.io': 'ingresses',
+  'tcproutes.gateway.networking.k8s.io': 'ingresses',
+  'udproutes.gateway.networking.k8s.io': 'ingresses',
+  'gateways.gateway.networking.k8s.io': 'gateways',
+  'listenersets.gateway.networking.k8s.io': 'gateways',
+  'referencegrants.gateway.networking.k8s.io': 'referenceGrants',
+};
+
+/** What kube-proxy reads: its rules depend on nothing else. */
+const ofRules: ReadonlySet<string> = new Set(['services', 'slices', 'nodes', 'serviceCidrs']);
+
+/** The group of a resource; '' for those of the core. */
+function groupOf(resource: string): string {
+  const dot = resource.indexOf('.');
+  return dot === -1 ? '' : resource.slice(dot + 1);
+}
+
+/** A kind of objects that the cluster has, or may have, and that could not be read. */
+export interface UnreadResource {
+  /** "pods", or "servicecidrs.networking.k8s.io". */
+  readonly name: string;
+  readonly list: keyof ObjectLists | 'kube-proxy';
+}
+
+/** What was printed, and what of it is lacking; or the call that failed. */
+export type Answer =
+  | { readonly kind: 'printed'; readonly text: string; readonly unread: readonly UnreadResource[] }
+  | { readonly kind: 'failed'; readonly call: ProgramCall; readonly failure: ProgramFailure };
+
+/** What to read: `rules` is what kube-proxy reads, `traffic` also what else packets meet and who sends them. */
+export type ClusterUse = 'rules' | 'traffic';
+
+/** Calls kubectl with a context of the user's: undefined for the current one. `show` gets each call before it is made. */
+export class Cluster {
+  readonly #context: readonly string[];
+  readonly #show: (call: ProgramCall) => Promise<void>;
+
+  constructor(context: string | undefined, show: (call: ProgramCall) => Promise<void>) {
+    this.#context = context === undefined ? [] : ['--context', context];
+    this.#show = show;
+  }
+
+  /**
+   * The objects that kpc reads, and kube-proxy's ConfigMap if there is one, as JSON: one value after the other. `unread` has what
+   * the user may not list.
+   */
+  async readObjects(use: ClusterUse): Promise<Answer> {
+    const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
+    const served = new Set(textOf(known).trim().split(/\s+/));
+    // A server of one API that does not answer hides only that API.
+    if (known.kind === 'failed' && (known.failure.problem !== 'failed' || !served.has('services'))) return known;
+    const lines = known.kind === 'failed' ? known.failure.lines : [];
+    const isHidden = (name: string): boolean =>
+      !served.has(name) && groupOf(name) !== '' && lines.some((line) => line.includes(`${groupOf(name)}/`));
+    const wanted = Object.entries(resources).filter(([, list]) => use === 'traffic' || ofRules.has(list));
+    const names = wanted.flatMap(([name]) => (served.has(name) ? [name] : []));
+    const objects = await this.#call('get', names.join(','), '--all-namespaces', '-o', 'json');
+    const forbidden: ReadonlySet<string> =
+      objects.kind === 'failed' ? findForbidden(objects.failure, names) : new Set();
+    if (objects.kind === 'failed' && forbidden.size === 0) return objects;
+    const config = await this.#readConfigMap();
+    const isForbidden = config.kind === 'failed' && findForbidden(config.failure, ['configmaps']).size > 0;
+    if (config.kind === 'failed' && !isForbidden) return config;
+    // Rules are of one mode; what looks at traffic says which mode it takes.
+    const isAbsent = use === 'rules' && config.kind === 'printed' && config.text.trim() === '';
+    return {
+      kind: 'printed',
+      text: `${textOf(objects)}\n${textOf(config)}`,
+      unread: [
+        ...wanted.filter(([name]) => isHidden(name) || forbidden.has(name)).map(([name, list]) => ({ name, list })),
+        ...(isForbidden ? [{ name: 'the ConfigMap kube-proxy', list: 'kube-proxy' } as const] : []),
+        ...(isAbsent ? [{ name: 'the ConfigMap kube-proxy (there is none)', list: 'kube-proxy' } as const] : []),
+      ],
+    };
+  }
+
+  #readConfigMap(): Promise<Answer> {
+    const place = ['kube-proxy', '--namespace', 'kube-system'];
+    return this.#call('get', 'configmap', ...place, '--ignore-not-found', '-o', 'json');
+  }
+
+  /**
+   * What the tools of a node print, in a debugging pod that is removed afterwards. It is read when the pod has ended: what is
+   * attached to a running one can miss how it began.
+   */
+  async dumpNode(node: string, image: string): Promise<Answer> {
+    const command = ['--', 'sh', '-c', 'chroot /host sh -c "$0"; true', dumpScript];
+    const made = await this.#call('debug', `node/${node}`, '--image', image, '--profile', 'sysadmin', ...command);
+    const [, pod] = /^Creating debugging pod ([a-z0-9.-]{1,253}) with /m.exec(textOf(made)) ?? [];
+    if (pod === undefined) return made;
+    const printed = made.kind === 'failed' ? made : await this.#readPod(pod);
+    const removed = await this.#call('delete', 'pod', pod, '--wait=false', '--ignore-not-found');
+    return printed.kind === 'printed' && removed.kind === 'failed' ? removed : printed;
+  }
+
+  /** What a pod printed for whose end it waits. A dump without its beginning or end is none. */
+  async #readPod(pod: string): Promise<Answer> {
+    const ended = '--for=jsonpath={.status.phase}=Succeeded';
+    const waited = await this.#call('wait', `pod/${pod}`, ended, `--timeout=${longestDump}s`);
+    if (waited.kind === 'failed') return waited;
+    const logs: ProgramCall = ['logs', pod];
+    const printed = await this.#call(...logs);
+    if (printed.kind === 'failed') return printed;
+    const text = printed.text.trim();
+    if (text.startsWith(firstLine) && text.endsWith(lastLine))
+      return { ...printed, text: text.slice(firstLine.length, -lastLine.length) };
+    return { kind: 'failed', call: ['kubectl', ...this.#context, ...logs], failure: cutOff(text) };
+  }
+
+  async #call(...words: readonly string[]): Promise<Answer> {
+    const call: ProgramCall = ['kubectl', ...this.#context, ...words];
+    await this.#show(call);
+    const text = runProgram(call);
+    return typeof text === 'string' ? { kind: 'printed', text, unread: [] } : { kind: 'failed', call, failure: text };
+  }
+}
+
+/** Seconds that a node has to pull the image and to print its rules: less than any call may take. */
+const longestDump = 240;
+
+/** What encloses a dump: the log of a pod can lack its beginning, and a pod can be ended early. */
+const firstLine = '# kpc: the dump begins here';
+const lastLine = '# kpc: the dump ends here';
+
+/** Only reads. A tool that the node lacks, or that fails, has no title: what it would show is not known. */
+const dumpScript = [
+  `echo "${firstLine}"`,
+  'for tool in "iptables-save" "ip6tables-save" "nft list ruleset" "ipset save" "ipvsadm -Sn" "ip addr"',
+  `do printed=$($tool 2>/dev/null) && printf '+ %s\\n%s\\n' "$tool" "$printed"; done`,
+  `echo "${lastLine}"`,
+].join('; ');
+
+/** The failure of a call that printed something else than a whole dump. */
+function cutOff(printed: string): ProgramFailure {
+  const lines = printed.split('\n').filter((line) => line !== firstLine);
+  const said = `it printed no whole dump of the node, but: ${(lines[0] ?? '').slice(0, mostSaid)}`;
+  return { problem: 'failed', said, lines, printed };
+}
+
+function textOf(answer: Answer): string {
+  return answer.kind === 'printed' ? answer.text : answer.failure.printed;
+}
+
+/** Which of the resources a call could not read because the user may not; none if it failed for another reason, too. */
+function findForbidden({ problem, lines }: ProgramFailure, asked: readonly string[]): ReadonlySet<string> {
+  const errors = problem === 'failed' ? lines.filter((line) => /^error/i.test(line)) : [];
+  const named = errors.map((line) =>
+    asked.find((name) => line.startsWith('Error from server (Forbidden): ') && line.includes(`: ${name} `)),
+  );
+  return new Set(named.every((name) => name !== undefined) ? named : []);
+}

@@ -1,0 +1,56 @@
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { TextFile } from '../input/documents/text-file.ts';
+import { nameOfChart } from '../input/files/list-files.ts';
+import { disk } from '../input/files/file-tree.ts';
+import { callWords, runProgram, type ProgramCall } from './run-program.ts';
+
+/** What charts and kustomizations were rendered to, and which inputs are none. */
+export interface Rendered {
+  readonly files: readonly TextFile[];
+  readonly diagnostics: readonly Diagnostic[];
+  readonly others: readonly string[];
+}
+
+/** Renders the inputs that are charts or kustomizations: `helm template` or `kubectl kustomize` of their folders. `into` reads manifests. */
+export function renderInputs(sources: readonly string[], values: readonly string[], into: string): Rendered {
+  const files: TextFile[] = [];
+  const diagnostics: Diagnostic[] = [];
+  const others: string[] = [];
+  let charts = 0;
+  for (const source of sources) {
+    const call = findCall(source, values);
+    if (!call) {
+      others.push(source);
+      continue;
+    }
+    if (call[0] === 'helm') charts++;
+    const printed = runProgram(call);
+    const words = callWords(call);
+    if (typeof printed === 'string') files.push(new TextFile(words, printed));
+    else {
+      const { problem, said } = printed;
+      const details = { problem, said, tool: call[0], pipe: `${words} | ${into}` };
+      diagnostics.push(diagnose('not-rendered', details, placeAtLine(source)));
+    }
+  }
+  if (files.length + diagnostics.length === 0) diagnostics.push(diagnose('not-rendered', { problem: 'nothing' }));
+  if (values.length > 0 && charts === 0) diagnostics.push(diagnose('not-rendered', { problem: 'idle-values' }));
+  return { files, diagnostics, others };
+}
+
+/** What renders an input: a folder with a Chart.yaml or a kustomization, or one of these files itself. */
+function findCall(source: string, values: readonly string[]): ProgramCall | undefined {
+  if (source === '-' || !disk.exists(source)) return undefined;
+  const folder = disk.isFolder(source) ? source : dirname(source);
+  const isMeant = (name: string): boolean =>
+    disk.isFolder(source) ? disk.exists(join(source, name)) : basename(source) === name;
+  // No option, and no chart of a repository: helm takes "web" for a folder only if there is one.
+  const path = isAbsolute(folder) || folder.startsWith('.') ? folder : `./${folder}`;
+  if (isMeant('Chart.yaml')) {
+    const files = values.flatMap((file) => ['--values', file]);
+    return ['helm', 'template', nameOfChart(folder, disk) ?? 'kpc', path, ...files];
+  }
+  const isKustomization = ['kustomization.yaml', 'kustomization.yml', 'Kustomization'].some(isMeant);
+  return isKustomization ? ['kubectl', 'kustomize', path] : undefined;
+}

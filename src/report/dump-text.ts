@@ -1,0 +1,69 @@
+import { count } from '../base/format-count.ts';
+import { printable } from '../base/printable.ts';
+import type { ShownPort } from '../cluster/model.ts';
+import { describeLeftovers } from '../describe/decompile.ts';
+import type { DecompiledPort } from '../describe/decompiled-port.ts';
+import { describeFlows } from '../describe/describe-flows.ts';
+import { describeLog } from '../describe/describe-log.ts';
+import { describeDecompiled, describeSharedInWords, line, type DescriptionLine } from '../describe/describe-words.ts';
+import type { SharedSubject } from '../describe/find-items.ts';
+import type { DumpReading } from '../describe/read-dumped.ts';
+import { formatRows, rowsOfDump } from '../describe/service-table.ts';
+import { describeReach, leftBy } from '../kube-proxy/left-behind.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import { formatDescription } from './colours.ts';
+
+/** How to print: lines of a list, rows of a table, and the width of a terminal. */
+interface DumpFormat {
+  readonly limit: number;
+  readonly rows: number;
+  readonly width?: number | undefined;
+  readonly isColoured: boolean;
+}
+
+/** A table of all Services of a dump, then what another mode left, the flows that are stale, and what the log says. */
+export function formatDump(read: DumpReading, { limit, rows, width, isColoured }: DumpFormat): string {
+  const { mode, ports, flows, log } = read;
+  const table = ports.length > 0 ? formatRows(rowsOfDump(ports), { rows, width }) : '';
+  const total = mode && table !== '' ? `\n${count(ports.length, 'Service port')} in ${modeFacts[mode].title}\n` : '';
+  const parts = [
+    table + total,
+    describeLeftovers(read.leftovers)
+      .map((text) => `${printable(text)}\n`)
+      .join(''),
+    flows ? formatDescription([describeFlows(flows, limit)], isColoured) : '',
+    log ? formatDescription([describeLog(log, limit)], isColoured) : '',
+  ];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+/** Whether a Service port is one of these. */
+export function isAmong(ports: readonly ShownPort[]): (port: ShownPort | undefined) => boolean {
+  const labels = new Set(ports.map(({ label }) => label));
+  return (port) => port !== undefined && labels.has(port.label);
+}
+
+/** Some Service ports of a dump, or chains and sets of none or of all, with the stale flows of these ports. */
+export function describeFound(
+  ports: readonly DecompiledPort[],
+  subjects: readonly SharedSubject[],
+  { leftovers, flows }: DumpReading,
+  limit: number,
+): readonly (readonly DescriptionLine[])[] {
+  const left = new Set(leftovers.ports);
+  const leftLine = (text: string) => line('plain', 1, `${leftBy('iptables').toLowerCase()}: ${text}`);
+  return [
+    ...ports.map((port) => [
+      ...describeDecompiled(port, limit),
+      ...(left.has(port) ? [leftLine('the node is in another mode now')] : []),
+    ]),
+    ...subjects.map((subject) => [
+      ...describeSharedInWords(subject, limit),
+      ...leftovers.chains
+        .filter((each) => each.family === subject.family && each.table === subject.table)
+        .filter(({ chain }) => chain.name === subject.name)
+        .map((each) => leftLine(describeReach(each))),
+    ]),
+    ...(flows && ports.length > 0 ? [describeFlows(flows, limit, isAmong(ports))] : []),
+  ];
+}

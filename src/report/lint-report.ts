@@ -1,0 +1,74 @@
+import { hashName } from '../base/hash-name.ts';
+import { projectUrl } from '../base/version.ts';
+import { entryOf } from '../diagnostics/codes.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import type { LintResult, ShownFinding } from '../lint/lint.ts';
+import { traceCommand } from './equivalence.ts';
+
+/** A finding in the words of all formats. */
+export interface ReportedFinding {
+  readonly diagnostic: Diagnostic;
+  readonly service: string | undefined;
+  readonly trace: { readonly command: string; readonly verdict: string } | undefined;
+  /** Where the rule is explained. */
+  readonly page: string;
+  /** The same as long as the finding is about the same, wherever its lines are. */
+  readonly fingerprint: string;
+}
+
+export interface LintReport extends Omit<LintResult, 'findings' | 'ignored'> {
+  readonly findings: readonly ReportedFinding[];
+  readonly ignored: readonly ReportedFinding[];
+}
+
+/** Where the pages of the project are. */
+const pages = `${projectUrl}/blob/main/docs`;
+
+/** `trace` are the words of a kpc trace over the same input, without the packet. */
+export function reportLint(result: LintResult, trace: readonly string[]): LintReport {
+  const prints = new Map<string, number>();
+  const reported = ({ diagnostic, service, shown }: ShownFinding): ReportedFinding => {
+    const { code } = diagnostic;
+    const base = fingerprintOf(diagnostic, service, result.below);
+    const before = prints.get(base) ?? 0;
+    prints.set(base, before + 1);
+    return {
+      diagnostic,
+      service,
+      trace: shown && { command: commandOf(shown.packet, trace), verdict: shown.verdict },
+      page: `${pages}/${entryOf(code).rule ? 'lint' : 'codes'}.md#${code}`,
+      fingerprint: before === 0 ? base : `${base}-${before + 1}`,
+    };
+  };
+  return { ...result, findings: result.findings.map(reported), ignored: result.ignored.map(reported) };
+}
+
+function commandOf(
+  { from, to, port, protocol, node }: NonNullable<ShownFinding['shown']>['packet'],
+  trace: readonly string[],
+): string {
+  const socket = joinHostPort(to.text, port);
+  return traceCommand(trace, { from, to: socket, protocol: protocol.toLowerCase(), interface: undefined, node });
+}
+
+/** Arguments that change though the finding is the same: lists of nodes, lines, and the names of folders. */
+const passing: ReadonlySet<string> = new Set(['nodes', 'of', 'first', 'among', 'line', 'folder']);
+
+/** Depends on the code, on what it is about and on its words, but on no line, no list of nodes and no folder that was named. */
+function fingerprintOf(
+  { code, arguments: details, place }: Diagnostic,
+  service: string | undefined,
+  below: LintResult['below'],
+): string {
+  const others = Object.entries(details).filter(([name]) => !passing.has(name));
+  const file = place && (below.get(place.file) ?? place.file);
+  return hashName(JSON.stringify([code, service ?? file ?? '', Object.fromEntries(others)]), 16);
+}
+
+/** The diagnostic with the command in its help, for formats that have no other place for it. */
+export function withTrace({ diagnostic, trace }: ReportedFinding): Diagnostic {
+  if (!trace) return diagnostic;
+  const help = diagnostic.help === undefined ? '' : `${diagnostic.help}\n`;
+  return { ...diagnostic, help: `${help}trace: ${trace.command}` };
+}

@@ -1,0 +1,251 @@
+import {
+  about,
+  anyOf,
+  boolean,
+  listOf,
+  mapOf,
+  named,
+  number,
+  objectOf,
+  oneOf,
+  openOf,
+  optional,
+  text,
+  variantOf,
+  wholeNumber,
+} from '../../base/json-shape.ts';
+import { families, protocols } from '../../kernel/family.ts';
+import { proxyModes } from '../../kube-proxy/modes.ts';
+import { kernelObjectKinds } from '../../changes/kernel-change.ts';
+import { place } from './shared.ts';
+
+const portNumber = wholeNumber(0, 65_535);
+const protocol = oneOf(...protocols);
+const serviceType = oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName');
+const skipped = about('why kube-proxy programs nothing for it', oneOf('headless', 'external-name', 'no-cluster-ip'));
+
+const assumed = about(
+  'what kpc chose because the input lacks it',
+  objectOf({
+    clusterIPs: listOf(text),
+    nodePorts: about('the name of a port to its number', mapOf(portNumber)),
+    healthCheckNodePort: optional(portNumber),
+    loadBalancerIPs: optional(listOf(text)),
+  }),
+);
+
+const serviceSummary = objectOf({
+  service: about('"namespace/name"', text),
+  type: serviceType,
+  skipped: optional(skipped),
+  clusterIPs: listOf(text),
+  externalName: optional(text),
+  ports: listOf(objectOf({ name: text, port: portNumber, protocol, nodePort: optional(portNumber) })),
+  endpoints: optional(about('absent if it cannot have any', objectOf({ used: wholeNumber(0), total: wholeNumber(0) }))),
+  assumed: optional(assumed),
+});
+
+const policy = oneOf('Cluster', 'Local');
+
+const clients = named(
+  'clients',
+  variantOf('kind', {
+    all: objectOf({}),
+    'all-but': objectOf({ clients: about('how pods are recognised: a network, or "interface cni0"', text) }),
+    node: objectOf({}),
+  }),
+);
+
+const masquerade = about(
+  'whose packets get the node for their source',
+  objectOf({ clusterIP: optional(clients), external: optional(clients) }),
+);
+
+const facts = {
+  family: oneOf(...families),
+  protocol,
+  port: optional(portNumber),
+  addresses: listOf(
+    objectOf({ kind: oneOf('cluster-ip', 'external-ip', 'load-balancer-ip', 'unknown'), address: text }),
+  ),
+  nodePort: optional(portNumber),
+  internalTrafficPolicy: optional(policy),
+  externalTrafficPolicy: optional(policy),
+  affinitySeconds: optional(wholeNumber(0)),
+  sourceRanges: listOf(text),
+  hidesSourceRanges: optional(
+    about('packets from outside source ranges are dropped, and nothing shows the ranges', oneOf(true)),
+  ),
+  healthCheckNodePort: optional(portNumber),
+  scheduler: optional(text),
+  masquerade: optional(masquerade),
+};
+
+const use = oneOf(
+  'ready',
+  'last-resort',
+  'not-ready',
+  'terminating',
+  'other-node-hinted',
+  'other-zone-hinted',
+  'other-node',
+);
+
+const endpoint = objectOf({
+  endpoint: about('"address:port"', text),
+  node: optional(text),
+  condition: text,
+  cluster: optional(about('for traffic of policy Cluster', use)),
+  local: optional(about('for traffic of policy Local', use)),
+  zoneHints: optional(listOf(text)),
+  nodeHints: optional(listOf(text)),
+  assumed: optional(about('no input holds its Pod', boolean)),
+  place: optional(place),
+});
+
+const portInFamily = objectOf({
+  ...facts,
+  endpoints: listOf(endpoint),
+  fallback: optional(
+    about(
+      'what becomes of traffic that no endpoint is chosen for',
+      oneOf('no-endpoints-given', 'no-endpoints', 'local-drops', 'local-to-all'),
+    ),
+  ),
+  unboundHints: optional(
+    about(
+      'why zone hints count for nothing on this node',
+      variantOf('kind', {
+        'endpoint-without-hint': objectOf({ endpoint: text }),
+        'node-without-zone': objectOf({}),
+        'none-for-zone': objectOf({ zone: text }),
+      }),
+    ),
+  ),
+  forwarding: optional(about('absent for masquerade', oneOf('masquerade', 'direct', 'tunnel'))),
+});
+
+const kernelItem = openOf({
+  kind: about('which object it is; it decides which other fields there are', oneOf(...kernelObjectKinds)),
+  text,
+  rules: optional(about('of a chain, as the tool lists them', listOf(text))),
+  takenBy: optional(about('the Service port that has it instead', text)),
+  place: optional(place),
+});
+
+const because = about('how what was asked about relates to the Service', listOf(openOf({ kind: text })));
+
+const describedService = objectOf({
+  because,
+  service: about('"namespace/name"', text),
+  type: serviceType,
+  skipped: optional(skipped),
+  clusterIPs: listOf(text),
+  assumed: optional(assumed),
+  place: optional(place),
+  ports: listOf(
+    objectOf({
+      label: about('"namespace/name:port"', text),
+      place: optional(place),
+      families: listOf(portInFamily),
+      kernel: listOf(kernelItem),
+    }),
+  ),
+  dns: listOf(objectOf({ name: text, type: oneOf('A', 'AAAA', 'SRV', 'CNAME'), value: text })),
+  environment: listOf(objectOf({ name: text, value: text })),
+});
+
+/** A chain, a set, a map or a rule that no single Service port has. */
+const sharedSubject = named(
+  'subject',
+  objectOf({
+    kind: oneOf('chain', 'set', 'map', 'rule'),
+    name: text,
+    family: optional(oneOf(...families)),
+    table: optional(text),
+    type: optional(about('of a set', text)),
+    items: listOf(objectOf({ text, owner: optional(about('its Service port', text)) })),
+  }),
+);
+
+export const describedDump = objectOf({
+  mode: optional(oneOf(...proxyModes)),
+  ports: listOf(
+    objectOf({
+      name: about('"namespace/name:port", or an address where nothing shows a name', text),
+      ...facts,
+      fallback: optional(oneOf('no-endpoints', 'local-drops', 'local-to-all')),
+      endpoints: optional(
+        listOf(
+          objectOf({
+            endpoint: text,
+            takes: about('the policies with traffic to it', listOf(policy)),
+            draining: optional(oneOf(true)),
+          }),
+        ),
+      ),
+    }),
+  ),
+  leftovers: optional(about('what another mode left, in sentences', listOf(text))),
+  log: optional(
+    about(
+      'what a log of kube-proxy says',
+      objectOf({
+        lines: wholeNumber(0),
+        mode: optional(oneOf(...proxyModes)),
+        version: optional(text),
+        flags: mapOf(text),
+        sysctls: mapOf(text),
+        slowestSync: optional(about('seconds', number('seconds', 0))),
+        problems: listOf(
+          objectOf({
+            code: about('the row of the table of known lines', text),
+            meaning: text,
+            advice: text,
+            releases: about('whose kube-proxy writes such a line', text),
+            source: about('the file of Kubernetes that writes it', text),
+            count: wholeNumber(1),
+            file: text,
+            line: wholeNumber(1),
+            detail: about('what the last such line says', text),
+          }),
+        ),
+        unknown: about('lines that no row knows', objectOf({ lines: wholeNumber(0), errors: wholeNumber(0) })),
+      }),
+    ),
+  ),
+  flows: optional(
+    about(
+      'the flows of UDP that conntrack lists',
+      objectOf({
+        listed: wholeNumber(0),
+        stale: listOf(
+          objectOf({
+            servicePort: optional(about('absent if no Service is there', text)),
+            destination: about('"address:port", where the client sends', text),
+            endpoint: about('"address:port", where the flow goes', text),
+            because: oneOf('not-serving', 'no-rule', 'untranslated', 'no-service'),
+            flows: wholeNumber(1),
+            unanswered: wholeNumber(0),
+            command: about('what deletes these flows and no others', text),
+          }),
+        ),
+      }),
+    ),
+  ),
+  subjects: optional(listOf(sharedSubject)),
+});
+
+export const describedServices = listOf(describedService);
+
+export const sharedSubjects = listOf(sharedSubject);
+
+export const serviceTable = listOf(serviceSummary);
+
+export const describe = anyOf(
+  'the table of all Services, one Service, chains and sets, or a dump',
+  serviceTable,
+  describedServices,
+  sharedSubjects,
+  describedDump,
+);

@@ -1,0 +1,45 @@
+import { about, amount, listOf, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { nodeCheckShape } from '../../apply/doctor/node-check.ts';
+import { plannedChangeShape } from '../../apply/plan/describe-plan.ts';
+import { conflictShape } from '../../apply/plan/ownership-draft.ts';
+import { releases } from '../../kube-proxy/releases.ts';
+
+/** What `kpc-apply plan` and `kpc-apply verify` print. */
+export const plan = objectOf({
+  kubernetesVersion: optional(about('of the bundle, if it is not the newest', oneOf(...releases))),
+  changes: about('none if nothing would change', listOf(plannedChangeShape)),
+  conflicts: about('wanted objects that another program made otherwise', listOf(conflictShape)),
+  foreignVirtualServers: listOf(text),
+  draining: about(
+    'real servers that wait for their connections to end',
+    listOf(
+      objectOf({
+        virtualServer: text,
+        realServer: text,
+        since: about('milliseconds since 1970', amount),
+        sinceBoot: about('milliseconds since the node booted', amount),
+      }),
+    ),
+  ),
+  leftSettings: optional(
+    about(
+      'sysctls that a rollback leaves',
+      listOf(
+        objectOf({
+          path: text,
+          value: optional(text),
+          made: optional(about('what kpc-apply set it to', listOf(text))),
+          before: text,
+        }),
+      ),
+    ),
+  ),
+  addressesLeft: optional(about('addresses of IPVS mode that stay for open connections', listOf(text))),
+  connections: optional(objectOf({ draining: wholeNumber(0), cut: wholeNumber(0) })),
+  warnings: optional(listOf(text)),
+  refusals: optional(
+    about('why apply would refuse', listOf(objectOf({ subject: text, text, advice: optional(text) }))),
+  ),
+});
+
+export const doctor = listOf(nodeCheckShape);

@@ -1,0 +1,10 @@
+import { about, listOf, objectOf, oneOf, text } from '../../base/json-shape.ts';
+import { releases } from '../../kube-proxy/releases.ts';
+
+/** What `kpc version` and `kpc-apply version` print. */
+export const version = objectOf({
+  kpcVersion: text,
+  kubeProxyVersion: about('the kube-proxy that it follows', text),
+  kubernetesVersions: listOf(oneOf(...releases)),
+  nodeVersion: about('of the Node that runs it', text),
+});

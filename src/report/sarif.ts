@@ -1,0 +1,82 @@
+import { printableJson } from '../base/printable.ts';
+import { projectUrl, version } from '../base/version.ts';
+import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../diagnostics/codes.ts';
+import { locate } from '../diagnostics/diagnostic.ts';
+import type { Severity } from '../diagnostics/diagnostic-rows.ts';
+import { withTrace, type LintReport, type ReportedFinding } from './lint-report.ts';
+
+const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
+
+/**
+ * SARIF 2.1.0. Code scanning shows a result only with a place, so what is about the input as a whole is placed at its first
+ * file. What is ignored is there too, as suppressed.
+ */
+export function formatSarif(report: LintReport): string {
+  const { findings, ignored, files } = report;
+  const all = [...findings, ...ignored];
+  const used = new Set(all.map(({ diagnostic }) => diagnostic.code));
+  const rules = diagnosticCodes.filter((code) => used.has(code));
+  const pageOf = new Map(all.map(({ diagnostic, page }) => [diagnostic.code, page]));
+  const driver = {
+    name: 'kpc',
+    version,
+    informationUri: projectUrl,
+    rules: rules.map((code) => ruleOf(code, pageOf.get(code) ?? '')),
+  };
+  const hidden = new Set(ignored);
+  const run = {
+    tool: { driver },
+    columnKind: 'utf16CodeUnits',
+    results: all.map((finding) => ({
+      ...resultOf(finding, rules, files[0]),
+      ...(hidden.has(finding) ? { suppressions: [{ kind: 'external', status: 'accepted' }] } : {}),
+    })),
+  };
+  const log = { $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0', runs: [run] };
+  return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;
+}
+
+function ruleOf(code: DiagnosticCode, helpUri: string) {
+  const { meaning, rule } = entryOf(code);
+  const [worst = 'warning'] = severitiesOf(code);
+  const links = (rule?.reports ?? []).map((link) => `\n- <${link}>`).join('');
+  const why = rule ? `${rule.why}${links}` : `${meaning}.`;
+  return {
+    id: code,
+    shortDescription: { text: meaning },
+    fullDescription: { text: rule?.why ?? meaning },
+    help: { text: rule?.why ?? meaning, markdown: why },
+    helpUri,
+    defaultConfiguration: { level: levels[worst] },
+    properties: { tags: ['kubernetes', 'network'], 'problem.severity': worst === 'note' ? 'recommendation' : worst },
+  };
+}
+
+function resultOf(finding: ReportedFinding, rules: readonly DiagnosticCode[], fallback: string | undefined) {
+  const { diagnostic, fingerprint, service, trace } = finding;
+  const { code, severity, text, place } = diagnostic;
+  const { help } = withTrace(finding);
+  const { file = fallback, line = 1, column } = locate(place);
+  const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
+  const physicalLocation = file === undefined ? undefined : { artifactLocation: artifactOf(file), region };
+  const logicalLocations =
+    service === undefined ? {} : { logicalLocations: [{ fullyQualifiedName: service, kind: 'resource' }] };
+  return {
+    ruleId: code,
+    ruleIndex: rules.indexOf(code),
+    level: levels[severity],
+    message: { text: help === undefined ? text : `${text}\n${help}` },
+    ...(physicalLocation ? { locations: [{ physicalLocation, ...logicalLocations }] } : {}),
+    partialFingerprints: { 'kpcFinding/v1': fingerprint },
+    ...(trace ? { properties: { trace: trace.command, verdict: trace.verdict } } : {}),
+  };
+}
+
+/** A path below the working folder is one of the repository; any other stands for itself. */
+function artifactOf(file: string) {
+  const [drive = ''] = /^[A-Za-z]:(?=\/)/.exec(file) ?? [];
+  const uri = drive + file.slice(drive.length).split('/').map(encodeURIComponent).join('/');
+  if (file.startsWith('/')) return { uri: `file://${uri}` };
+  if (drive !== '') return { uri: `file:///${uri}` };
+  return { uri: uri.replace(/^(?:\.\/)+/, ''), uriBaseId: '%SRCROOT%' };
+}

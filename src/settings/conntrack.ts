@@ -1,0 +1,72 @@
+import { duration, optionalDuration } from '../base/kubernetes-shape.ts';
+import { amountSetting, secondsSetting, switchSetting } from './kinds.ts';
+import type { Requirement } from './setting.ts';
+
+/** Seconds. The longest timeout that a kernel can hold: one that counts 100 ticks a second. Others hold less. */
+const mostSeconds = 21_474_836;
+
+/** Fewer connections per core than this make a node deaf rather than safe. */
+const leastPerCore = 1024;
+
+/**
+ * kube-proxy of Kubernetes 1.36 and later sets no higher limit for a whole node. Older ones multiply without a bound.
+ */
+const mostPerCore = 1_048_576;
+
+/** Sixteen million connections: the table's buckets alone take 32 MB by then. */
+const mostConnections = 1 << 24;
+
+const must: Requirement<number> = {
+  text: `be 0, or from 1 to ${mostSeconds} seconds`,
+  isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
+};
+
+/**
+ * The connection tracking that kpc-apply sets on the node. A timeout of 0 leaves the kernel's own timeout as it is; 0
+ * connections per core leave the limit as it is. A dump asks for nothing.
+ */
+export const conntrack = {
+  maxPerCore: amountSetting(
+    '--conntrack-max-per-core <number>',
+    'connections to track for each CPU core; 0 leaves the limit as it is',
+    'conntrack.maxPerCore',
+    {
+      usual: 32 * 1024,
+      must: {
+        text: `be 0, or ${leastPerCore} at least, beyond which connections are dropped, and ${mostPerCore} at most`,
+        isMet: (connections) => connections === 0 || (connections >= leastPerCore && connections <= mostPerCore),
+      },
+    },
+  ),
+  min: amountSetting('--conntrack-min <number>', 'the least number of connections to track', 'conntrack.min', {
+    usual: 128 * 1024,
+    must: { text: `be ${mostConnections} at most`, isMet: (connections) => connections <= mostConnections },
+  }),
+  tcpEstablishedTimeout: timeoutSetting(
+    'tcp-timeout-established',
+    'tcpEstablishedTimeout',
+    'timeout of idle TCP connections in conntrack',
+    24 * 3600,
+  ),
+  tcpCloseWaitTimeout: timeoutSetting(
+    'tcp-timeout-close-wait',
+    'tcpCloseWaitTimeout',
+    'timeout of TCP connections in state CLOSE_WAIT',
+    3600,
+  ),
+  tcpBeLiberal: switchSetting(
+    '--conntrack-tcp-be-liberal [bool]',
+    'also track TCP packets that are out of window',
+    'conntrack.tcpBeLiberal',
+    false,
+  ),
+  udpTimeout: timeoutSetting('udp-timeout', 'udpTimeout', 'timeout of UDP connections without a reply'),
+  udpStreamTimeout: timeoutSetting('udp-timeout-stream', 'udpStreamTimeout', 'timeout of UDP connections with replies'),
+};
+
+/** Without a usual value, it leaves the kernel's own, and its field may not be null. */
+function timeoutSetting<const F extends string>(flag: F, name: string, help: string, usual = 0) {
+  const schema = usual === 0 ? duration : optionalDuration;
+  const row = { usual, must };
+  return secondsSetting(`--conntrack-${flag} <duration>`, help, `conntrack.${name}`, schema, row);
+}

@@ -1,0 +1,73 @@
+import { flag, map } from '../base/kubernetes-shape.ts';
+import { boolean, oneOf, optional, type Shape } from '../base/json-shape.ts';
+import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
+import { proxyField, proxyFlag, setting } from './setting.ts';
+
+/** "A=true,B=false": one or more gates in each flag. */
+export const featureGatesFlag = proxyFlag(
+  'list',
+  '--feature-gates <gates>',
+  "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
+  2,
+);
+/** A gate that is null counts as off. */
+export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
+
+/**
+ * Set if a feature gate makes kube-proxy behave otherwise than the release does by default. Of the gates, a bundle records only
+ * these. kpc reads the gates before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on
+ * them too.
+ */
+function gatedSetting<T>(stored: Shape<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
+  return setting({
+    flags: [featureGatesFlag],
+    fields: [featureGatesField],
+    defaultIn: (): T | undefined => undefined,
+    read: ({ release, gates }) => valueOf(release, behavioursOf(release, gates)),
+    stored: optional(stored),
+  });
+}
+
+const isIgnoring = (_: Release, behaviours: Behaviours) => (behaviours.has('external-ips') ? undefined : true);
+
+function handlesLocalhost(release: Release, behaviours: Behaviours): boolean | undefined {
+  const isSet = behaviours.has('localhost-node-ports');
+  return isSet === behavioursOf(release).has('localhost-node-ports') ? undefined : isSet;
+}
+
+/** Set if AllowServiceExternalIPs is off: releases that know the gate then program no external IPs. */
+export const ignoresExternalIPs = gatedSetting<true | undefined>(oneOf(true), isIgnoring);
+
+/**
+ * KubeProxyNFTablesLocalhostNodePorts, if it is not at the default of the release: whether mode nftables handles node ports
+ * on localhost.
+ */
+export const nftablesLocalhostNodePorts = gatedSetting<boolean | undefined>(boolean, handlesLocalhost);
+
+interface GatedSettings {
+  readonly ignoresExternalIPs?: true | undefined;
+  readonly nftablesLocalhostNodePorts?: boolean | undefined;
+}
+
+export function withGatedSettings<T extends GatedSettings & { readonly release: Release }>(
+  settings: T,
+  behaviours: Behaviours,
+): T {
+  const { ignoresExternalIPs: _, nftablesLocalhostNodePorts: __, ...others } = settings;
+  const [ignores, handles] = [isIgnoring(settings.release, behaviours), handlesLocalhost(settings.release, behaviours)];
+  return {
+    ...others,
+    ...(ignores === undefined ? {} : { ignoresExternalIPs: ignores }),
+    ...(handles === undefined ? {} : { nftablesLocalhostNodePorts: handles }),
+  } as T;
+}
+
+export function gatesOfSettings({
+  ignoresExternalIPs: ignores,
+  nftablesLocalhostNodePorts: handles,
+}: GatedSettings): FeatureGates {
+  return new Map([
+    ...(ignores ? [['AllowServiceExternalIPs', false] as const] : []),
+    ...(handles === undefined ? [] : [['KubeProxyNFTablesLocalhostNodePorts', handles] as const]),
+  ]);
+}

@@ -1,0 +1,82 @@
+import { aNetwork } from '../diagnostics/fields.ts';
+import { duration, expectedDuration, text, texts } from '../base/kubernetes-shape.ts';
+import { joinWords } from '../base/join-words.ts';
+import { listOf, textThat } from '../base/json-shape.ts';
+import { parseNetwork } from '../kernel/address.ts';
+import { mostIpvsSeconds, schedulers } from '../kernel/ipvs/ipvs.ts';
+import { programs } from '../kube-proxy/modes.ts';
+import { parseDuration, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
+import {
+  ignoredUnlessIn,
+  itemsOf,
+  plainSetting,
+  proxyField,
+  proxyFlag,
+  refuseValue,
+  type Given,
+  type SettingSource,
+} from './setting.ts';
+
+/** The settings of IPVS mode. A timeout of 0 leaves the kernel's own timeout as it is. */
+export const ipvs = {
+  scheduler: plainSetting({
+    flag: proxyFlag('text', '--ipvs-scheduler <name>', joinWords(schedulers, 'or')),
+    field: proxyField('ipvs.scheduler', text),
+    defaultIn: () => 'rr',
+    read: (written, source) => {
+      const { value } = written;
+      if (value === '' || schedulers.includes(value)) return value || undefined;
+      const ignoredIn = ignoredUnlessIn('ipvs', source);
+      return refuseValue(source, written, `one of ${schedulers.join(', ')}`, { ignoredIn });
+    },
+    stored: textThat(`one of ${schedulers.join(', ')}`, (name) => schedulers.includes(name)),
+  }),
+  strictARP: switchSetting(
+    '--ipvs-strict-arp [bool]',
+    'do not answer ARP for addresses on kube-ipvs0',
+    'ipvs.strictARP',
+    false,
+  ),
+  excludeCIDRs: plainSetting({
+    flag: proxyFlag('list', '--ipvs-exclude-cidrs <cidrs>', 'never remove virtual servers in these CIDRs'),
+    field: proxyField('ipvs.excludeCIDRs', texts),
+    defaultIn: (): readonly string[] => [],
+    read: (written, source) =>
+      itemsOf(written).flatMap((item) => {
+        if (parseNetwork(item.value)) return [item.value];
+        refuseValue(source, item, aNetwork, { ignoredIn: ignoredUnlessIn('ipvs', source) });
+        return [];
+      }),
+    stored: listOf(textThat('a CIDR', (cidr) => parseNetwork(cidr) !== undefined)),
+  }),
+  tcpTimeout: timeoutSetting('tcp', 'tcpTimeout', 'timeout of idle TCP connections, such as 15m'),
+  tcpFinTimeout: timeoutSetting('tcpfin', 'tcpFinTimeout', 'timeout of TCP connections after FIN'),
+  udpTimeout: timeoutSetting('udp', 'udpTimeout', 'timeout of UDP packets'),
+};
+
+function timeoutSetting<const F extends string>(flag: F, name: string, help: string) {
+  const must = {
+    text: `be ${mostIpvsSeconds} seconds at most`,
+    isMet: (seconds: number) => seconds <= mostIpvsSeconds,
+  };
+  return secondsSetting(
+    `--ipvs-${flag}-timeout <duration>`,
+    help,
+    `ipvs.${name}`,
+    duration,
+    { usual: 0, must },
+    readTimeout,
+  );
+}
+
+/** The kernel accepts whole seconds only. */
+function readTimeout(written: Given<string>, source: SettingSource): number | undefined {
+  const seconds = parseDuration(written.value);
+  if (seconds === undefined || (seconds < 0 && programs(source.mode, 'ipvsTimeouts'))) {
+    return readSeconds(written, source);
+  }
+  const whole = Math.floor(seconds);
+  if (whole >= 0 && whole <= mostIpvsSeconds) return whole;
+  const expected = `${expectedDuration} to ${mostIpvsSeconds / 3600}h`;
+  return refuseValue(source, written, expected, { ignoredIn: ignoredUnlessIn('ipvs', source) });
+}

@@ -1,0 +1,134 @@
+import { expectedDuration, flag, integer } from '../base/kubernetes-shape.ts';
+import { aNetwork } from '../diagnostics/fields.ts';
+import { amount, boolean, wholeNumber, type Shape } from '../base/json-shape.ts';
+import { parseNetwork, type Network } from '../kernel/address.ts';
+import {
+  plainSetting,
+  proxyField,
+  proxyFlag,
+  readSwitch,
+  refuse,
+  refuseValue,
+  type Given,
+  type Requirement,
+  type SettingSource,
+} from './setting.ts';
+
+/** What a flag's usage may be: the name and what it takes. */
+type Usage = `--${string} ${string}`;
+
+export function switchSetting<const U extends Usage>(usage: U, help: string, name: string, usual: boolean) {
+  return plainSetting({
+    flag: proxyFlag('switch', usage, help),
+    field: proxyField(name, flag),
+    defaultIn: () => usual,
+    read: readSwitchOf,
+    stored: boolean,
+  });
+}
+
+/** Reads a switch. Reports what is neither true nor false, and then gives undefined. */
+export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
+  // Users of the library may give anything.
+  const isOn = readSwitch(String(value));
+  if (isOn === undefined) {
+    refuseValue(source, { name, value: String(value), path: undefined }, 'true or false');
+  }
+  return isOn;
+}
+
+/** What a number is where nothing sets it, and which ones kpc-apply takes: kube-proxy takes others, too. */
+interface NumberRow {
+  readonly usual: number;
+  readonly must: Requirement<number>;
+}
+
+const mostInt32 = 2 ** 31 - 1;
+
+/** A number of things. */
+export function amountSetting<const U extends Usage>(usage: U, help: string, name: string, { usual, must }: NumberRow) {
+  return plainSetting({
+    flag: proxyFlag('text', usage, help),
+    field: proxyField(name, integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`)),
+    defaultIn: () => usual,
+    read: (written, source) => warnUnmet(source, written, readNumber(written, source, mostInt32), must),
+    stored: wholeNumber(0),
+    must,
+  });
+}
+
+/** Reads a number from 0 on. Reports anything else, and then returns undefined. Users of the library may give a number, and any. */
+export function readNumber(written: Given<string | number>, source: SettingSource, most: number): number | undefined {
+  const { name } = written;
+  const value = String(written.value);
+  if (/^\d{1,10}$/.test(value) && Number(value) <= most) return Number(value);
+  return refuseValue(source, { name, value, path: undefined }, `a number from 0 to ${most}`);
+}
+
+/** A time, in seconds. */
+export function secondsSetting<const U extends Usage>(
+  usage: U,
+  help: string,
+  name: string,
+  schema: Shape<string | null>,
+  { usual, must }: NumberRow,
+  read = readSeconds,
+) {
+  return plainSetting({
+    flag: proxyFlag('text', usage, help),
+    field: proxyField(name, schema),
+    defaultIn: () => usual,
+    read: (written, source) => warnUnmet(source, written, read(written, source), must),
+    stored: amount,
+    must,
+  });
+}
+
+/** Warns of a value that kpc-apply does not take: it reads no bundle with it. */
+function warnUnmet(
+  source: SettingSource,
+  written: Given<string | number>,
+  value: number | undefined,
+  must: Requirement<number>,
+): number | undefined {
+  if (value === undefined || must.isMet(value, {})) return value;
+  const { name } = written;
+  refuse(source, written, 'not-applicable', { name, value: String(written.value), must: must.text });
+  return value;
+}
+
+/** The seconds of a duration in Go's format. Reports anything else, and then returns undefined. */
+export function readSeconds(written: Given<string>, source: SettingSource): number | undefined {
+  const seconds = parseDuration(written.value);
+  return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);
+}
+
+/** Reads a network. Reports anything else, and then gives undefined. */
+export function readNetwork(written: Given<string>, source: SettingSource): Network | undefined {
+  return parseNetwork(written.value) ?? refuseValue(source, written, aNetwork);
+}
+
+const unitSeconds: Readonly<Record<string, number>> = {
+  ns: 1e-9,
+  us: 1e-6,
+  µs: 1e-6,
+  μs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  m: 60,
+  h: 3600,
+};
+
+/** Reads a duration as Go's time.ParseDuration does ("15m0s", "1.5h", "0"), to seconds; undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  const match = /^([-+]?)(?:0|((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+))$/.exec(text);
+  if (!match) return undefined;
+  const [, sign, parts = ''] = match;
+  let seconds = 0;
+  for (const [, number, unit = ''] of parts.matchAll(/([\d.]+)([^\d.]+)/gy)) {
+    seconds += Number(number) * (unitSeconds[unit] ?? 0);
+  }
+  // More nanoseconds than an int64 holds.
+  if (seconds >= 2 ** 63 / 1e9) return undefined;
+  return sign === '-' ? -seconds : seconds;
+}

@@ -1,0 +1,74 @@
+import { anyInteger, flag, integer } from '../base/kubernetes-shape.ts';
+import { boolean, wholeNumber } from '../base/json-shape.ts';
+import { modeFacts, type ModeFacts } from '../kube-proxy/modes.ts';
+import { readNumber, readSwitchOf } from './kinds.ts';
+import { given, ignoredUnlessIn, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';
+
+/** The sections of the configuration that hold masquerade settings. Each mode reads one of them. */
+type Section = ModeFacts['masqueradeSection'];
+
+const allFlag = proxyFlag('switch', '--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', -1);
+const allFields = {
+  iptables: proxyField('iptables.masqueradeAll', flag),
+  nftables: proxyField('nftables.masqueradeAll', flag),
+} satisfies Record<Section, unknown>;
+
+/** --masquerade-all counts in every mode, the field only in the mode's own section. */
+export const masqueradeAll = setting({
+  flags: [allFlag],
+  fields: Object.values(allFields),
+  defaultIn: () => false,
+  read: (source) => {
+    const written = given(source, allFlag, allFields[modeFacts[source.mode].masqueradeSection]);
+    return written && readSwitchOf(written, source);
+  },
+  stored: boolean,
+});
+
+const bitHint = 'the bit of the packet mark is a number from 0 to 31';
+
+const bitFlag = proxyFlag(
+  'text',
+  '--iptables-masquerade-bit <bit>',
+  'the bit of the packet mark for masquerading, 0 to 31',
+);
+const bitFields = {
+  iptables: proxyField('iptables.masqueradeBit', integer(0, 31, bitHint)),
+  // kube-proxy checks it in mode nftables only.
+  nftables: proxyField('nftables.masqueradeBit', anyInteger),
+} satisfies Record<Section, unknown>;
+
+/**
+ * The bit of the packet mark. --iptables-masquerade-bit counts only in modes that read the section iptables, but kube-proxy
+ * checks it in all modes. It checks the bit in the section nftables only in nftables mode.
+ */
+export const masqueradeBit = setting({
+  flags: [bitFlag],
+  fields: Object.values(bitFields),
+  defaultIn: () => 14,
+  read: (source) => {
+    const bits: Record<Section, number | undefined> = {
+      iptables: flaggedBit(source) ?? source.field(bitFields.iptables),
+      nftables: nftablesBit(source),
+    };
+    return bits[modeFacts[source.mode].masqueradeSection];
+  },
+  stored: wholeNumber(0, 31),
+});
+
+function flaggedBit(source: SettingSource): number | undefined {
+  const value = source.flag(bitFlag);
+  return value === undefined ? undefined : readNumber({ value, name: bitFlag.name, path: undefined }, source, 31);
+}
+
+function nftablesBit(source: SettingSource): number | undefined {
+  const value = source.field(bitFields.nftables);
+  if (value === undefined || (value >= 0 && value <= 31)) return value;
+  return refuse(source, bitFields.nftables, 'bad-value', {
+    field: 'masqueradeBit',
+    found: { type: 'number', value },
+    types: ['integer'],
+    expected: bitHint,
+    ignoredIn: ignoredUnlessIn('nftables', source),
+  });
+}

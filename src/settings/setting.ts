@@ -1,0 +1,206 @@
+import type { Shape } from '../base/json-shape.ts';
+import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
+import { faultOf, type Fault } from '../diagnostics/diagnostic.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+
+/** A setting of kube-proxy that shapes rules: its flag, field, default and check, but not its effect. */
+export interface Setting<T, F extends Flag = Flag> {
+  readonly flags: readonly F[];
+  readonly fields: readonly Field[];
+  defaultIn(mode: ProxyMode): T;
+  /** Reads the flag, else the configuration, and reports what is wrong; undefined for the default. */
+  read(source: SettingSource): T | undefined;
+  /** Its shape in a bundle's manifest.json. */
+  readonly stored: Shape<T>;
+  /** A further requirement on values of that shape. */
+  readonly must?: Requirement<T> | undefined;
+}
+
+export interface Requirement<T> {
+  /** What follows "must": "be an IP address". */
+  readonly text: string;
+  isMet(value: T, settings: object): boolean;
+}
+
+/** Where settings come from, and the mode and release that they are read for. */
+export interface SettingSource {
+  readonly mode: ProxyMode;
+  readonly release: Release;
+  readonly gates: FeatureGates;
+  flag<K extends FlagKind>(flag: Flag<string, K>): ReadValues[K] | undefined;
+  field<T>(field: Field<T>): NonNullable<T> | undefined;
+  hasSection(name: string): boolean;
+  report(fault: SettingFault): void;
+}
+
+export type SettingFault = Fault & {
+  /** The place in the configuration; undefined for a flag. */
+  readonly path: SettingPath | undefined;
+};
+
+type SettingPath = readonly (string | number)[];
+
+/** A field of a KubeProxyConfiguration, which holds a T. */
+export interface Field<T = unknown> {
+  /** Includes the section: "ipvs.scheduler". */
+  readonly name: string;
+  readonly path: readonly string[];
+  readonly shape: Shape<T>;
+}
+
+export function proxyField<T>(name: string, shape: Shape<T>): Field<T> {
+  return { name, path: name.split('.'), shape };
+}
+
+export function lastName({ path }: Field): string {
+  return path.at(-1) ?? '';
+}
+
+/** The kinds of flags, with the values that the command line gives them. */
+export interface FlagValues {
+  text: string;
+  /** True if the flag has no value. */
+  switch: boolean | string;
+  /** A text with commas between the items, or a list of such texts. */
+  list: string | readonly string[];
+}
+
+type FlagKind = keyof FlagValues;
+
+interface ReadValues extends FlagValues {
+  list: readonly string[];
+}
+
+export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> {
+  readonly kind: Kind;
+  /** Its name among the options, in camel case: "clusterCidr". */
+  readonly key: Key;
+  /** "--cluster-cidr". */
+  readonly name: string;
+  /** "--cluster-cidr <cidrs>". */
+  readonly usage: string;
+  readonly help: string;
+  /** Help lists flags by rank, the lowest first, then in the order of the settings. */
+  readonly rank: number;
+}
+
+type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+type KeyOf<Usage extends string> = Usage extends `--${infer Name} ${string}` ? CamelCase<Name> : never;
+
+/** Makes a flag: of text or a list with "--cluster-cidr <cidrs>", of a switch, which is on without a value, with "--x [bool]". */
+export function proxyFlag<Kind extends FlagKind, const Usage extends `--${string} ${string}`>(
+  kind: Kind,
+  usage: Usage,
+  help: string,
+  rank = 0,
+): Flag<KeyOf<Usage>, Kind> {
+  const [name = ''] = usage.split(' ');
+  return { kind, key: flagKey(name.slice(2)) as KeyOf<Usage>, name, usage, help, rank };
+}
+
+/** "cluster-cidr" → "clusterCidr", as the command-line parser names options. */
+export function flagKey(name: string): string {
+  return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Go's strconv.ParseBool, in any case. */
+export function readSwitch(value: string): boolean | undefined {
+  if (/^(?:1|t|true)$/i.test(value)) return true;
+  return /^(?:0|f|false)$/i.test(value) ? false : undefined;
+}
+
+/** pflag's StringSlice: commas between the values, and a flag given more than once adds to them. */
+export function splitList(value: FlagValues['list']): readonly string[] {
+  const parts = typeof value === 'string' ? [value] : value;
+  return parts.flatMap((part) => (part === '' ? [] : part.split(',')));
+}
+
+export interface Given<T> {
+  readonly value: T;
+  /** What the user calls it: "--cluster-cidr" or "clusterCIDR". */
+  readonly name: string;
+  readonly path: SettingPath | undefined;
+}
+
+/** Infers the types of a row. */
+export function setting<T, F extends Flag = never>(row: Setting<T, F>): Setting<T, F> {
+  return row;
+}
+
+/** A row with one flag and one field; the flag wins. `read` is called if either is set. */
+export function plainSetting<T, N extends string, K extends FlagKind, V>({
+  flag,
+  field,
+  read,
+  skipsEmpty = false,
+  ...row
+}: Omit<Setting<T>, 'flags' | 'fields' | 'read'> & {
+  readonly flag: Flag<N, K>;
+  readonly field: Field<V>;
+  /** Whether an empty text counts as not set. */
+  readonly skipsEmpty?: boolean;
+  read(written: Given<ReadValues[K] | NonNullable<V>>, source: SettingSource): T | undefined;
+}): Setting<T, Flag<N, K>> {
+  return setting({
+    ...row,
+    flags: [flag],
+    fields: [field],
+    read: (source) => {
+      const written = given(source, flag, field, skipsEmpty);
+      return written && read(written, source);
+    },
+  });
+}
+
+/** The flag's value if given, else the field's; undefined if neither is set. */
+export function given<K extends FlagKind, V>(
+  source: SettingSource,
+  flag: Flag<string, K>,
+  field: Field<V>,
+  skipsEmpty = false,
+): Given<ReadValues[K] | NonNullable<V>> | undefined {
+  const isSet = (value: unknown): boolean => value !== undefined && !(skipsEmpty && value === '');
+  const fromFlag = source.flag(flag);
+  if (fromFlag !== undefined && isSet(fromFlag)) return { value: fromFlag, name: flag.name, path: undefined };
+  const value = source.field(field);
+  return value !== undefined && isSet(value) ? { value, name: lastName(field), path: field.path } : undefined;
+}
+
+type Written = Pick<Given<unknown>, 'path'>;
+
+/** Flags have no place in a file. */
+export const onCommandLine: Written = { path: undefined };
+
+export function refuse<Code extends DiagnosticCode>(
+  source: Pick<SettingSource, 'report'>,
+  { path }: Written,
+  code: Code,
+  details: ArgumentsOf<Code>,
+): undefined {
+  source.report({ ...faultOf(code, details), path });
+}
+
+/** Reports a text that the setting does not accept, and what it accepts. */
+export function refuseValue(
+  source: Pick<SettingSource, 'report'>,
+  { name, value, path }: Given<string>,
+  expected: string,
+  more: Pick<ArgumentsOf<'bad-value'>, 'because' | 'isWarning' | 'ignoredIn'> = {},
+): undefined {
+  const found = { type: 'string', value } as const;
+  return refuse(source, { path }, 'bad-value', { field: name, found, expected, ...more });
+}
+
+/** The mode to compile for, if kube-proxy ignores a setting there that only `mode` reads. */
+export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMode | undefined {
+  return source.mode === mode ? undefined : source.mode;
+}
+
+/** The items of a list, each with its place. */
+export function itemsOf({ value, name, path }: Given<readonly string[]>): readonly Given<string>[] {
+  return value.map((item, i) => ({ value: item, name, path: path && [...path, i] }));
+}

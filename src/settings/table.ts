@@ -1,0 +1,178 @@
+import { objectOf, type Shape } from '../base/json-shape.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { Release } from '../kube-proxy/releases.ts';
+import { conntrack } from './conntrack.ts';
+import { ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.ts';
+import { ipvs } from './ipvs.ts';
+import { clusterCIDRs, detectLocal } from './local-traffic.ts';
+import { masqueradeAll, masqueradeBit } from './masquerade.ts';
+import { bindAddress, hostnameOverride, mode } from './node.ts';
+import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
+import { portRange, udpIdleTimeout } from './userspace.ts';
+import { lastName, splitList, type Setting, type SettingSource, type Flag, type FlagValues } from './setting.ts';
+
+/** All settings of kube-proxy that shape rules, in the order of the manifest. */
+const settingTable = {
+  mode,
+  hostnameOverride,
+  bindAddress,
+  clusterCIDRs,
+  detectLocal,
+  nodePortAddresses,
+  ignoresExternalIPs,
+  nftablesLocalhostNodePorts,
+  masqueradeAll,
+  masqueradeBit,
+  localhostNodePorts,
+  portRange,
+  udpIdleTimeout,
+  ipvs,
+  conntrack,
+};
+
+type AnySetting = Setting<unknown>;
+
+interface SettingRows {
+  readonly [name: string]: AnySetting | SettingRows;
+}
+
+type Table = typeof settingTable;
+
+/** The type of the settings that these rows describe. A setting that may be undefined may be missing. */
+type ValuesOf<Rows> = Flat<
+  { readonly [K in keyof Rows as undefined extends ValueOf<Rows[K]> ? never : K]: ValueOf<Rows[K]> } & {
+    readonly [K in keyof Rows as undefined extends ValueOf<Rows[K]> ? K : never]?: ValueOf<Rows[K]>;
+  }
+>;
+
+type ValueOf<Row> = Row extends { readonly stored: Shape<infer T> } ? T : ValuesOf<Row>;
+
+type Flat<T> = { readonly [K in keyof T]: T[K] };
+
+/** The settings, with kube-proxy's defaults filled in. Durations are in seconds. */
+export type SettingValues = ValuesOf<Table>;
+
+type RowsIn<Rows> = {
+  [K in keyof Rows]: Rows[K] extends { readonly stored: unknown } ? Rows[K] : RowsIn<Rows[K]>;
+}[keyof Rows];
+
+type AllFlags = RowsIn<Table>['flags'][number];
+
+/** The flags that shape rules, by kube-proxy's names in camel case, with their values. */
+export type ProxyFlags = { readonly [F in AllFlags as F['key']]?: FlagValues[F['kind']] | undefined };
+
+/** The rows, each with its path of names: ['ipvs', 'scheduler']. */
+export function listSettings(): readonly { readonly path: readonly string[]; readonly row: AnySetting }[] {
+  const listed: { readonly path: readonly string[]; readonly row: AnySetting }[] = [];
+  mapSettings((row, path) => listed.push({ path, row }));
+  return listed;
+}
+
+/**
+ * Makes an object with a field for each setting. `make` gets the row and its path of names; if it returns undefined,
+ * the field is left out. `join` makes an object of the fields of a section, and of all sections.
+ */
+function mapSettings(
+  make: (row: AnySetting, path: readonly string[]) => unknown,
+  join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,
+  rows: SettingRows = settingTable,
+  above: readonly string[] = [],
+): unknown {
+  const entries = Object.entries(rows).map(([name, row]) => {
+    const path = [...above, name];
+    return [name, isRow(row) ? make(row, path) : mapSettings(make, join, row, path)] as const;
+  });
+  return join(
+    Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Readonly<Record<string, never>>,
+  );
+}
+
+function isRow(row: AnySetting | SettingRows): row is AnySetting {
+  return 'defaultIn' in row;
+}
+
+function settingAt(settings: SettingValues, path: readonly string[]): unknown {
+  return path.reduce<unknown>((parent, name) => (parent as Readonly<Record<string, unknown>>)[name], settings);
+}
+
+/** All settings, from flags over the configuration over kube-proxy's defaults. */
+export function readSettings(source: SettingSource): SettingValues {
+  return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
+}
+
+export function defaultSettings(chosen: ProxyMode): SettingValues {
+  return mapSettings((row) => row.defaultIn(chosen)) as SettingValues;
+}
+
+/** Moves settings that come from flags alone to another mode. Settings without a flag get that mode's default. */
+export function settingsInMode(settings: SettingValues, chosen: ProxyMode, flags: ProxyFlags): SettingValues {
+  return mapSettings((row, path) =>
+    row.flags.some((flag) => isGiven(flag, flags)) ? settingAt(settings, path) : row.defaultIn(chosen),
+  ) as SettingValues;
+}
+
+/**
+ * Flags that say the settings which are not the mode's defaults: each text is one that kpc reads as the value. Without those that
+ * take more than one flag.
+ */
+export function flagsOfSettings(
+  settings: SettingValues & { readonly release: Release },
+): Readonly<Record<string, string>> {
+  const { mode: chosen, release } = settings;
+  const written = listSettings().flatMap(({ path, row }) => {
+    const value = settingAt(settings, path);
+    const same = JSON.stringify(value);
+    const isDefault = path[0] !== 'mode' && JSON.stringify(row.defaultIn(chosen)) === same;
+    const [flag, ...others] = row.flags;
+    if (isDefault || !flag || others.length > 0) return [];
+    const none = { field: () => undefined, hasSection: () => false, report: () => undefined, gates: new Map() };
+    const text = [`${[value].flat().join(',')}`, `${String(value)}s`].find((each) => {
+      const given = flag.kind === 'list' ? splitList(each) : each;
+      const source = { ...none, mode: chosen, release, flag: () => given } as unknown as SettingSource;
+      return JSON.stringify(row.read(source)) === same;
+    });
+    return text === undefined ? [] : [[flag.name, text] as const];
+  });
+  return Object.fromEntries(written);
+}
+
+function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
+  return flags[key as keyof ProxyFlags] !== undefined;
+}
+
+export const settingsShape = mapSettings(({ stored }) => stored, objectOf) as Shape<SettingValues>;
+
+/**
+ * Settings of a manifest that kpc would not have written, each as its name and what follows "must": "ipvs.scheduler",
+ * "be one of …".
+ */
+export function findWrongSettings(
+  settings: SettingValues,
+): readonly { readonly name: string; readonly must: string }[] {
+  return listSettings().flatMap(({ path, row: { must } }) =>
+    must === undefined || must.isMet(settingAt(settings, path), settings)
+      ? []
+      : [{ name: path.join('.'), must: must.text }],
+  );
+}
+
+/** The flags of all settings, in the order in which help lists them. Several settings may have one flag. */
+export const proxyFlags: readonly Flag[] = [...new Set(listSettings().flatMap(({ row }) => row.flags))].sort(
+  (a, b) => a.rank - b.rank,
+);
+
+export function hasProxyFlags(options: ProxyFlags): boolean {
+  return proxyFlags.some((flag) => isGiven(flag, options));
+}
+
+const fields = listSettings().flatMap(({ row }) => row.fields);
+
+export const configuredSections: readonly string[] = [
+  ...new Set(fields.flatMap(({ path }) => (path.length > 1 ? path.slice(0, 1) : []))),
+];
+
+/** The shapes of the settings in a section of the configuration; '' for settings outside of sections. */
+export function fieldsInSection(section: string): Readonly<Record<string, Shape>> {
+  const own = fields.filter(({ path }) => (path.length > 1 ? path[0] : '') === section);
+  return Object.fromEntries(own.map((field) => [lastName(field), field.shape]));
+}

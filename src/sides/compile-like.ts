@@ -1,0 +1,193 @@
+import { quote } from '../base/printable.ts';
+import type { NodeContext } from '../cluster/model.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
+import { compileLoaded } from '../compile/compile.ts';
+import { chooseNodeName, compileNode, prepareWithSettings } from '../compile/compile-node.ts';
+import { releaseOfNode, releaseRunBy, type InputOptions, type LoadedInputs } from '../compile/load-texts.ts';
+import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diffSides } from '../diff/diff-sides.ts';
+import type { Side } from '../dumps/side.ts';
+import type { RangeFlags } from '../input/configuration/range-flags.ts';
+import { checkMode } from '../input/configuration/resolve-settings.ts';
+import { parseAddress } from '../kernel/address.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
+import { findTable } from '../kernel/nftables/table.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { nftTableName } from '../kube-proxy/nft-names.ts';
+import {
+  type Release,
+  behavioursOf,
+  concernsMode,
+  isModeOf,
+  newestRelease,
+  releases,
+  type FeatureGates,
+} from '../kube-proxy/releases.ts';
+import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../settings/table.ts';
+import { unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
+import { failedReading, readingOf } from './compile-as.ts';
+import { sideOfManifests, type DumpedSide, type SideReading, type StoredSide } from './stored-side.ts';
+
+/** The options of a side of manifests. */
+interface LikeOptions extends InputOptions {
+  readonly node?: string | undefined;
+}
+
+/** A side that was read, beside manifests. */
+type OtherSide = StoredSide | Pick<DumpedSide, 'kind' | 'side' | 'hostAddresses'>;
+
+/** How manifests are loaded beside another side: what it was compiled with, and no flag sets otherwise. */
+export function optionsLike<T extends LikeOptions>(like: Side | undefined, options: T): T {
+  const assume = canAssumeBeside(like, options) && options.assume;
+  const node = options.node ?? (like?.services?.node.name || undefined);
+  return { ...options, ...rangesLike(like, options), assume, node };
+}
+
+/** Compiles manifests that were loaded as one side. What no flag says, such as the mode, comes from the other side. */
+export function compileLike(path: string, read: LoadedInputs, other: OtherSide, options: LikeOptions): SideReading {
+  const { node, ipFamily } = options;
+  const like = other.side;
+  const likeNode = like?.services?.node.name || undefined;
+  const loaded = { ...read, modeNote: undefined };
+  const settings = settingsLike(like, loaded, options);
+  const isTaken = settings !== loaded.prepared.settings;
+  const modeFrom =
+    isTaken && like?.kind === 'dump' ? ofDump : read.modeNote?.code === 'default-mode' && !isTaken ? ofNothing : '';
+  if (!like || loaded.diagnostics.some(isError)) {
+    return readingOf(path, loaded, compileLoaded(loaded, { node, ipFamily }), modeFrom, undefined);
+  }
+  const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded.prepared);
+  const ofNode = loaded.prepared.nodes.get(nodeName);
+  const knownAddresses = other.kind === 'dump' ? other.hostAddresses : like.services?.node.hostAddresses;
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(knownAddresses, ofNode);
+  const request = { nodeName, hostAddresses, ipFamily: ipFamily === 'auto' && isDualStack(like) ? 'dual' : ipFamily };
+  const prepareFor = (release: Release) => prepareWithSettings(loaded.prepared, { ...settings, release });
+  const found = findRelease(loaded, nodeName, like, settings.mode, (release) =>
+    sideOfManifests(path, compileNode(prepareFor(release), request)),
+  );
+  const { release } = found;
+  const { version } = loaded;
+  if (release === undefined) return failedReading(loaded, [found.diagnostic, ...loaded.diagnostics]);
+  const refused = checkMode(settings.mode, { release, gates: loaded.prepared.gates });
+  if (refused.length > 0) return failedReading(loaded, [...refused, ...loaded.diagnostics]);
+  const asOther: LoadedInputs = {
+    ...loaded,
+    hostAddresses,
+    prepared: prepareFor(release),
+    version: release,
+  };
+  const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily });
+  const reading = readingOf(path, loaded, compiled, modeFrom, found.reason);
+  const { services } = reading.side ?? {};
+  if (!reading.side || !services) return reading;
+  const taken = {
+    ...(isTaken ? flagsOfSettings(services.settings) : {}),
+    ...(version === undefined && release !== newestRelease ? { '--kubernetes-version': release } : {}),
+  };
+  return { ...reading, side: { ...reading.side, services: { ...services, taken } } };
+}
+
+/** The release to compile by: the flag's, or what the other side shows. `reason` says why, if no flag did. */
+function findRelease(
+  { version, prepared: { gates, nodes } }: LoadedInputs,
+  nodeName: string,
+  like: Side,
+  mode: ProxyMode,
+  compileBy: (release: Release) => Side,
+):
+  | { readonly release: Release; readonly reason?: string | undefined }
+  | { readonly release: undefined; readonly diagnostic: Diagnostic; readonly reason?: undefined } {
+  const node = nodes.get(nodeName);
+  const nodeSays = `as the Node ${quote(nodeName)} says`;
+  if (version === 'auto') {
+    const release = releaseOfNode(node, nodeName);
+    return typeof release === 'object' ? { release: undefined, diagnostic: release } : { release, reason: nodeSays };
+  }
+  if (version !== undefined) return { release: version };
+  if (like.kind !== 'dump') return { release: like.services?.settings.release ?? newestRelease };
+  const named = releaseRunBy(node);
+  const release = matchDump(like, distinctReleases(named === undefined ? [] : [named], gates, mode), compileBy);
+  if (release === named) return { release, reason: nodeSays };
+  if (named !== undefined) return { release, reason: `the dump fits it better than ${named}, which the Node names` };
+  return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
+}
+
+/** The first of the releases by which the manifests come closest to the dump. */
+function matchDump(dump: Side, candidates: readonly Release[], compileBy: (release: Release) => Side): Release {
+  let best: { readonly release: Release; readonly differences: number } | undefined;
+  for (const release of candidates) {
+    const { servicePorts, base } = diffSides(dump, compileBy(release), { foreign: false });
+    const differences = servicePorts.reduce((sum, { kernel }) => sum + kernel.length, base.length);
+    if (best === undefined || differences < best.differences) best = { release, differences };
+    if (differences === 0) break;
+  }
+  return best?.release ?? newestRelease;
+}
+
+/** One release of each behaviour in the mode, those that are preferred first, then the newest. */
+function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
+  const seen = new Set<string>();
+  return [...preferred, newestRelease, ...releases.toReversed()].filter((release) => {
+    if (!isModeOf(mode, release)) return false;
+    const key = [...behavioursOf(release, gates)].filter((behaviour) => concernsMode(behaviour, mode)).join();
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+/**
+ * Whether both sides can have the same assumptions. A node's state comes from its cluster; a bundle may have been
+ * compiled with the same assumptions, unless flags set others.
+ */
+function canAssumeBeside(like: Side | undefined, options: LikeOptions): boolean {
+  if (!like) return true;
+  const { serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints } = options;
+  const flags = [serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints];
+  return (like.services?.assumed.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
+}
+
+/** The cluster IP ranges that the other side's bundle took from a flag; none if the flag is given here. */
+function rangesLike(like: Side | undefined, { serviceClusterIpRange }: LikeOptions): RangeFlags {
+  const ranges = like?.services?.cluster.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
+  if (ranges.length === 0 || serviceClusterIpRange !== undefined) return {};
+  return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
+}
+
+/** The settings of a side made of manifests: the other side's, if neither manifests nor flags set up kube-proxy. */
+function settingsLike(
+  like: Side | undefined,
+  { configured, prepared: { settings } }: LoadedInputs,
+  options: LikeOptions,
+): ProxySettings {
+  if (configured || !like) return settings;
+  if (like.services) return hasProxyFlags(options) ? settings : like.services.settings;
+  const mode = modeOfState(like.state);
+  if (mode === undefined || options.proxyMode !== undefined) return settings;
+  return { ...settingsInMode(settings, mode, options), release: settings.release };
+}
+
+/** Whether kube-proxy handles both families of a node: it makes this chain before all others, or a table. */
+function isDualStack({ kind, families, state: { iptables, nftables } }: Side): boolean {
+  if (kind !== 'dump') return families.length === 2;
+  return bothFamilies.every(
+    (family) =>
+      iptables[family]?.nat?.has(baseChains.postrouting) === true ||
+      findTable(nftables, family, nftTableName) !== undefined,
+  );
+}
+
+/**
+ * The node's own addresses, as the other side knows them. They must not hide that the Node object in the manifests has
+ * a new address, or that the other side is another node.
+ */
+function hostAddressesOf(
+  known: NodeContext['hostAddresses'] = [],
+  node: Node | undefined,
+): NodeContext['hostAddresses'] | undefined {
+  const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
+  const isOfNode = own.every(({ address: text }) => known.some((each) => each.text === parseAddress(text)?.text));
+  return isOfNode && known.length > 0 ? known : undefined;
+}
+
+const ofNothing = ` ${unnamedMode}`;
+const ofDump = " (the dump's; other settings by flags and defaults)";

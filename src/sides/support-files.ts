@@ -1,0 +1,129 @@
+import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
+import { hasCode } from '../base/system-errors.ts';
+import { describePacked } from '../base/odd-texts.ts';
+import { bundleOfPath } from '../dumps/support-bundles.ts';
+
+/** A file of a support bundle. */
+export interface SupportFile {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Bytes of the files of a bundle that are kept. */
+const largestBundle = 2 ** 28;
+/** Files and folders of a bundle that are looked at: sosreports have some ten thousand. */
+const mostEntries = 200_000;
+
+/** The folders of a bundle that hold any of its files, at its top. */
+const heads: ReadonlySet<string> = new Set(
+  'networking sysctls var_log sos_commands var systeminfo k8s rke k3s rke2 kubeadm'.split(' '),
+);
+
+/** The files of a support bundle, as far as they show a node's network; undefined if the path is none. Throws an UnreadableFile. */
+export async function readSupportFiles(path: string, isFolder: boolean): Promise<readonly SupportFile[] | undefined> {
+  const files = isFolder ? readBundleFolder(path) : await readBundleArchive(path);
+  const folders = new Set(files.map((file) => bundleOfPath(file.path)?.folder));
+  if (folders.size > 1) {
+    const [one] = folders;
+    throw new UnreadableFile(path, `it holds the support bundles of several nodes: name one of them, such as ${one}`);
+  }
+  return files.length > 0 ? files : undefined;
+}
+
+/** Adds sizes up, and refuses what is too much. */
+function limited(path: string): (bytes: number) => void {
+  let total = 0;
+  return (bytes) => {
+    total += bytes;
+    if (total > largestBundle) {
+      throw new UnreadableFile(path, `what it holds of a node's network is larger than ${largestBundle / 2 ** 20} MB`);
+    }
+  };
+}
+
+/** Whether a folder may hold files of a bundle: all folders of the top may, and those below its heads. */
+function mayLead(path: string): boolean {
+  const [top = '', next] = path.split('/');
+  return next === undefined || heads.has(top) || heads.has(next);
+}
+
+/** Links, also to folders, are passed over: whoever made the bundle could have had another file read. */
+function readBundleFolder(root: string): readonly SupportFile[] {
+  const files: SupportFile[] = [];
+  const count = limited(root);
+  let entries = 0;
+  const visit = (folder: string): void => {
+    for (const entry of unlessGone(() => readdirSync(join(root, folder), { withFileTypes: true })) ?? []) {
+      if (++entries > mostEntries) return;
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (entry.isDirectory() && mayLead(path)) visit(path);
+      else if (entry.isFile() && bundleOfPath(path)) {
+        const bytes = unlessGone(() => readRegularFile(join(root, path), largestBundle));
+        if (!bytes) continue;
+        count(bytes.length);
+        files.push({ path, bytes });
+      }
+    }
+  };
+  visit('');
+  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** What it reads; undefined of a file or folder that has gone since it was listed. */
+function unlessGone<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a file is an archive that gzip packed, or one as it is; undefined if it is none. */
+function formOf(path: string): 'packed' | 'plain' | undefined {
+  // A pipe can be read only once.
+  if (!statSync(path).isFile()) return undefined;
+  const start = startOf(path, 262);
+  if (start[0] === 0x1f && start[1] === 0x8b) return 'packed';
+  return start.toString('latin1', 257) === 'ustar' ? 'plain' : undefined;
+}
+
+/** The path of the first file of an archive; undefined for what is none, or cannot be read. */
+export async function firstOfArchive(path: string): Promise<string | undefined> {
+  const form = formOf(path);
+  if (!form) return undefined;
+  const { readTar } = await import('../bundle/pack/read-tar.ts');
+  let first: string | undefined;
+  await readTar(path, form === 'packed', (inside) => {
+    first = inside;
+    return 'stop';
+  }).catch(() => undefined);
+  return first;
+}
+
+async function readBundleArchive(path: string): Promise<readonly SupportFile[]> {
+  const packed = /\.t(?:ar\.)?(?:xz|bz2|zst)$/.test(path) ? describePacked(startOf(path, 8)) : undefined;
+  if (packed !== undefined) throw new UnreadableFile(path, `it is ${packed}, and name the .tar that comes of it`);
+  const form = formOf(path);
+  if (!form) return [];
+  const { readTar } = await import('../bundle/pack/read-tar.ts');
+  const count = limited(path);
+  const files = await readTar(path, form === 'packed', (inside, bytes) => {
+    if (!bundleOfPath(inside)) return false;
+    count(bytes);
+    return true;
+  });
+  return [...files].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function startOf(path: string, length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  const file = openSync(path, 'r');
+  try {
+    return bytes.subarray(0, readSync(file, bytes, 0, length, 0));
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest';
+import { findFaults } from '../../src/base/json-shape.ts';
+import { shapes } from '../../src/input/objects/shapes/all.ts';
+
+test.each(Object.entries(shapes))('%s: fields that every object has are not mistaken for its own', (_, shape) => {
+  const hostile = JSON.parse('{"__proto__": {"spec": 1}, "constructor": 1, "toString": 1}') as object;
+  const faults = findFaults(shape, hostile);
+  const isClosed = findFaults(shape, { neverHeardOf: 1 }).length > 0;
+  expect(faults.map(({ problem, name }) => [problem, name])).toEqual(
+    isClosed ? ['__proto__', 'constructor', 'toString'].map((name) => ['unknown', name]) : [],
+  );
+});

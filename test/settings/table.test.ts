@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { optional, readShape } from '../../src/base/json-shape.ts';
+import { kubeProxyConfigurationShape } from '../../src/input/objects/shapes/kube-proxy-configuration.ts';
+import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
+import { modeHistories, newestRelease } from '../../src/kube-proxy/releases.ts';
+import { proxyModes } from '../../src/kube-proxy/modes.ts';
+import {
+  listSettings,
+  type ProxyFlags,
+  defaultSettings,
+  findWrongSettings,
+  settingsInMode,
+  settingsShape,
+  hasProxyFlags,
+  proxyFlags,
+} from '../../src/settings/table.ts';
+
+const settings = listSettings();
+
+test('no two settings share a flag or a field, except that feature gates are one field', () => {
+  const flags = proxyFlags.map(({ name }) => name);
+  expect(flags.length).toBeGreaterThan(20);
+  expect(new Set(flags).size).toBe(flags.length);
+  const fields = settings.flatMap(({ row }) => row.fields.map(({ name }) => name));
+  const [gates, others] = [
+    fields.filter((name) => name === 'featureGates'),
+    fields.filter((name) => name !== 'featureGates'),
+  ];
+  expect(gates.length).toBeGreaterThan(1);
+  expect(new Set(others).size).toBe(others.length);
+});
+
+test('each field is in the shape of the configuration', () => {
+  for (const { row } of settings) {
+    for (const { path, shape } of row.fields) {
+      const [section = '', own] = path;
+      const found = kubeProxyConfigurationShape.fields?.[section];
+      expect(own === undefined ? found : found?.fields?.[own], path.join('.')).toEqual(optional(shape));
+    }
+  }
+});
+
+describe.each(proxyModes)('mode %s', (mode) => {
+  const release = modeHistories[mode].until ?? newestRelease;
+
+  test('the defaults are what a manifest may hold', () => {
+    expect(readShape(settingsShape, defaultSettings(mode))).toHaveProperty('value');
+    expect(findWrongSettings(defaultSettings(mode))).toEqual([]);
+  });
+
+  test('the defaults are what is read where nothing is set', () => {
+    const { settings: read, diagnostics } = resolveSettings(undefined, { proxyMode: mode }, release);
+    expect(diagnostics).toEqual([]);
+    expect(read).toEqual({ ...defaultSettings(mode), release });
+  });
+
+  test('settings of another mode become those of this one, but for what flags say', () => {
+    for (const other of proxyModes) {
+      expect(settingsInMode(defaultSettings(other), mode, {})).toEqual(defaultSettings(mode));
+      const flags = { nodeportAddresses: '10.0.0.0/8', ipvsScheduler: 'mh' };
+      const { settings: read } = resolveSettings(undefined, { proxyMode: other, ...flags });
+      expect(settingsInMode(read, mode, flags)).toEqual({
+        ...defaultSettings(mode),
+        nodePortAddresses: ['10.0.0.0/8'],
+        ipvs: { ...defaultSettings(mode).ipvs, scheduler: 'mh' },
+      });
+    }
+  });
+});
+
+test.each(proxyFlags.map(({ key }) => key))('--%s counts as a flag of kube-proxy', (key) => {
+  expect(hasProxyFlags({ [key]: '' } as ProxyFlags)).toBe(true);
+  expect(hasProxyFlags({ [key]: undefined } as ProxyFlags)).toBe(false);
+});
+
+test('other flags do not count as kube-proxy’s', () => {
+  expect(hasProxyFlags({ node: 'worker-1', file: ['a.yaml'] } as ProxyFlags)).toBe(false);
+});
+
+describe('a value that cannot be read is told with the name of its flag', () => {
+  // Any text is a name of a mode or a bridge that is wrong in its own words, or a list of gates.
+  const anyText = new Set(['podBridgeInterface', 'podInterfaceNamePrefix']);
+  test.each(proxyFlags.filter(({ key }) => !anyText.has(key)).map(({ name, key }) => [name, key]))(
+    '%s',
+    (name, key) => {
+      const { diagnostics } = resolveSettings(undefined, { proxyMode: 'ipvs', [key]: '*' });
+      expect(
+        diagnostics.map(({ severity, text, help }) => `${severity} ${[text, help].filter(Boolean).join(': ')}`),
+      ).toEqual([expect.stringMatching(new RegExp(`^error ${name} (?:cannot be |is )?"\\*"`))]);
+    },
+  );
+});
