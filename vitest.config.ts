@@ -14,6 +14,8 @@ const randomTests = readdirSync(join(import.meta.dirname, 'test'), { recursive: 
 
 const rewrites = process.env['UPDATE_GOLDEN'] === '1' || process.env['UPDATE_DOCS'] === '1';
 
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, 'package.json'), 'utf8')) as { version: string };
+
 const shared = {
   // A process runs one test file after the other and keeps the modules: none of them has a state, so that no file can tell.
   isolate: false,
@@ -25,13 +27,29 @@ const shared = {
 };
 
 export default defineConfig({
+  // As in the built programs: see src/base/version.ts.
+  define: { KPC_VERSION: JSON.stringify(version) },
   test: {
     // Vitest itself would leave a core to its main process, which has next to nothing to do. Where tests rewrite pages and
     // fixtures, other tests read them.
     maxWorkers: rewrites ? 1 : availableParallelism(),
     projects: [
-      { test: { ...shared, name: 'fast', include: ['test/**/*.test.ts'], exclude: [slowTests] } },
+      // All recordings of kube-proxy: thousands of compilations, a file each mode.
+      { extends: true, test: { ...shared, name: 'kube-proxy', include: ['test/kube-proxy/*.recorded.ts'] } },
+      // Beside a real API server, which test/cluster/run.mjs builds: one file after the other.
       {
+        extends: true,
+        test: {
+          ...shared,
+          name: 'cluster',
+          include: ['test/cluster/*.cluster.ts'],
+          globalSetup: 'test/cluster/start-cluster.ts',
+          fileParallelism: false,
+        },
+      },
+      { extends: true, test: { ...shared, name: 'fast', include: ['test/**/*.test.ts'], exclude: [slowTests] } },
+      {
+        extends: true,
         test: { ...shared, name: 'slow', include: [slowTests, ...randomTests], env: { KPC_ALL_ROUNDS: '1' } },
       },
     ],

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findBreaches, folderOf, readModule, readModules } from '../../scripts/fence.mjs';
 import { folders } from '../../scripts/fence/folders.mjs';
@@ -36,7 +36,7 @@ describe('a breach is found', () => {
   test.each([
     ['cluster/objects.ts', "import { x } from '../bundle/fleet/shard.ts';"],
     ['bundle/fleet/shard.ts', "import type { Inputs } from '../../input/read-inputs.ts';"],
-    ['input/schemas/node.ts', "import { x } from '../../modes/ipvs/compile-ipvs.ts';"],
+    ['input/shapes/node.ts', "import { x } from '../../modes/ipvs/compile-ipvs.ts';"],
     ['kernel/state.ts', "import {\n  a,\n  b,\n} from '../cluster/model.ts';"],
     ['diff/side.ts', "export { readNode } from '../apply/plan/plan.ts';"],
     ['diff/side.ts', "export * from '../apply/plan/plan.ts';"],
@@ -128,4 +128,13 @@ test('the table allows nothing that is not used', () => {
     const names = new Set(used.map((to) => (to.endsWith('.ts') ? folderOf(to) : to.replace(/^node:/, ''))));
     for (const allowed of [...rule.folders, ...rule.packages, ...rule.node]) expect(names, folder).toContain(allowed);
   }
+});
+
+test('no folder of src has more than 25 files', () => {
+  const entries = readdirSync(join(projectFolder, 'src'), { recursive: true, encoding: 'utf8' });
+  const sizes = new Map<string, number>();
+  for (const file of entries.filter((entry) => entry.endsWith('.ts')))
+    sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1);
+  expect(sizes.size).toBeGreaterThan(30);
+  expect([...sizes].filter(([, files]) => files > 25)).toEqual([]);
 });

@@ -1,19 +1,50 @@
 // Adds a mode, and a kind of kernel objects, to a copy of the sources, and lets the compiler say which files lack
 // something then: these are the files that a new one has to touch, and a number that is to stay small.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { objectKinds } from '../../src/kernel/kinds.ts';
 import { stateFileNames, stateFiles } from '../../src/bundle/state-files.ts';
+import { projectFolder } from '../support/run-kpc.ts';
 import { showFiles, sourcesFolder, touchedFiles } from '../support/changed-sources.ts';
 
-/** How many files outside its own folders a mode may need. */
-const most = 8;
+/** The files outside its own folders that a mode needs, and that the compiler asks for. */
+const askedOfMode = [
+  // The call of its compiler.
+  'src/compile/compile-node.ts',
+  // Its Services, read back from a state.
+  'src/describe/decompile.ts',
+  // What a change to it or from it comes to.
+  'src/equivalence/causes.ts',
+  'src/equivalence/findings.ts',
+  // Its facts, its first release, and where its node ports listen.
+  'src/kube-proxy/modes.ts',
+  'src/kube-proxy/node-port-listeners.ts',
+  'src/kube-proxy/releases.ts',
+];
+
+/** Those that it may need besides: nothing can show that they lack something. */
+const unaskedOfMode = [
+  // Which tools put it into a kernel.
+  'src/apply/node/tools.ts',
+  // The Service of each of its chains, sets and so on, by their names.
+  'src/changes/owners.ts',
+  // What nodes need before they change to it, and what it leaves behind.
+  'src/equivalence/preparations.ts',
+  // How surely a kube-proxy made its objects.
+  'src/kube-proxy/evidence.ts',
+  // How a dump shows it.
+  'src/kube-proxy/mode-of-state.ts',
+  // Its part of the configuration, if it has a section with masquerade settings.
+  'src/settings/masquerade.ts',
+];
 
 /** The files that a kind of kernel objects needs: what it is, and one row in the table of each that asks for it. */
 const tablesOfKinds = [
   // How it is read on a node.
   'src/apply/node/node-reading.ts',
   // Its changes.
-  'src/diff/changes/list-changes.ts',
+  'src/changes/list-changes.ts',
   // Its name, and what of it is not compared.
   'src/diff/not-compared.ts',
   // How much of it a side shows, and how a dump has it.
@@ -32,22 +63,13 @@ describe('the compiler names what lacks a row', () => {
     const files = touchedFiles(folder, [
       [
         'src/kube-proxy/modes.ts',
-        "['ipvs', 'iptables', 'nftables'] as const",
-        "['ipvs', 'iptables', 'nftables', 'ebpf'] as const",
+        "['ipvs', 'iptables', 'nftables', 'userspace'] as const",
+        "['ipvs', 'iptables', 'nftables', 'userspace', 'ebpf'] as const",
       ],
-      // Its part of the configuration.
-      [
-        'src/kube-proxy/settings/masquerade.ts',
-        "  nftables: proxyField('nftables.masqueradeAll', flag),\n",
-        "  nftables: proxyField('nftables.masqueradeAll', flag),\n  ebpf: proxyField('ebpf.masqueradeAll', flag),\n",
-      ],
-      // How a dump shows it, and what puts it into a kernel: nothing can show that these are missing.
-      ['src/kube-proxy/mode-of-state.ts', 'modeOfState', 'modeOfState'],
-      ['src/apply/node/tools.ts', 'tools', 'tools'],
     ]);
-    showFiles('a mode', files);
-    expect(files).toContain('src/compile/compile-node.ts');
-    expect(files.length).toBeLessThanOrEqual(most);
+    showFiles('a mode', [...files, ...unaskedOfMode]);
+    expect(files.toSorted()).toEqual(askedOfMode.toSorted());
+    for (const file of unaskedOfMode) expect(existsSync(join(projectFolder, file)), file).toBe(true);
   });
 
   test('of a new kind of kernel objects', () => {

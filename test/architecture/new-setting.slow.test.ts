@@ -3,23 +3,24 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Command, Option } from 'commander';
+import { readShape } from '../../src/base/json-shape.ts';
 import type * as NodeDecisions from '../../src/apply/plan/node-decisions.ts';
 import type * as ManifestShape from '../../src/bundle/manifest.ts';
 import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
 import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
 import type * as Library from '../../src/library/compile.ts';
-import type * as Values from '../../src/kube-proxy/settings/table.ts';
+import type * as Values from '../../src/settings/table.ts';
 import { complaintsOf, copySources, showFiles, sourcesFolder, type Edit } from '../support/changed-sources.ts';
 
-/** How many files outside src/kube-proxy/settings a setting may need: its use, and one more. */
+/** How many files outside src/settings a setting may need: its use, and one more. */
 const most = 2;
 
 const folder = sourcesFolder();
 
 const ofRules: readonly Edit[] = [
   [
-    'src/kube-proxy/settings/masquerade.ts',
+    'src/settings/masquerade.ts',
     'const bitFlag',
     `export const neverMasquerade = switchSetting(
   '--iptables-never-masquerade [bool]',
@@ -31,12 +32,12 @@ const ofRules: readonly Edit[] = [
 const bitFlag`,
   ],
   [
-    'src/kube-proxy/settings/masquerade.ts',
+    'src/settings/masquerade.ts',
     'import { readNumber, readSwitchOf }',
     'import { readNumber, readSwitchOf, switchSetting }',
   ],
-  ['src/kube-proxy/settings/table.ts', 'import { masqueradeAll,', 'import { neverMasquerade, masqueradeAll,'],
-  ['src/kube-proxy/settings/table.ts', '  masqueradeAll,\n', '  masqueradeAll,\n  neverMasquerade,\n'],
+  ['src/settings/table.ts', 'import { masqueradeAll,', 'import { neverMasquerade, masqueradeAll,'],
+  ['src/settings/table.ts', '  masqueradeAll,\n', '  masqueradeAll,\n  neverMasquerade,\n'],
   [
     'src/cluster/plan-masquerade.ts',
     "'masqueradeAll' | 'masqueradeBit'>",
@@ -51,7 +52,7 @@ const bitFlag`,
 
 const ofNode: readonly Edit[] = [
   [
-    'src/kube-proxy/settings/conntrack.ts',
+    'src/settings/conntrack.ts',
     '  tcpBeLiberal: switchSetting(',
     `  tcpFinTimeout: timeoutSetting('tcp-timeout-fin', 'tcpFinTimeout', 'timeout of TCP connections after FIN', 120),
   tcpBeLiberal: switchSetting(`,
@@ -65,7 +66,7 @@ const ofNode: readonly Edit[] = [
 
 const ofNoKind: readonly Edit[] = [
   [
-    'src/kube-proxy/settings/node-ports.ts',
+    'src/settings/node-ports.ts',
     'export const localhostNodePorts',
     `export const nodePortInterfaces = plainSetting({
   flag: proxyFlag('list', '--nodeport-interfaces <names>', 'the interfaces that NodePorts listen on'),
@@ -77,12 +78,8 @@ const ofNoKind: readonly Edit[] = [
 
 export const localhostNodePorts`,
   ],
-  [
-    'src/kube-proxy/settings/table.ts',
-    'import { localhostNodePorts,',
-    'import { nodePortInterfaces, localhostNodePorts,',
-  ],
-  ['src/kube-proxy/settings/table.ts', '  nodePortAddresses,\n', '  nodePortAddresses,\n  nodePortInterfaces,\n'],
+  ['src/settings/table.ts', 'import { localhostNodePorts,', 'import { nodePortInterfaces, localhostNodePorts,'],
+  ['src/settings/table.ts', '  nodePortAddresses,\n', '  nodePortAddresses,\n  nodePortInterfaces,\n'],
 ];
 
 /** Compiles with the copy alone where the types of both settings follow from their rows. */
@@ -110,10 +107,10 @@ test.each([
   ['that shapes rules', ofRules],
   ['that kpc-apply goes by', ofNode],
   ['of a kind of its own', ofNoKind],
-])('a setting %s touches few files outside src/kube-proxy/settings', (what, edits) => {
+])('a setting %s touches few files outside src/settings', (what, edits) => {
   const files = [...new Set(edits.map(([file]) => file))].toSorted();
   showFiles(`a setting ${what}`, files);
-  expect(files.filter((file) => !file.startsWith('src/kube-proxy/settings/')).length).toBeLessThanOrEqual(most);
+  expect(files.filter((file) => !file.startsWith('src/settings/')).length).toBeLessThanOrEqual(most);
 });
 
 test('no other file lacks anything, and the types follow', () => {
@@ -191,9 +188,9 @@ describe('what follows from the rows', () => {
   test('values that are wrong are told as those of other settings are', async () => {
     const flags = { iptablesNeverMasquerade: 'perhaps', conntrackTcpTimeoutFin: 'x' };
     const told = (await compile('', flags)).diagnostics.map(({ code, text, help }) => `${text}: ${help} [${code}]`);
-    expect(told).toContain('--iptables-never-masquerade cannot be "perhaps": write true or false [bad-value]');
+    expect(told).toContain('iptablesNeverMasquerade cannot be "perhaps": write true or false [bad-value]');
     expect(told).toContain(
-      '--conntrack-tcp-timeout-fin cannot be "x": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
+      'conntrackTcpTimeoutFin cannot be "x": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     );
     const fields = await compile('iptables: { neverMasquerade: 5 }\nconntrack: { tcpFinTimeuot: 1s }\n');
     expect(fields.diagnostics.map(({ text, help }) => `${text}: ${help}`)).toEqual(
@@ -206,13 +203,13 @@ describe('what follows from the rows', () => {
 
   test('a manifest must have it, and of a right value', async () => {
     const { manifestShape } = await load<typeof ManifestShape>('bundle/manifest.ts');
-    const { findWrongSettings } = await load<typeof Values>('kube-proxy/settings/table.ts');
+    const { findWrongSettings } = await load<typeof Values>('settings/table.ts');
     const { bundle } = await compile('');
     if (!bundle) throw new Error('nothing was compiled');
     const { settings } = bundle.manifest;
-    expect(manifestShape({ ...bundle.manifest }, '')).toBeUndefined();
+    expect(readShape(manifestShape, { ...bundle.manifest })).toHaveProperty('value');
     const without = { ...bundle.manifest, settings: { ...settings, neverMasquerade: undefined } };
-    expect(manifestShape(without, '')).toBe('settings.neverMasquerade is missing');
+    expect(readShape(manifestShape, without)).toEqual({ wrong: 'settings.neverMasquerade is missing' });
     const long = { ...settings, conntrack: { ...settings.conntrack, tcpFinTimeout: 1e9 } };
     expect(findWrongSettings(long).map(({ name }) => name)).toEqual(['conntrack.tcpFinTimeout']);
   });

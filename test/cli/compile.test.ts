@@ -226,7 +226,7 @@ describe('--check', () => {
     writeFileSync(join(out, 'notes.txt'), '');
     const run = await runKpc(['compile', '-f', svc, '--check', out]);
     expect(run).toMatchObject({ status: 1, stdout: `Only in ${out}: notes.txt\n` });
-    expect(run.stderr).toContain("remove the files that don't belong");
+    expect(run.stderr).toContain("Remove the files that don't belong");
   });
 
   test('a folder that is not there is an error, not a difference', async () => {

@@ -1,9 +1,20 @@
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { commitAll } from '../support/git.ts';
 import { projectFolder, runKpc, runProgram } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
 
 interface Action {
   readonly inputs: Readonly<Record<string, { readonly default?: string; readonly required?: boolean }>>;
@@ -34,7 +45,7 @@ beforeAll(async () => {
 let runs = 0;
 
 /** The last step, as a runner would start it: the inputs in its environment, and no more than that. */
-async function compare(inputs: Readonly<Record<string, string>>) {
+async function compare(inputs: Readonly<Record<string, string>>, changes: Readonly<Record<string, string>> = {}) {
   const step = action.runs.steps.at(-1);
   if (step === undefined) throw new Error('no step');
   const [output, summary] = ['output', 'summary'].map((name) => join(scratch, `${name}-${++runs}`)) as [string, string];
@@ -46,14 +57,15 @@ async function compare(inputs: Readonly<Record<string, string>>) {
     }),
   );
   const run = await runProgram('bash', ['--noprofile', '--norc', '-e', '-o', 'pipefail', '-c', step.run], {
-    cwd: scratch,
     env: {
       ...env,
       GITHUB_ACTION_PATH: projectFolder,
       GITHUB_OUTPUT: output,
       GITHUB_STEP_SUMMARY: summary,
       RUNNER_TEMP: scratch,
+      ...changes,
     },
+    cwd: changes['PWD'] ?? scratch,
   });
   const read = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
   return { ...run, output: read(output), summary: read(summary) };
@@ -68,8 +80,31 @@ describe('the action', () => {
     }
   });
 
-  test('builds kpc where it is, before it runs it', () => {
-    expect(action.runs.steps[0]?.run).toBe('npm --prefix "$GITHUB_ACTION_PATH" ci');
+  test('installs the built files of a package, by none of its scripts', async () => {
+    const folder = mkdtempSync(join(scratch, 'package-'));
+    const scripts = { preinstall: 'touch owned', install: 'touch owned', postinstall: 'touch owned' };
+    writeFolder(join(folder, 'package'), {
+      'package.json': JSON.stringify({ name: 'kube-proxy-compiler', version: '9.9.9', scripts }),
+      'bin/kpc.js': "console.log('the package: ' + process.argv[2]);\n",
+    });
+    await runProgram('tar', ['-czf', 'kpc.tgz', 'package'], { cwd: folder });
+    const step = action.runs.steps.find(({ name }) => name === 'Install kpc');
+    const env = {
+      GITHUB_ACTION_PATH: projectFolder,
+      RUNNER_TEMP: folder,
+      KPC_PACKAGE: 'kpc.tgz',
+      KPC_REPOSITORY: 'o/r',
+    };
+    const words = ['--noprofile', '--norc', '-e', '-o', 'pipefail', '-c', step?.run ?? ''];
+    const install = (changes: Readonly<Record<string, string>>) =>
+      runProgram('bash', words, { cwd: folder, env: { ...env, ...changes } });
+    expect(await install({})).toMatchObject({ status: 0 });
+    const run = await compare({ files: 'svc.yaml', golden: 'golden' }, { RUNNER_TEMP: folder });
+    expect(run.stdout).toContain('the package: compile');
+    expect(readdirSync(folder).toSorted()).toEqual(['kpc-action', 'kpc.tgz', 'package']);
+    // What is built beside the action needs no package, and a package is no option of npm.
+    expect(await install({ KPC_PACKAGE: '' })).toMatchObject({ status: 0, stdout: '' });
+    expect((await install({ KPC_PACKAGE: '--ignore-scripts=false' })).status).not.toBe(0);
   });
 
   test('is content where nothing changes', async () => {
@@ -89,6 +124,37 @@ describe('the action', () => {
     const run = await compare({ files: 'ready.yaml', golden: 'golden', before: 'golden', 'fail-on-change': 'false' });
     expect(run).toMatchObject({ status: 0, output: 'changed=true\n' });
     expect(run.summary).toContain('endpoint 10.244.2.11:8080 ready');
+  });
+
+  test('writes the change with its packets to the summary, and how to accept it, without "before"', async () => {
+    const run = await compare({ files: 'ready.yaml', golden: 'golden', node: 'worker-1' });
+    expect(run.summary).toContain('- **default/nginx**: endpoint 10.244.2.11:8080 ready');
+    expect(run.summary).toContain('### Packets on worker-1');
+    expect(run.summary).toContain('kpc trace ready.yaml --node worker-1 --from');
+    expect(run.summary).toContain('kpc compile -f ready.yaml --node=worker-1 -o golden\n');
+    expect(run.summary.replace(/<details>.*?<\/details>/gs, '').split('\n').length).toBeLessThan(30);
+    expect(run.stdout).toContain('If this is intended: kpc compile -f ready.yaml --node=worker-1 -o golden');
+    expect((await compare({ files: 'svc.yaml', golden: 'golden' })).summary).toBe('**No difference.**\n');
+  });
+
+  test('compares with the golden of the commit before where that of the pull request is up to date', async () => {
+    const cwd = mkdtempSync(join(scratch, 'pull-request-'));
+    const write = (ready: boolean) => {
+      cpSync(join(scratch, ready ? 'ready.yaml' : 'svc.yaml'), join(cwd, 'svc.yaml'));
+      return runKpc(['compile', 'svc.yaml', '--golden', 'golden', '-q'], { cwd });
+    };
+    await write(false);
+    commitAll(cwd);
+    await write(true);
+    commitAll(cwd);
+    const run = await compare({ files: 'svc.yaml', golden: 'golden' }, { PWD: cwd });
+    expect(run).toMatchObject({ status: 0, output: 'changed=true\n' });
+    expect(run.summary).toContain('- **default/nginx**: endpoint 10.244.2.11:8080 ready');
+    expect(run.summary).not.toContain('accept');
+    // One of manifests, of a revision.
+    const before = await compare({ files: 'svc.yaml', before: 'HEAD^1:svc.yaml' }, { PWD: cwd });
+    expect(before).toMatchObject({ status: 0, output: 'changed=true\n' });
+    expect(before.summary).toContain('endpoint 10.244.2.11:8080 ready');
   });
 
   test('hands on the flags, one in each line', async () => {

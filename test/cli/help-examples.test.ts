@@ -1,9 +1,14 @@
-import { rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { projectFolder, runKpc, runKpcApply } from '../support/run-kpc.ts';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { commitAll } from '../support/git.ts';
+import { runKpc, runKpcApply } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
 
 const commands = {
-  kpc: ['compile', 'diff', 'describe', 'trace', 'version'],
+  kpc: ['compile', 'lint', 'diff', 'describe', 'trace', 'version'],
   'kpc-apply': ['doctor', 'plan', 'apply', 'confirm', 'rollback', 'verify', 'dump', 'cleanup', 'watch', 'version'],
 };
 const helpOf = async (program: keyof typeof commands, words: readonly string[]) =>
@@ -40,18 +45,36 @@ describe('the help ends with examples', () => {
   });
 });
 
+/** A repository with files of the names in the examples. */
+async function makeRepository(): Promise<string> {
+  const cwd = mkdtempSync(join(tmpdir(), 'kpc-examples-'));
+  const read = (...path: readonly string[]) => readFileSync(join(fixturesFolder, ...path), 'utf8');
+  const [service = '', slice = ''] = read('quickstart', 'svc.yaml').split('\n---\n');
+  writeFolder(cwd, {
+    'services.yaml': `${service}\n---\n${slice}`,
+    'services/shop.yaml': read('cluster', 'shop.yaml'),
+    'nodes.yaml': read('cluster', 'nodes.yaml'),
+    'node.txt': read('dumps', 'kube-proxy-iptables-session-affinity', 'iptables-save'),
+  });
+  commitAll(cwd);
+  await runKpc(['compile', 'services.yaml', '--proxy-mode', 'ipvs', '--golden', 'golden'], { cwd });
+  commitAll(cwd);
+  return cwd;
+}
+
 // Those of kpc-apply change the node; a pipe from kubectl needs a cluster.
 describe('the examples of kpc run', () => {
   test.each(commands.kpc)('kpc %s', async (name) => {
     const lines = examplesIn(await helpOf('kpc', [name])).filter((line) => line.startsWith('kpc '));
     expect(lines.length).toBeGreaterThanOrEqual(2);
+    const cwd = await makeRepository();
     for (const line of lines) {
-      const run = await runKpc(line.split(' ').slice(1), { cwd: projectFolder });
-      const statuses = name === 'diff' ? [0, 1] : [0];
+      const run = await runKpc(line.split(' ').slice(1), { cwd });
+      const statuses = name === 'diff' || name === 'lint' ? [0, 1] : [0];
       expect(statuses, `${line}: ${run.stderr}`).toContain(run.status);
       expect(run.stderr, line).not.toMatch(/error:/);
     }
-    rmSync('/tmp/kpc-bundle', { recursive: true, force: true });
+    rmSync(cwd, { recursive: true });
   });
 
   test('kpc-apply version', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -130,4 +131,26 @@ test.each(['out: .git/new', 'golden: .git', 'out: link/new'])('%s: nothing in .g
   expect(status).toBe(2);
   expect(stderr).toMatch(/kpc\.yaml:3:\d+: error: .* leads into \.git, which belongs to git \[bad-kpc-yaml\]/);
   expect(readdirSync(join(cwd, '.git'))).toEqual([]);
+});
+
+test('no kpc.yaml hides that it hides something', async () => {
+  const cwd = write(
+    { 'more/evil.yaml': svc, 'kpc.yaml': 'file: svc.yaml\nexclude: [evil.yaml]\nquiet: true\n' },
+    false,
+  );
+  const git = (...words: readonly string[]) => execFileSync('git', words, { cwd });
+  git('init', '-q');
+  git('add', '.');
+  git('-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'a');
+  await runKpc(['compile', '--golden', 'golden'], { cwd });
+  const markdown = ['--output', 'markdown'];
+  const check = await runKpc(['compile', '--check', 'golden', ...markdown], { cwd });
+  expect(check.stderr).toContain('note: from kpc.yaml: --file, --exclude, --quiet\n');
+  expect(check.stdout).toBe('**No difference.**\n\nFlags from kpc.yaml: --file, --exclude, --quiet\n');
+  const diff = await runKpc(['diff', 'HEAD:svc.yaml', 'svc.yaml', ...markdown], { cwd });
+  for (const file of ['kpc.yaml', 'HEAD:kpc.yaml']) {
+    expect(diff.stderr).toContain(`note: from ${file}: --exclude, --quiet\n`);
+    expect(diff.stdout).toContain(`Flags from ${file}: --exclude, --quiet\n`);
+  }
+  expect((await runKpc(['compile', '-q', '--check', 'golden'], { cwd })).stderr).toBe('');
 });

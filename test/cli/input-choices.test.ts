@@ -99,7 +99,7 @@ describe.concurrent('the mode that nothing names', () => {
     await runKpc(['compile', '-f', web, '-o', bundle, '--proxy-mode', 'iptables']);
     expect((await runKpc(['diff', web, web])).stderr).toContain('mode ipvs (nothing names a mode), ipv4');
     expect((await runKpc(['diff', bundle, web])).stderr).not.toContain('nothing names one');
-    expect((await runKpc(['describe', '-f', web])).stderr).toContain('[default-mode]');
+    expect((await runKpc(['describe', '-f', web])).stdout).toContain('mode ipvs (nothing names a mode), ipv4');
   });
 });
 

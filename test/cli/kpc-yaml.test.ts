@@ -96,7 +96,7 @@ describe('kpc.yaml', () => {
     expect((await runKpc(['compile'], { cwd })).stderr).toContain(`Written to golden.`);
     expect(await runKpc(['compile', '--check', 'golden'], { cwd })).toMatchObject({ status: 0, stdout: '' });
     expect((await runKpc(['compile', '--print', 'ipvsadm'], { cwd })).stdout).toContain('-s lc');
-    expect((await runKpc(['describe', 'web'], { cwd })).stdout).toContain('-s rr');
+    expect((await runKpc(['describe', 'web', '--rules'], { cwd })).stdout).toContain('-s rr');
   });
 
   test('adds no manifests to the sides of a diff but by its own section', async () => {
@@ -126,7 +126,7 @@ describe('kpc.yaml', () => {
     ['conntrack-min: -1\n', 'kpc.yaml:1:16: error: '],
     ['compile: { node: a, all-nodes: true }\n', 'kpc.yaml:1:21: error: all-nodes cannot be used with node'],
     ['- a\n', 'kpc.yaml:1:1: error: kpc.yaml cannot be a list'],
-    ['a: [\n', 'kpc.yaml:2:1: error: not valid YAML'],
+    ['a: [\n', 'kpc.yaml:1:4: error: not valid YAML'],
     ['node: a\nnode: b\n', 'kpc.yaml:2:1: error: '],
     ['node: a\n---\nnode: b\n', 'kpc.yaml holds several documents'],
     ['kpc-yaml: x\n', 'kpc has no flag --kpc-yaml'],

@@ -32,9 +32,15 @@ const broken: Files = {
   'in/wrong.yaml': `${service('good', 'clusterIP: 10.96.0.13')}---\n${service('bad', 'clusterIP: 10.96.0.300')}`,
 };
 
+const others = [
+  service('half', 'clusterIP: 10.96.0.11'),
+  service('other', 'clusterIP: 10.96.0.12'),
+  service('good', 'clusterIP: 10.96.0.13'),
+];
+
 const warnings = [
-  'warning: the result lacks 6 files with errors and 1 object that the input defines twice (--skip-invalid) [left-out]',
-  'in/broken.yaml:7:1: warning: left out: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] [left-out]',
+  'warning: the result lacks 3 files with errors, the objects with errors of 3 files and 1 object that the input defines twice (--skip-invalid) [left-out]',
+  'in/broken.yaml:6:7: warning: left out: not valid YAML: the [ of line 6 is not closed [left-out]',
   'in/bytes.yaml: warning: left out: the file is binary [left-out]',
   'in/chart/templates/one.yaml:3:19: warning: left out 2 files: the first of 2 Helm templates in the chart in/chart [left-out]',
   'in/twice.yaml:3:19: warning: left out: duplicate Service default/web, first defined at in/a.yaml:3 [left-out]',
@@ -48,10 +54,13 @@ const leftOutOf = ({ stderr }: Run): readonly string[] =>
 test('a tree with broken files is compiled, described and compared without them, with a line for each', async () => {
   const cwd = write({
     ...broken,
-    'good/all.yaml': `${service('web')}---\n${service('other', 'clusterIP: 10.96.0.12')}`,
+    'good/all.yaml': [service('web'), ...others].join('---\n'),
   });
   const compiled = await run(cwd, 'compile', 'in', ...printIpvs);
-  expect(compiled).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n-A -t 10.96.0.12:80 -s rr\n' });
+  expect(compiled).toMatchObject({
+    status: 0,
+    stdout: [10, 11, 12, 13].map((n) => `-A -t 10.96.0.${n}:80 -s rr\n`).join(''),
+  });
   expect(leftOutOf(compiled)).toEqual(warnings);
   // No line of the files is quoted below.
   expect(compiled.stderr).not.toMatch(/\^\n/);
@@ -78,13 +87,24 @@ test('without the flag nothing is left out, and the flag is named', async () => 
   expect(refused.stderr).toContain('note: 6 of 9 files have errors');
 });
 
-test('what can be compiled only by itself is left out with its file', async () => {
+const itemsOf = (...documents: readonly string[]): string =>
+  `apiVersion: v1\nkind: List\nitems:\n${documents.map((text) => `- ${text.trim().replaceAll('\n', '\n  ')}\n`).join('')}`;
+
+test.each([
+  ['a document', 'in/b.yaml:4:78', (...documents: readonly string[]) => documents.join('---\n')],
+  ['an item of a list', 'in/b.yaml:7:80', itemsOf],
+])('%s that cannot be compiled beside the others is left out alone', async (_, place, combine) => {
   const wide = 'clusterIP: 10.96.0.11, ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv4, IPv6]';
-  const cwd = write({ 'in/a.yaml': service('web'), 'in/b.yaml': service('wide', wide) });
+  const beside = service('beside', 'clusterIP: 10.96.0.12');
+  const cwd = write({ 'in/a.yaml': service('web'), 'in/b.yaml': combine(service('wide', wide), beside) });
   const flags = ['--service-cluster-ip-range', '10.96.0.0/16'];
   const compiled = await run(cwd, 'compile', 'in', ...printIpvs, ...flags);
-  expect(compiled).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
-  expect(compiled.stderr).toContain('in/b.yaml:4:78: warning: left out: default/wide: no IPv6 address of');
+  expect(compiled, compiled.stderr).toMatchObject({
+    status: 0,
+    stdout: '-A -t 10.96.0.10:80 -s rr\n-A -t 10.96.0.12:80 -s rr\n',
+  });
+  expect(compiled.stderr).toContain('warning: the result lacks the objects with errors of 1 file (--skip-invalid)');
+  expect(compiled.stderr).toContain(`${place}: warning: left out: default/wide: no IPv6 address of`);
 });
 
 test('an input of which nothing is left is refused', async () => {
@@ -110,5 +130,22 @@ test('kinds that are skipped are counted, and the five most frequent named', asy
   const cwd = write({ 'in.yaml': `${objects}${service('web')}` });
   expect((await run(cwd, 'compile', '-f', 'in.yaml', ...printIpvs)).stderr).toContain(
     'ignored (kube-proxy does not read them): 3 Deltas, 2 Roles, 1 Alpha, 1 Beta, 1 Gamma, and 2 objects of 2 other kinds [skipped-kinds]',
+  );
+});
+
+test.each([
+  ['an item of a List', [service('web'), 'bad'], true],
+  ['a document with a placeholder', [service('web'), service('$NAME', 'clusterIP: 10.96.0.11')], true],
+  ['a document that is not YAML', [service('web'), 'apiVersion: v1\nkind: Service\nmetadata: [\n'], true],
+  ['a document beside a statement of a template', [service('web'), '{{- range .Values.x }}\nkind: Service\n'], false],
+  ['a document in a conflict of Git', [service('web'), '<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> x\n'], false],
+])('%s takes its file along only where objects cannot be told apart', async (_, documents, isKept) => {
+  const text = documents.includes('bad') ? itemsOf(...documents) : documents.join('---\n');
+  const cwd = write({ 'in/all.yaml': text, 'in/other.yaml': service('other', 'clusterIP: 10.96.0.12') });
+  const compiled = await run(cwd, 'compile', 'in', ...printIpvs);
+  const expected = [...(isKept ? [10] : []), 12].map((n) => `-A -t 10.96.0.${n}:80 -s rr\n`);
+  expect(compiled, compiled.stderr).toMatchObject({ status: 0, stdout: expected.join('') });
+  expect(compiled.stderr).toContain(
+    isKept ? 'the result lacks the objects with errors of 1 file (' : 'the result lacks 1 file with errors (',
   );
 });

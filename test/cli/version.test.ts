@@ -16,7 +16,7 @@ const programs = [
 test.each(programs)('%s version names itself, kube-proxy and Node', async (name, run) => {
   expect(await run(['version'])).toEqual({
     status: 0,
-    stdout: `${name} ${kpcVersion}\nkube-proxy ${kubeProxyVersion} (Kubernetes 1.30 to 1.37)\nNode ${process.version}\n`,
+    stdout: `${name} ${kpcVersion}\nkube-proxy ${kubeProxyVersion} (Kubernetes 1.30 to 1.38)\nNode ${process.version}\n`,
     stderr: '',
   });
 });
@@ -28,7 +28,7 @@ test.each(programs)('%s version says the same to programs', async (_, run) => {
     expect(JSON.parse(stdout)).toEqual({
       kpcVersion,
       kubeProxyVersion,
-      kubernetesVersions: ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37'],
+      kubernetesVersions: ['1.25', '1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37', '1.38'],
       nodeVersion: process.version,
     });
   }

@@ -77,7 +77,7 @@ describe('a kpc.yaml with many faults', () => {
   });
 
   test.each([
-    ['a text that is no YAML', 'node: [', 'bad-yaml'],
+    ['a text that is no YAML', 'node: [', 'not-closed'],
     ['a key twice', 'node: a\nnode: b\n', 'duplicate-key'],
     ['a key twice in JSON', '{"node": "a", "node": "b"}', 'duplicate-key'],
     ['no mapping', '- node\n', 'bad-kpc-yaml'],

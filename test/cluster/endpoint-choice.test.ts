@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chooseEndpoints, explainUnboundHints } from '../../src/cluster/endpoint-choice.ts';
+import { chooseEndpoints, explainEndpoints, explainUnboundHints } from '../../src/cluster/endpoint-choice.ts';
 import type { ServicePort } from '../../src/cluster/model.ts';
 import { address, endpoint, goingAway, remote, servicePort, worker } from '../modes/iptables/compile.ts';
 
@@ -54,6 +54,21 @@ describe('topology hints', () => {
 
   test('count for nothing when none names this zone', () => {
     expect(choose({ endpoints: [zoneB] }).cluster).toEqual(['10.244.2.2']);
+  });
+
+  test('count for nothing when only an endpoint that is not ready names this zone or this node', () => {
+    const unready = { ready: false, serving: true, terminating: false };
+    const hereUnready = remote('10.244.2.4', { zoneHints: ['zone-a'], ...unready });
+    expect(choose({ endpoints: [zoneB, hereUnready] }).cluster).toEqual(['10.244.2.2']);
+    const nextDoor = remote('10.244.2.5', { nodeHints: ['worker-2'] });
+    const onNode = endpoint('10.244.1.5', { nodeHints: ['worker-1'], ...unready });
+    expect(choose({ endpoints: [nextDoor, onNode] }).cluster).toEqual(['10.244.2.5']);
+  });
+
+  test('do not bind a node to an endpoint that goes away', () => {
+    // Bound to zone-a, the node would fall back to the one that serves while it terminates.
+    const leaving = remote('10.244.2.4', { zoneHints: ['zone-a'], ...goingAway });
+    expect(choose({ endpoints: [zoneB, leaving] }).cluster).toEqual(['10.244.2.2']);
   });
 
   test('are explained where they bind nothing', () => {
@@ -132,4 +147,15 @@ test('finds no endpoint local where the node has no name', () => {
   const nameless = { ...worker, name: '' };
   const port = servicePort({ internalPolicyLocal: true, endpoints: [endpoint('10.244.1.5', { nodeName: '' })] });
   expect(chooseEndpoints(port, nameless).local).toEqual([]);
+});
+
+test('an endpoint has a reason for each policy that the port has traffic of, and for no other', () => {
+  const kinds = (port: Partial<ServicePort>) =>
+    explainEndpoints(servicePort({ endpoints: [there], ...port }), worker).map(({ cluster, local }) => [
+      cluster?.kind,
+      local?.kind,
+    ]);
+  expect(kinds({})).toEqual([['ready', undefined]]);
+  expect(kinds({ internalPolicyLocal: true })).toEqual([[undefined, 'other-node']]);
+  expect(kinds({ internalPolicyLocal: true, nodePort: 30080 })).toEqual([['ready', 'other-node']]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { failureFacts } from '../../src/base/failure-codes.ts';
 import {
   diagnosticCodes,
   entryOf,
@@ -34,16 +35,28 @@ interface PrintedDiagnostic extends Told {
   readonly arguments: ArgumentsOf<DiagnosticCode>;
 }
 
+test('kpc explain says for each code what to do', async () => {
+  const silent: string[] = [];
+  for (const code of [...diagnosticCodes, ...Object.keys(failureFacts)]) {
+    const { stdout } = await runKpc(['explain', code]);
+    const own = stdout.split(/\n(?=[a-z-]+: error of kpc-apply\n)/);
+    // A code of both programs has advice for each.
+    if (!own.every((each) => /^(?: *help|What to do): \S/m.test(each))) silent.push(code);
+  }
+  expect(silent).toEqual([]);
+});
+
 describe('the arguments that programs get are all that the words are made of', () => {
   for (const code of diagnosticCodes) {
     const { words, files } = entryOf(code).example();
     const [command, ...others] = words;
-    // Only kpc compile prints its diagnostics as JSON: all of them.
-    if (command !== 'compile' || code === 'not-shown') continue;
+    // Only these print their diagnostics as JSON: all of them.
+    if ((command !== 'compile' && command !== 'lint') || code === 'not-shown') continue;
     test(code, async () => {
       const flags = others.filter((word) => word !== '--print' && word !== 'manifest');
-      const { stdout } = await inFolder(files, (cwd) => runKpc(['compile', ...flags, '--output', 'json'], { cwd }));
-      const { diagnostics } = JSON.parse(stdout) as { readonly diagnostics: readonly PrintedDiagnostic[] };
+      const { stdout } = await inFolder(files, (cwd) => runKpc([command, ...flags, '--output', 'json'], { cwd }));
+      const printed = JSON.parse(stdout) as Readonly<Record<'diagnostics' | 'findings', readonly PrintedDiagnostic[]>>;
+      const diagnostics = command === 'lint' ? printed.findings : printed.diagnostics;
       expect(diagnostics.map((each) => each.code)).toContain(code);
       for (const { code: own, arguments: details, severity, text, help } of diagnostics) {
         expect(diagnose(own, details)).toMatchObject({ severity, text, ...(help === undefined ? {} : { help }) });

@@ -36,7 +36,9 @@ export function toldByFixtures(): ReadonlyMap<string, Told> {
 
 /** What kpc says of the example of a code. */
 export async function runExample({ words, files }: Example): Promise<string> {
-  return (await inFolder(files, (cwd) => runKpc(words, { cwd }))).stderr;
+  const { stdout, stderr } = await inFolder(files, (cwd) => runKpc(words, { cwd }));
+  // kpc lint prints its messages as its result.
+  return words[0] === 'lint' ? stderr + stdout : stderr;
 }
 
 /** What kpc says about a folder with these files. */

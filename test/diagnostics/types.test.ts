@@ -39,7 +39,7 @@ function holderOf(diagnostic: Diagnostic): string | undefined {
 }
 
 test('the code tells the type of the arguments', () => {
-  const details = { what: '10.96.0.1:80/TCP', holder: 'shop/web:http', rival: 'shop/api:http' };
+  const details = { address: '10.96.0.1', port: 80, protocol: 'TCP', holder: 'shop/web:http', rival: 'shop/api:http' };
   expect(holderOf(diagnose('address-conflict', details))).toBe('shop/web:http');
   expect(holderOf(diagnose('empty-file', {}))).toBeUndefined();
 });

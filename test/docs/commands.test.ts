@@ -45,7 +45,9 @@ function flagTable(flags: readonly Option[]): string {
 
 function describeCommand(program: string, command: Command): string {
   const own = visibleFlags(command).filter((flag) => !shared.has(flagText(flag)));
-  const isCompiling = visibleFlags(command).length - own.length === shared.size;
+  // A command may say of one that its default differs.
+  const sharedNames = new Set([...shared].map((text) => text.split('\n')[0]));
+  const isCompiling = visibleFlags(command).filter(({ flags }) => sharedNames.has(flags)).length === shared.size;
   const args = command.registeredArguments.map((argument) =>
     tableRow([
       `\`${argument.required ? `<${argument.name()}>` : `[${argument.name()}]`}\``,

@@ -1,6 +1,6 @@
 // docs/codes.md is made of the programs' own tables, with what kpc says of the example of each code. UPDATE_DOCS=1 writes it.
 import { expect, test } from 'vitest';
-import { failureMeanings } from '../../src/base/failure-codes.ts';
+import { failureFacts } from '../../src/base/failure-codes.ts';
 import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
 import { failureExamples } from '../diagnostics/failures.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -21,8 +21,11 @@ async function describeCode(code: string): Promise<string> {
   const { stdout } = await runKpc(['explain', code]);
   // What kpc-apply means by the same code has a section of its own.
   const [own = ''] = stdout.split(/\n(?=[a-z-]+: error of kpc-apply\n)/);
-  const [first = '', meaning = '', , ...rest] = own.split('\n');
-  return `### ${code}\n\n${capital(first.slice(code.length + 2))}: ${plainText(meaning)}.\n\n\`\`\`text\n${rest.join('\n').trimEnd()}\n\`\`\`\n`;
+  const [shown = '', advice] = own.split(/\n(?=What to do: )/);
+  const [first = '', meaning = '', , ...rest] = shown.split('\n');
+  const example = `\`\`\`text\n${rest.join('\n').trimEnd()}\n\`\`\`\n`;
+  const help = advice === undefined ? '' : `\n${plainText(advice.trimEnd())}\n`;
+  return `### ${code}\n\n${capital(first.slice(code.length + 2))}: ${plainText(meaning)}.\n\n${example}${help}`;
 }
 
 function capital(text: string): string {
@@ -31,9 +34,9 @@ function capital(text: string): string {
 
 async function describeFailures(): Promise<readonly string[]> {
   const examples = await failureExamples();
-  return Object.entries(failureMeanings).map(
-    ([code, meaning]) =>
-      `### kpc-apply ${code}\n\n${capital(plainText(meaning))}.\n\n\`\`\`text\nerror: ${examples.get(code) ?? ''} [${code}]\n\`\`\`\n`,
+  return Object.entries(failureFacts).map(
+    ([code, { meaning, advice }]) =>
+      `### kpc-apply ${code}\n\n${capital(plainText(meaning))}. ${capital(plainText(advice))}.\n\n\`\`\`text\nerror: ${examples.get(code) ?? ''} [${code}]\n\`\`\`\n`,
   );
 }
 
@@ -48,19 +51,20 @@ test('kpc explain lists the codes, and suggests the near one', async () => {
   const { stdout } = await runKpc(['explain']);
   expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual([
     ...diagnosticCodes,
-    ...Object.keys(failureMeanings),
+    ...Object.keys(failureFacts),
     '',
   ]);
-  expect(stdout).toContain(failureMeanings['not-ready']);
+  const { meaning, advice } = failureFacts['not-ready'];
+  expect(stdout).toContain(meaning);
   const failure = await runKpc(['explain', 'not-ready']);
   expect(failure).toEqual({
     status: 0,
-    stdout: `not-ready: error of kpc-apply\n${failureMeanings['not-ready']}\n`,
+    stdout: `not-ready: error of kpc-apply\n${meaning}\n\nWhat to do: ${advice}.\n`,
     stderr: '',
   });
   const both = await runKpc(['explain', '[bad-bundle]']);
   expect(both.stdout).toMatch(/^bad-bundle: error\n/);
-  expect(both.stdout).toContain(`\n\nbad-bundle: error of kpc-apply\n${failureMeanings['bad-bundle']}\n`);
+  expect(both.stdout).toContain(`\n\nbad-bundle: error of kpc-apply\n${failureFacts['bad-bundle'].meaning}\n`);
   expect(await runKpc(['explain', 'bad-valeu'])).toEqual({
     status: 2,
     stdout: '',

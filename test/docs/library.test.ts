@@ -1,5 +1,5 @@
 // Every program that docs/library.md shows is run, prints what it shows, and has the right types under strict.
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { transformSync } from 'esbuild';
@@ -37,9 +37,61 @@ test('docs/library.md shows programs that work, and what they print', async () =
   expect(updates ? written : page).toBe(written);
 });
 
+/** The programs in the comments of the library. */
+function commentedExamples(): readonly string[] {
+  const sources = join(projectFolder, 'src', 'library');
+  return readdirSync(sources).flatMap((file) => {
+    const text = readFileSync(join(sources, file), 'utf8').replaceAll(/^ \* ?/gm, '');
+    return [...text.matchAll(/^```ts\n([^]*?)^```/gm)].map(([, program = '']) => program);
+  });
+}
+
+test('the programs in the comments of the library work', async () => {
+  const programs = commentedExamples();
+  expect(programs.length).toBeGreaterThan(3);
+  for (const [i, text] of programs.entries()) {
+    const file = join(folder, `comment-${i}.mjs`);
+    writeFileSync(file, transformSync(text, { loader: 'ts' }).code);
+    const { status, stdout, stderr } = await runProgram(process.execPath, [file], { cwd: folder });
+    expect({ status, stderr }, text).toEqual({ status: 0, stderr: '' });
+    // What the comment at the end of a line says is printed.
+    const said = [...text.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, words = '']) => words);
+    expect(stdout.trimEnd().split('\n'), text).toEqual(said);
+  }
+});
+
+test('an error of the library is a stack trace with lines, and no line of the library is long', async () => {
+  const file = join(folder, 'thrower.mjs');
+  writeFileSync(file, "import { compile } from 'kube-proxy-compiler';\ncompile({ manifests: [{ name: 'a' }] });\n");
+  const { status, stderr } = await runProgram(process.execPath, [file], { cwd: folder });
+  expect(status).toBe(1);
+  expect(stderr.length).toBeLessThan(3000);
+  expect(stderr).toMatch(/at checkText \(.*index\.mjs:\d+:\d+\)/);
+  for (const bundle of ['index.js', 'index.mjs', 'browser.mjs', 'kpc.js', 'kpc-apply.js']) {
+    const lines = readFileSync(join(projectFolder, 'dist', bundle), 'utf8').split('\n');
+    expect(lines.length, bundle).toBeGreaterThan(1000);
+  }
+});
+
+test('the ES module and the CommonJS module export the same', async () => {
+  const [esm, cjs] = await Promise.all(
+    ['index.mjs', 'index.js'].map((each) => import(join(projectFolder, 'dist', each)) as Promise<object>),
+  );
+  const names = (module: object | undefined) =>
+    Object.keys(module ?? {})
+      .filter((each) => !['default', 'module.exports', '__esModule'].includes(each))
+      .toSorted();
+  expect(names(esm)).toEqual(names(cjs));
+  expect(names(esm)).toContain('migrate');
+});
+
 test('all programs have the right types under strict', async () => {
-  const files = readExamples(readPage(name), ['ts']).map(({ commands }, i) => {
-    writeFileSync(join(folder, `example-${i}.mts`), commands.text);
+  const programs = [
+    ...readExamples(readPage(name), ['ts']).map(({ commands }) => commands.text),
+    ...commentedExamples(),
+  ];
+  const files = programs.map((text, i) => {
+    writeFileSync(join(folder, `example-${i}.mts`), text);
     return `example-${i}.mts`;
   });
   expect(files.length).toBeGreaterThan(0);

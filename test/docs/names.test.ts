@@ -38,9 +38,12 @@ test.each(Object.entries(places))('%s repeats them', (path, patterns) => {
   );
 });
 
-test.each(['packaging/build.mjs', 'packaging/krew/kpc.yaml', '.github/workflows/release.yml', 'Dockerfile'])(
-  '%s has no name of its own for them',
-  (path) => {
-    for (const word of [name, project.author, project.version]) expect(read(path)).not.toContain(word);
-  },
-);
+test.each([
+  'packaging/build.mjs',
+  'packaging/manifests.mjs',
+  'packaging/assets.mjs',
+  '.github/workflows/release.yml',
+  'Dockerfile',
+])('%s has no name of its own for them', (path) => {
+  for (const word of [name, project.author, project.version]) expect(read(path)).not.toContain(word);
+});

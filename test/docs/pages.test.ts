@@ -104,6 +104,17 @@ describe.each(pagePaths())('%s', (name) => {
   });
 });
 
+const inChinese = pagePaths().filter((name) => name.includes('zh-CN'));
+
+test.each(inChinese)('%s has the commands and headings of its English page', (name) => {
+  const english = readPage(name.replace('docs/zh-CN/', 'docs/').replace('README.zh-CN.md', 'README.md'));
+  const commandsOf = (page: string) =>
+    readExamples(page).map(({ commands }) => [...commands.words, commands.text].join(' '));
+  const levelsOf = (page: string) => [...page.matchAll(/^#+(?= )/gm)].map(([level]) => level);
+  expect(commandsOf(readPage(name))).toEqual(commandsOf(english));
+  expect(levelsOf(readPage(name))).toEqual(levelsOf(english));
+});
+
 /** What links to headings of a page look like on GitHub. */
 function headingsOf(file: string): ReadonlySet<string> {
   const headings = [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => text);
@@ -111,7 +122,7 @@ function headingsOf(file: string): ReadonlySet<string> {
     headings.map((text) =>
       text
         .toLowerCase()
-        .replace(/[^\w\- ]/g, '')
+        .replace(/[^\p{L}\p{N}_\- ]/gu, '')
         .replaceAll(' ', '-'),
     ),
   );

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
 import { beforeAll, expect, test } from 'vitest';
-import { compileSchemas } from '../../scripts/compile-schemas.mjs';
 import type * as Library from '../../src/library/index.ts';
 import { listFixtures } from '../support/fixtures.ts';
 import { projectFolder } from '../support/run-kpc.ts';
@@ -24,7 +23,6 @@ async function bundle(contents: string): Promise<string> {
     format: 'iife',
     globalName: 'kpc',
     mainFields: ['module', 'main'],
-    plugins: [compileSchemas],
     define: { KPC_VERSION: JSON.stringify(library.version) },
     logLevel: 'silent',
   });

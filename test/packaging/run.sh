@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds the packages twice, compares them, and installs and removes each. It takes root on Debian, with the packages dpkg,
-# rpm, man-db and systemd; of Debian's qemu-user-static and libstdc++6-arm64-cross, the programs for arm64 run too.
+# rpm, unzip, man-db and systemd; of Debian's qemu-user-static and libstdc++6-arm64-cross, the programs for arm64 run too, and of
+# wine64 that for Windows.
 # The last line is "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -53,7 +54,8 @@ cp -r dist/packages "$packages"
 (umask 077 && mkdir "$scratch/tmp" && TMPDIR=$scratch/tmp node packaging/build.mjs x64 >/dev/null)
 check 'the .deb has the same bytes when it is built again' same _amd64.deb
 check 'the .rpm has the same bytes when it is built again' same x86_64.rpm
-check 'the archive has the same bytes when it is built again' same amd64.tar.gz
+check 'the archives have the same bytes when they are built again' same _amd64.tar.gz
+check 'the archive for Windows has the same bytes when it is built again' same _amd64.zip
 # Both architectures are what there is to publish.
 rm -r dist/packages && cp -r "$packages" dist/packages
 cd_check() { (cd "$packages" && sha256sum --check --strict SHA256SUMS); }
@@ -112,12 +114,12 @@ else
   echo 'left out: rpm, which is not installed'
 fi
 
-tar -C "$scratch" -xzf "$packages/kpc-$version-linux-amd64.tar.gz"
+tar -C "$scratch" -xzf "$packages/kpc_${version}_linux_amd64.tar.gz"
 archive=$scratch/kpc-$version
-ln -s kpc-apply "$archive/kpc"
+ln -s kpc "$archive/kpc-apply"
 check_programs archive "$archive"
 warnings_of() { man --warnings --encoding UTF-8 --local-file "$1" 2>&1 >/dev/null; }
-ln -s kpc-apply "$archive/kubectl-kpc"
+ln -s kpc "$archive/kubectl-kpc"
 check 'a plugin of kubectl' contains 'Usage: kubectl kpc compile' "$archive/kubectl-kpc" compile --help
 for page in "$archive"/man/*/*; do
   check "man page ${page##*/}" prints '' warnings_of "$page"
@@ -126,13 +128,42 @@ done
 libraries=/usr/aarch64-linux-gnu
 if command -v qemu-aarch64-static >/dev/null && [ -e "$libraries/lib/libstdc++.so.6" ]; then
   mkdir "$scratch/arm64"
-  tar -C "$scratch/arm64" -xzf "$packages/kpc-$version-linux-arm64.tar.gz"
-  arm64() { qemu-aarch64-static -L "$libraries" -0 "$1" "$scratch/arm64/kpc-$version/kpc-apply" "${@:2}"; }
+  tar -C "$scratch/arm64" -xzf "$packages/kpc_${version}_linux_arm64.tar.gz"
+  arm64() { qemu-aarch64-static -L "$libraries" -0 "$1" "$scratch/arm64/kpc-$version/kpc" "${@:2}"; }
   check 'arm64: kpc' prints "$version" arm64 kpc --version
   check 'arm64: kpc-apply' contains 'Usage: kpc-apply' arm64 kpc-apply --help
 else
   echo 'left out: running the programs for arm64, which takes qemu-user-static and libstdc++6-arm64-cross'
 fi
+
+# The archive for macOS with this machine's Node in the place of its own: all but that Node runs here.
+mkdir "$scratch/macos" "$scratch/links"
+tar -C "$scratch/macos" -xzf "$packages/kpc_${version}_darwin_arm64.tar.gz"
+ln -sf "$(command -v node)" "$scratch/macos/kpc-$version/lib/node"
+ln -s "../macos/kpc-$version/kpc" "$scratch/links/kpc"
+ln -s kpc "$scratch/links/kubectl-kpc"
+check 'macos: kpc, through a link' prints "$version" "$scratch/links/kpc" --version
+check 'macos: a plugin of kubectl' contains 'Usage: kubectl kpc compile' "$scratch/links/kubectl-kpc" compile --help
+check 'macos: kpc compiles in threads' "$scratch/links/kpc" compile -q -f "$manifests" --proxy-mode ipvs --all-nodes --jobs 2 \
+  -o "$scratch/macos/bundles"
+
+if command -v wine >/dev/null; then
+  check 'windows' bash test/packaging/windows.sh "$packages/kpc_${version}_windows_amd64.zip"
+else
+  echo 'left out: running the program for Windows, which takes wine64'
+fi
+
+prefix=$scratch/npm
+check 'npm: kpc-mcp installs' npm install --global --offline --no-audit --no-fund --prefix "$prefix" "$packages/kpc-mcp-$version.tgz"
+mcp_answers() {
+  local request='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}'
+  "$prefix/bin/kpc-mcp" fixtures/quickstart <<<"$request" | grep -qF '"name":"kpc'
+}
+check 'npm: kpc-mcp answers' mcp_answers
+check 'npm: kpc-mcp is no link' test ! -L "$prefix/lib/node_modules/kpc-mcp"
+
+if command -v ruby >/dev/null; then check 'Homebrew: the formula' ruby -c "$packages/homebrew-kpc.rb"; fi
+check 'mise: the entry' python3 -c 'import sys, tomllib; tomllib.load(open(sys.argv[1], "rb"))' "$packages/mise-kpc.toml"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

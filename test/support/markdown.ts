@@ -23,8 +23,13 @@ export interface Example {
 
 /** The pages that people read, by their paths in the project. */
 export function pagePaths(): readonly string[] {
-  const docs = readdirSync(join(projectFolder, 'docs')).filter((name) => name.endsWith('.md'));
-  return ['README.md', 'CONTRIBUTING.md', ...docs.toSorted().map((name) => `docs/${name}`)];
+  const docs = ['docs', 'docs/zh-CN'].flatMap((folder) =>
+    readdirSync(join(projectFolder, folder))
+      .filter((name) => name.endsWith('.md'))
+      .toSorted()
+      .map((name) => `${folder}/${name}`),
+  );
+  return ['README.md', 'README.zh-CN.md', 'CONTRIBUTING.md', ...docs];
 }
 
 export function readPage(path: string): string {

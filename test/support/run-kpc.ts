@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { realHost } from '../../src/apply/node/real-host.ts';
-import type { main as KpcApplyMain } from '../../src/cli/kpc-apply/main.ts';
-import type { main as KpcMain } from '../../src/cli/kpc/main.ts';
+import { main as kpcApplyMain } from '../../src/cli/kpc-apply/main.ts';
+import { main as kpcMain } from '../../src/cli/kpc/main.ts';
 import type { Terminal } from '../../src/cli/shared/terminal.ts';
+import { checkPrinted } from './printed-json.ts';
 
 /** The project's folder. */
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,25 +28,29 @@ export interface RunOptions {
 }
 
 /**
- * Runs the built kpc: within this process, where most runs take a tenth of the time that a process of their own would. With
- * KPC_TEST_SPAWN=1 (as .ci/run does), and for an environment of its own, it is a process. Tests of what only a process has
- * (signals, streams that close, /dev/stdin, memory) call spawnKpc.
+ * Runs kpc from its sources, within this process: no build is needed, and vitest knows which tests a change of src concerns.
+ * With KPC_TEST_SPAWN=1 (as .ci/run does), for an environment of its own, and for --jobs, whose threads load the program's file, it
+ * is the built program in a process. Tests of
+ * what only a process has (signals, streams that close, /dev/stdin, memory) call spawnKpc. JSON that it prints must be as its
+ * schema says.
  */
-export function runKpc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  if (options.env !== undefined || alwaysSpawns) return spawnKpc(args, options);
-  return callInTurn(async (terminal) => {
-    const { main } = (await import(kpcProgram)) as { readonly main: typeof KpcMain };
-    return main(args, terminal);
-  }, options);
+export async function runKpc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  const run =
+    options.env !== undefined || alwaysSpawns || args.includes('--jobs')
+      ? await spawnKpc(args, options)
+      : await callInTurn((terminal) => kpcMain(args, terminal), options);
+  checkPrinted('kpc', args, run.stdout);
+  return run;
 }
 
 /** The same for kpc-apply, which works on this machine. */
-export function runKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  if (options.env !== undefined || alwaysSpawns) return spawnKpcApply(args, options);
-  return callInTurn(async (terminal) => {
-    const { main } = (await import(kpcApplyProgram)) as { readonly main: typeof KpcApplyMain };
-    return main(args, { terminal, host: realHost });
-  }, options);
+export async function runKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  const run =
+    options.env !== undefined || alwaysSpawns
+      ? await spawnKpcApply(args, options)
+      : await callInTurn((terminal) => kpcApplyMain(args, { terminal, host: realHost }), options);
+  checkPrinted('kpc-apply', args, run.stdout);
+  return run;
 }
 
 /** Runs the built kpc as a process of its own. */

@@ -1,0 +1,139 @@
+// What people type who have not read anything yet: each ends in one line that helps.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-dead-ends-'));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+writeFolder(cwd, {
+  'svc.yaml': readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8'),
+});
+
+test.each([
+  ['compile svc.yaml --mode iptables', "unknown option '--mode'", 'write --proxy-mode'],
+  ['get svc', "unknown command 'get'", '"kpc describe" lists Services: kpc describe -f services.yaml'],
+  ['apply bundle', "unknown command 'apply'", 'kpc-apply changes nodes: "kpc-apply apply BUNDLE"'],
+  ['help nosuch', "unknown command 'nosuch'", '--help lists the commands'],
+  ['nosuch', "unknown command 'nosuch'", '--help lists the commands'],
+  ['compil svc.yaml', "unknown command 'compil'", 'did you mean compile?'],
+  ['diff', 'diff needs two sides', 'kpc diff OLD NEW, such as "kpc diff main:services services"'],
+  ['diff svc.yaml', 'diff needs a second side beside svc.yaml', 'kpc diff OLD NEW'],
+  ['equivalence ipvs nft -f svc.yaml', 'no mode, release, file or folder is called "nft"', 'did you mean nftables?'],
+  [
+    'equivalence foo bar -f svc.yaml',
+    'called "foo" and "bar"',
+    'ipvs, iptables, nftables, userspace, a release or a file',
+  ],
+  ['svc.yaml', "unknown command 'svc.yaml'", 'name a command before it: "kpc describe FILE"'],
+  ['nft svc.yaml', "unknown command 'nft'", '--proxy-mode nftables'],
+  ['validate svc.yaml', "unknown command 'validate'", 'write "kpc lint FILE"'],
+  ['lint --fix svc.yaml', "unknown option '--fix'", 'kpc changes no manifests'],
+  ['equivalence', "missing required argument 'from'", 'kpc equivalence <from> <to>, as "--help" of it says'],
+  ['bundle verify', "missing required argument 'bundle'", 'kpc bundle <action> <bundle>'],
+  ['bundle pack nothing', 'no pack is named', 'name the file to write with -o, such as -o node.tgz'],
+  ['bundle verify svc.yaml --sign key', 'kpc bundle verify takes no --sign', ''],
+  ['describe nginx apache -f svc.yaml', 'describe is asked about "nginx" and "apache"', 'name one thing'],
+  ['describe svc nginx', 'no manifests are named', 'write "kpc describe nginx -f FILE", with - for stdin'],
+  ['describe svc.yaml -o json', "unknown option '-o'", 'write --output FORMAT'],
+  ['describe svc.yaml -o wide', "unknown option '-o'", 'write --output FORMAT'],
+  ['compile svc.yaml -o json', "argument 'json' is invalid", 'it is a folder, not a format'],
+  ['describe svc.yaml -A', "unknown option '-A'", 'leave it out: kpc reads all namespaces of the input'],
+  ['compile -k overlay', "unknown option '-k'", 'pipe it in: kubectl kustomize FOLDER | kpc describe -'],
+  ['describe --context prod', '--context: only with --cluster', ''],
+  ['diff main:svc.yaml svc.yaml', 'no revision can be read', 'run kpc in the working tree of the repository'],
+] as const)('kpc %s', async (words, wrong, help) => {
+  const { status, stdout, stderr } = await runKpc(words.split(' '), { cwd });
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toContain(wrong);
+  expect(stderr).toContain(help);
+  expect(stderr.match(/error: /g)).toHaveLength(1);
+});
+
+test('what many files have wrong comes before their number', async () => {
+  writeFolder(cwd, {
+    'many/a.yaml': 'kind: Service\nspec: [\n',
+    'many/b.yaml': 'kind: Service\nspec: {\n',
+    'many/c.yaml': readFileSync(join(cwd, 'svc.yaml'), 'utf8'),
+  });
+  const { stderr } = await runKpc(['compile', 'many'], { cwd });
+  expect(stderr.match(/\[[a-z-]+\]/g)).toEqual(['[not-closed]', '[not-closed]', '[left-out]']);
+  expect(stderr).toContain('note: 2 of 3 files have errors [left-out]');
+});
+
+test('the mode that nobody named is said in the answer, and in no note', async () => {
+  for (const words of [
+    'trace svc.yaml --from pod --to svc/nginx',
+    'trace svc.yaml --all nginx',
+    'describe nginx -f svc.yaml',
+  ]) {
+    const { stdout, stderr } = await runKpc(words.split(' '), { cwd });
+    expect(stdout).toContain('(nothing names a mode)');
+    expect(stderr).not.toContain('[default-mode]');
+    const named = await runKpc([...words.split(' '), '--proxy-mode', 'ipvs'], { cwd });
+    expect(named.stdout).not.toContain('nothing names a mode');
+  }
+});
+
+describe('what is meant is done', () => {
+  test('--print names the mode that alone has the file, if nothing else does', async () => {
+    const { status, stdout, stderr } = await runKpc(['compile', 'svc.yaml', '--print', 'nftables'], { cwd });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/^table ip kube-proxy\n/);
+    const named = await runKpc(['compile', 'svc.yaml', '--print', 'nftables', '--proxy-mode', 'ipvs'], { cwd });
+    expect(named).toMatchObject({ status: 2, stdout: '' });
+    expect(named.stderr).toContain('there is no nftables.nft in mode ipvs');
+  });
+
+  test.each([
+    ['describe', 'svc', 'nginx'],
+    ['describe', 'service', 'nginx'],
+    ['describe', 'svc/nginx'],
+  ])('kpc %s %s %s', async (...words) => {
+    const { status, stdout } = await runKpc([...words.filter((word) => word !== undefined), '-f', 'svc.yaml'], { cwd });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^Service default\/nginx /);
+  });
+
+  test('kpc describe svc: the table', async () => {
+    expect((await runKpc(['describe', 'svc', '-f', 'svc.yaml'], { cwd })).stdout).toMatch(/^SERVICE /);
+  });
+
+  test('kpc help COMMAND: its help', async () => {
+    const asked = await runKpc(['help', 'diff']);
+    expect(asked).toEqual(await runKpc(['diff', '--help']));
+  });
+});
+
+test('a mode that nobody named is said in the summary, and nowhere else', async () => {
+  const compiled = await runKpc(['compile', 'svc.yaml', '-o', 'bundle'], { cwd });
+  expect(compiled.stderr).toMatch(/^1 Service \(1 port\) on node worker-1, mode ipvs \(nothing names a mode\), ipv4: /);
+  const described = await runKpc(['describe', 'svc.yaml'], { cwd });
+  expect(described.stdout).toContain('mode ipvs (nothing names a mode), ipv4: ');
+  expect(described.stderr).toBe('');
+  const named = await runKpc(['describe', 'svc.yaml', '--proxy-mode', 'iptables'], { cwd });
+  expect(named.stdout).toContain('mode iptables, ipv4: ');
+});
+
+test('a Service is described in one screen; --rules adds the kernel', async () => {
+  const short = await runKpc(['describe', 'nginx', '-f', 'svc.yaml', '--proxy-mode', 'iptables'], { cwd });
+  expect(short.stdout.split('\n').length).toBeLessThan(24);
+  expect(short.stdout).not.toContain('-A KUBE-');
+  const long = await runKpc(['describe', 'nginx', '-f', 'svc.yaml', '--proxy-mode', 'iptables', '--rules'], { cwd });
+  expect(long.stdout).toContain('-A KUBE-SERVICES');
+  // Who asks about a chain wants to see it.
+  const chain = await runKpc(['describe', 'KUBE-SVC-2CMXP7HKUVJN7L6M', '-f', 'svc.yaml', '--proxy-mode', 'iptables'], {
+    cwd,
+  });
+  expect(chain.stdout).toContain('-A KUBE-SVC-2CMXP7HKUVJN7L6M');
+});
+
+test('a kpc.yml is not taken for kpc.yaml in silence', async () => {
+  const folder = writeFolder(join(cwd, 'misnamed'), { 'kpc.yml': 'proxy-mode: iptables\n', 'a.yaml': '' });
+  const { stderr } = await runKpc(['describe', '../svc.yaml'], { cwd: folder });
+  expect(stderr).toContain('note: kpc.yml is not read: call it kpc.yaml\n');
+});

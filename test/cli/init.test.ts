@@ -1,0 +1,123 @@
+import { existsSync, mkdirSync, mkdtempSync, symlinkSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { writeFolder, type Files } from '../support/write-folder.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-init-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+let count = 0;
+const folder = (files: Files): string => writeFolder(join(scratch, String(++count)), files);
+const svc = readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8');
+const read = (cwd: string, name: string): unknown => parse(readFileSync(join(cwd, name), 'utf8'));
+
+const fromGit = `apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec: { selector: { app: web }, ports: [{ port: 80 }] }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec:
+  replicas: 2
+  selector: { matchLabels: { app: web } }
+  template: { metadata: { labels: { app: web } }, spec: { containers: [{ name: web, image: web }] } }
+`;
+
+test('writes kpc.yaml and the golden that it compiles to, and says what is next', async () => {
+  const cwd = folder({ 'services/svc.yaml': svc.replace('name: worker-1\n', 'name: worker-1\n') });
+  const { status, stdout, stderr } = await runKpc(['init', 'services'], { cwd });
+  expect({ status, stderr }).toMatchObject({ status: 0 });
+  expect(stdout).toMatch(/^Wrote kpc\.yaml and golden: 1 Service \(1 port\) on node worker-1, mode iptables, ipv4: /);
+  expect(stderr).toContain('kpc compile --check golden\n');
+  expect(read(cwd, 'kpc.yaml')).toMatchObject({ file: 'services', 'proxy-mode': 'iptables', node: 'worker-1' });
+  expect(readdirSync(cwd).toSorted()).toEqual(['golden', 'kpc.yaml', 'services']);
+  expect(await runKpc(['compile', '--check', 'golden'], { cwd })).toMatchObject({ status: 0, stdout: '' });
+});
+
+test('assumes what manifests from git lack, and leaves out its own workflow', async () => {
+  const cwd = folder({ 'web.yaml': fromGit });
+  expect(await runKpc(['init', '--github', '--golden', 'ci/golden'], { cwd })).toMatchObject({ status: 0 });
+  expect(read(cwd, 'kpc.yaml')).toMatchObject({ file: '.', compile: { assume: true } });
+  const check = await runKpc(['compile', '--check', 'ci/golden'], { cwd });
+  expect(check).toMatchObject({ status: 0, stdout: '' });
+  expect(check.stderr).not.toContain('skipped');
+  const workflow = read(cwd, '.github/workflows/kpc.yaml') as {
+    readonly jobs: { readonly kpc: { readonly steps: readonly { readonly uses: string; readonly with: object }[] } };
+  };
+  const [checkout, kpc] = workflow.jobs.kpc.steps;
+  expect(checkout?.with).toMatchObject({ 'fetch-depth': 2 });
+  const action = parse(readFileSync(join(projectFolder, 'action.yml'), 'utf8')) as { readonly inputs: object };
+  for (const input of Object.keys(kpc?.with ?? {})) expect(action.inputs).toHaveProperty([input]);
+  expect(kpc?.with).toEqual({ files: '.\n', golden: 'ci/golden' });
+});
+
+test('takes the release of the Node, the mode of the configuration, and the flags that are given', async () => {
+  const node =
+    'kind: Node\napiVersion: v1\nmetadata: { name: w1 }\nstatus: { nodeInfo: { kubeletVersion: v1.35.2 } }\n';
+  const config = 'kind: KubeProxyConfiguration\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nmode: nftables\n';
+  const cwd = folder({ 'in.yaml': `${fromGit}---\n${node}---\n${config}` });
+  const words = ['init', 'in.yaml', '--cluster-cidr', '10.200.0.0/16', '--masquerade-all'];
+  const { status, stdout } = await runKpc(words, { cwd });
+  expect(status).toBe(0);
+  expect(stdout).toContain('on node w1, mode nftables');
+  const written = read(cwd, 'kpc.yaml');
+  expect(written).toMatchObject({ 'kubernetes-version': '1.35', node: 'w1', 'cluster-cidr': '10.200.0.0/16' });
+  expect(written).not.toHaveProperty('proxy-mode');
+  expect(await runKpc(['compile', '--check', 'golden'], { cwd })).toMatchObject({ status: 0, stdout: '' });
+});
+
+test.each([
+  ['kpc.yaml', ['init', 'svc.yaml']],
+  ['.github/workflows/kpc.yaml', ['init', 'svc.yaml', '--github']],
+])('replaces no %s', async (name, words) => {
+  const cwd = folder({ 'svc.yaml': svc, [name]: '# mine\n' });
+  const { status, stderr } = await runKpc(words, { cwd });
+  expect(status).toBe(2);
+  expect(stderr).toBe(`error: ${name} is there already\n  help: edit or remove it\n`);
+  expect(readFileSync(join(cwd, name), 'utf8')).toBe('# mine\n');
+  expect(existsSync(join(cwd, 'golden'))).toBe(false);
+});
+
+test('writes nothing if the manifests are wrong or hold no Service', async () => {
+  for (const text of [svc.replace('port: 80', 'port: 0'), '# nothing\n']) {
+    const cwd = folder({ 'in.yaml': text });
+    expect(await runKpc(['init'], { cwd })).toMatchObject({ status: 2, stdout: '' });
+    expect(readdirSync(cwd)).toEqual(['in.yaml']);
+  }
+});
+
+test.runIf(process.platform !== 'win32').each([
+  ['golden', '../outside'],
+  ['golden', '.git/hooks'],
+  ['.github', '../outside'],
+  ['.github/workflows', '../.git/hooks'],
+])('writes nothing through a link: %s to %s', async (link, target) => {
+  const top = folder({ 'repo/svc.yaml': svc, 'repo/.git/hooks/x': '', 'repo/.github/x': '', 'outside/x': '' });
+  const cwd = join(top, 'repo');
+  rmSync(join(cwd, link), { recursive: true, force: true });
+  if (link === '.github/workflows') mkdirSync(join(cwd, '.github'), { recursive: true });
+  symlinkSync(target, join(cwd, link));
+  const { status, stderr } = await runKpc(['init', 'svc.yaml', '--github'], { cwd });
+  expect(status).toBe(2);
+  expect(stderr).toMatch(/leads (?:into \.git|out of this repository)/);
+  expect(readdirSync(join(top, 'outside'))).toEqual(['x']);
+  expect(readdirSync(join(cwd, '.git/hooks'))).toEqual(['x']);
+  expect(existsSync(join(cwd, 'kpc.yaml'))).toBe(false);
+});
+
+test.runIf(process.platform !== 'win32').each(['a\n          run: x', ' a', '${{ github.token }}'])(
+  'writes no name into a workflow that it cannot hold (%#)',
+  async (name) => {
+    const cwd = folder({ [`${name}/svc.yaml`]: svc });
+    const { status, stderr } = await runKpc(['init', '--github', name], { cwd });
+    expect(status).toBe(2);
+    expect(stderr).toContain('error: a workflow cannot hold the name "');
+    expect(readdirSync(cwd)).toEqual([name]);
+  },
+);

@@ -1,0 +1,119 @@
+// docs/lint.md: what kpc lint does, with commands that are run here, and its rules, made of their rows. UPDATE_DOCS=1 writes it.
+import { expect, test } from 'vitest';
+import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
+import { runExample } from '../diagnostics/tripped.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
+
+const rules = diagnosticCodes.filter((code) => entryOf(code).rule !== undefined);
+
+/** A command and what it prints, as a terminal shows them. */
+async function shown(command: string): Promise<string> {
+  const [, ...words] = command.split(' ');
+  const { stdout, stderr } = await runKpc(words);
+  return `\`\`\`text\n$ ${command}\n${stderr}${stdout}\`\`\`\n`;
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+async function describeRule(code: DiagnosticCode): Promise<string> {
+  const { meaning, advice, example, rule } = entryOf(code);
+  const printed = await runExample(example());
+  const message = printed.split(/^(?! )/m).find((each) => each.split('\n')[0]?.endsWith(` [${code}]`)) ?? '';
+  expect(message, code).not.toBe('');
+  const [first = '', ...more] = message.trimEnd().split('\n');
+  const help = more.find((line) => line.startsWith('  help: '));
+  const links = rule?.reports?.map((link) => `<${link}>`).join(', ');
+  return [
+    `### ${code}\n`,
+    `${capital(severitiesOf(code).join(' or '))}: ${plainText(meaning)}. ${plainText(rule?.why ?? '')}\n`,
+    `\`\`\`text\n${[first.replace(/^in\.yaml:\d+:\d+: /, ''), ...(help === undefined ? [] : [help])].join('\n')}\n\`\`\`\n`,
+    advice === undefined ? '' : `What to do: ${plainText(advice)}.\n`,
+    `[Example](codes.md#${code})${links === undefined ? '' : `. Reports and documents: ${links}`}\n`,
+  ].join('\n');
+}
+
+const formats = [
+  ['`text`', 'each finding with its line and what to do, then the count'],
+  ['`json`', 'all of it for programs: [its schema](../schemas/lint.schema.json)'],
+  ['`github`', 'annotations on the lines of a pull request, from any workflow'],
+  ['`sarif`', 'SARIF 2.1.0, for code scanning of GitHub, Azure DevOps and others'],
+  ['`gitlab`', "GitLab's report of code quality"],
+  ['`junit`', 'test cases, which fail where there are errors'],
+] as const;
+
+test('docs/lint.md shows what kpc lint does, and explains every rule', async () => {
+  const sections: string[] = [];
+  for (const code of rules) sections.push(await describeRule(code));
+  const page = `# kpc lint
+
+\`kpc lint\` checks manifests: what an API server or kube-proxy would refuse, and Services that are valid and do not do what they seem to
+say. It compiles the Services for every Node of the input, as kube-proxy would. Where a finding speaks of packets, \`trace:\` is the command
+that shows one of them, and the finding is there only if that packet ends as it says.
+
+${await shown('kpc lint fixtures/lint --proxy-mode iptables')}
+It reads what other commands read: files, folders, \`-\` for what \`helm template\` or \`kubectl kustomize\` prints, or a whole cluster. More input
+means more findings, since it says only what the input shows: without Nodes nothing about nodes, without EndpointSlices or Pods nothing about
+endpoints, without kube-proxy's configuration (or flags) nothing about settings.
+
+\`\`\`text
+$ kubectl get services,endpointslices,nodes,pods -A -o yaml | kpc lint - --config kube-proxy.yaml
+\`\`\`
+
+| exit status | meaning                                            |
+| ----------- | -------------------------------------------------- |
+| 0           | no errors                                          |
+| 1           | errors; with \`--strict\` also warnings              |
+| 2           | the command line is wrong, or a file cannot be read |
+
+An error keeps the rules from looking at the Services, because what is wrong may be one of them. \`--skip-invalid\` leaves it out.
+
+## Output
+
+| \`--output\` | prints |
+| --- | --- |
+${formats.map((row) => tableRow(row)).join('\n')}
+
+In a workflow of GitHub:
+
+\`\`\`yaml
+- run: kpc lint deploy --output sarif > kpc.sarif
+- uses: github/codeql-action/upload-sarif@v3
+  if: always()
+  with: { sarif_file: kpc.sarif }
+\`\`\`
+
+In a pipeline of GitLab:
+
+\`\`\`yaml
+lint:
+  script: kpc lint deploy --output gitlab > kpc.json
+  artifacts: { reports: { codequality: kpc.json } }
+\`\`\`
+
+Fingerprints depend on the code and on what it is about, not on lines: a finding stays the same when its file changes elsewhere.
+
+## Accepting a finding
+
+- For one object: the annotation \`kpc.dev/ignore: CODE\` of the Service, EndpointSlice, Node, Pod or workload; several codes with commas.
+- For a repository: \`ignore\` in [kpc.yaml](kpc-yaml.md), for all Services or for one, with the reason.
+- For one run: \`--ignore CODE\`.
+
+\`\`\`yaml
+lint:
+  ignore:
+    - { code: open-node-port, service: shop/shop, reason: a firewall closes node ports }
+    - { code: external-ips, reason: gone before 1.40 }
+\`\`\`
+
+The last line counts what is ignored, and SARIF has it as suppressed. An ignore that matches nothing is a finding of its own.
+
+## Rules
+
+Further errors and warnings are those of all commands: [every code](codes.md).
+
+${sections.join('\n')}`;
+  await expectWrittenPage('docs/lint.md', page);
+});

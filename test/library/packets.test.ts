@@ -1,0 +1,194 @@
+// What the library answers about packets is what the commands print as JSON.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  compile,
+  describe as describeSide,
+  equivalence,
+  lint,
+  migrate,
+  parseDump,
+  test as testPackets,
+  trace,
+} from '../../src/library/index.ts';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { runKpc } from '../support/run-kpc.ts';
+
+const paths = ['cluster/shop.yaml', 'cluster/nodes.yaml'];
+const manifests = paths.map((name) => ({ name, text: readFileSync(join(fixturesFolder, name), 'utf8') }));
+const files = paths.flatMap((path) => ['-f', path]);
+
+/** What a command prints as JSON. */
+async function printed(...words: readonly string[]): Promise<unknown> {
+  const { stdout } = await runKpc([...words, '--output', 'json'], { cwd: fixturesFolder });
+  return JSON.parse(stdout);
+}
+
+/** As JSON has it: without what is undefined. */
+function asJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+const quickstart = { 'svc.yaml': readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8') };
+const dumped = compile({ manifests: quickstart, proxyMode: 'iptables' }).bundle?.files.get('iptables.restore') ?? '';
+
+describe('trace', () => {
+  const question = { from: 'pod', to: 'svc/shop/cart' } as const;
+
+  test('answers as the command does', async () => {
+    const found = trace({ manifests, proxyMode: 'nftables', node: 'worker-1', ...question });
+    const flags = ['--proxy-mode', 'nftables', '--node', 'worker-1'];
+    const expected = await printed('trace', ...files, ...flags, '--from', 'pod', '--to', 'svc/shop/cart');
+    // Places are of the files as they are named.
+    expect(asJson(found.trace)).toEqual(expected);
+  });
+
+  test('with all nodes, and with all senders', async () => {
+    const onAll = trace({ manifests, proxyMode: 'iptables', allNodes: true, ...question });
+    const nodes = await printed(
+      'trace',
+      ...files,
+      '--proxy-mode',
+      'iptables',
+      '--all-nodes',
+      '--from',
+      'pod',
+      '--to',
+      question.to,
+    );
+    expect(asJson(onAll.trace)).toEqual(nodes);
+    const all = trace({ manifests, proxyMode: 'iptables', node: 'worker-1', all: 'shop/cart' });
+    const cells = await printed(
+      'trace',
+      ...files,
+      '--proxy-mode',
+      'iptables',
+      '--node',
+      'worker-1',
+      '--all',
+      'shop/cart',
+    );
+    expect(asJson(all.trace)).toEqual(cells);
+  });
+
+  test('reads a dump', () => {
+    const { side } = parseDump('node.txt', { 'iptables-save': dumped });
+    if (!side) throw new Error('no side');
+    expect(trace({ side, from: 'external', to: '10.96.0.80:80' }).trace).toMatchObject({
+      verdict: 'unknown',
+      otherwise: { verdict: 'delivered', endpoints: [{ port: 8080 }, { port: 8080 }] },
+    });
+  });
+
+  test('a wrong question has a diagnostic, and a wrong option a TypeError', () => {
+    const { trace: none, diagnostics } = trace({ manifests, proxyMode: 'ipvs', from: 'pod', to: 'svc/shop/nothing' });
+    expect(none).toBeUndefined();
+    expect(diagnostics[0]).toMatchObject({ severity: 'error', code: 'bad-packet' });
+    const { side } = compile({ manifests: quickstart, proxyMode: 'ipvs' }).bundle ?? {};
+    if (!side) throw new Error('no side');
+    expect(() => trace({ side, proxyMode: 'ipvs', from: 'pod', to: 'svc/nginx' } as never)).toThrow(
+      /only for manifests/,
+    );
+    expect(() => trace({ side, from: 'pod' })).toThrow(/from and to, or all/);
+  });
+});
+
+describe('test', () => {
+  const tests = {
+    'packets.yaml':
+      'tests:\n  - { from: pod, to: svc/nginx, expect: delivered }\n  - { from: pod, to: svc/nginx, expect: refused, mode: nftables }\n',
+  };
+
+  test('says which packets fare otherwise', () => {
+    const { passed, results } = testPackets({ manifests: quickstart, tests });
+    expect(passed).toBe(false);
+    expect(results?.map((each) => [each.passed, each.mode, each.line])).toEqual([
+      [true, 'ipvs', 2],
+      [false, 'nftables', 3],
+    ]);
+  });
+
+  test('an option counts more than the file', () => {
+    const { results } = testPackets({ manifests: quickstart, tests, proxyMode: 'iptables' });
+    expect(results?.map(({ mode }) => mode)).toEqual(['iptables', 'iptables']);
+  });
+
+  test('says what is wrong with the file, and passes nothing', () => {
+    const { passed, results, diagnostics } = testPackets({
+      manifests: quickstart,
+      tests: { 'p.yaml': 'tests: [{ from: pod }]\n' },
+    });
+    expect({ passed, results }).toEqual({ passed: false, results: undefined });
+    expect(diagnostics.map(({ code }) => code)).toContain('bad-expectation');
+  });
+});
+
+describe('equivalence and migrate', () => {
+  test('report what the commands do', async () => {
+    const found = equivalence({ manifests, allNodes: true, from: 'iptables', to: 'nftables' });
+    const command = await printed('equivalence', 'iptables', 'nftables', ...files, '--all-nodes');
+    expect(asJson(found.report)).toEqual(command);
+    const moved = migrate({ manifests, from: 'ipvs', to: 'nftables' });
+    expect(asJson(moved.report)).toEqual(await printed('migrate', ...files, '--from', 'ipvs', '--to', 'nftables'));
+    expect(moved.passed).toBe(false);
+  });
+
+  test('an upgrade', async () => {
+    const moved = migrate({ manifests: quickstart, toKubernetesVersion: '1.37', kubernetesVersion: '1.33' });
+    expect(moved.report?.summary).toContain('1.33 iptables → 1.37');
+    expect(() => migrate({ manifests: quickstart, from: 'ipvs', to: 'ipvs' })).toThrow('from and to are both ipvs');
+  });
+
+  test('two sides, one of them a dump', () => {
+    const { bundle } = compile({ manifests: quickstart, proxyMode: 'iptables' });
+    const { side } = parseDump('node.txt', [{ name: 'iptables-save', text: dumped }]);
+    if (!bundle || !side) throw new Error('no side');
+    expect(equivalence({ from: bundle.side, to: bundle.side })).toMatchObject({ passed: true, notes: [] });
+    expect(equivalence({ from: bundle.side, to: side }).notes.join()).toContain('node.txt does not show');
+  });
+});
+
+test('describe of a dump is what kpc describe prints of it', async () => {
+  const text = dumped;
+  const { side } = parseDump('node.txt', { 'node.txt': text });
+  if (!side) throw new Error('no side');
+  const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: text });
+  expect(asJson(describeSide(side))).toEqual(JSON.parse(stdout));
+  expect(describeSide(side).ports.length).toBeGreaterThan(0);
+});
+
+test('describe of a dump shows the flows that go nowhere, as the command does', async () => {
+  const flow =
+    'udp      17 25 src=10.244.1.5 dst=10.96.0.10 sport=4000 dport=53 [UNREPLIED] src=10.244.9.9 dst=10.244.1.5 sport=53 dport=4000 mark=0 use=1\n';
+  const { side } = parseDump('node.txt', { 'node.txt': dumped, 'conntrack.txt': flow });
+  if (!side) throw new Error('no side');
+  const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: `${dumped}\n${flow}` });
+  const { flows } = JSON.parse(stdout) as { readonly flows: unknown };
+  expect(flows).toBeDefined();
+  expect(asJson(describeSide(side).flows)).toEqual(flows);
+});
+
+test('a diagnostic names options, and the commands of others as they are', () => {
+  const text = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 80 }] }\n';
+  const { diagnostics } = compile({ manifests: { 'web.yaml': text } });
+  const said = diagnostics.map(({ text: words, help }) => `${words}; ${help}`).join('\n');
+  expect(said).toContain('with assume;');
+  expect(said).toContain('add allowEmpty');
+  expect(said).not.toContain('--');
+  const assumed = compile({ manifests: { 'web.yaml': text }, assume: true });
+  expect(assumed.bundle?.files.size).toBeGreaterThan(0);
+  expect(assumed.diagnostics.map(({ code }) => code)).toContain('assumed');
+});
+
+test('lint reports what the command does', async () => {
+  const { report, passed } = lint({ manifests });
+  const command = (await printed('lint', ...files)) as { readonly errors: number };
+  expect(asJson(report)).toEqual(command);
+  expect(passed).toBe(command.errors === 0);
+  const codes = report.findings.map(({ code }) => code);
+  const left = lint({ manifests, ignore: codes as never }).report;
+  expect(left.findings).toEqual([]);
+  expect(left.ignored).toBe(codes.length);
+  expect(() => lint({ manifests, ignore: ['nothing-such' as never] })).toThrow(/no finding has the code/);
+});

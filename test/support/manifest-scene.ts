@@ -1,0 +1,33 @@
+import { findOwners } from '../../src/changes/owners.ts';
+import { loadTexts } from '../../src/compile/load-texts.ts';
+import { isError } from '../../src/diagnostics/diagnostic.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
+import { compileAs } from '../../src/sides/compile-as.ts';
+import { ask } from '../../src/trace/question.ts';
+import { sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { judgePolicies, type PolicyFinding } from '../../src/trace/network-policies.ts';
+
+/** The scene of a node with these manifests, in mode nftables. */
+export function sceneOfManifests(text: string, node: string): Scene {
+  const manifests = { files: [new TextFile('in.yaml', text)], diagnostics: [] };
+  const options = { traffic: true, proxyMode: 'nftables', ipFamily: 'auto', node } as const;
+  const loaded = loadTexts({ manifests, config: undefined, hostAddresses: undefined }, options);
+  const { side, diagnostics, inputs } = compileAs('in.yaml', loaded, options);
+  const errors = diagnostics.filter(isError).map((each) => each.text);
+  if (!side || errors.length > 0) throw new Error(errors.join('\n'));
+  return sceneOf(side, findOwners([side.state]), 'nftables', [], inputs);
+}
+
+/** A connection from a sender to an address and port, or to a Service. */
+export interface Connection {
+  readonly from: string;
+  readonly to: string;
+  readonly protocol: 'tcp' | 'udp' | 'sctp' | 'icmp';
+}
+
+/** What the policies of the scene make of a connection. */
+export function findPolicies(scene: Scene, connection: Connection): readonly PolicyFinding[] {
+  const answer = ask({ ...connection, inInterface: undefined, namespace: undefined }, scene);
+  if (answer.kind === 'wrong') throw new Error(answer.faults.map(({ diagnostic }) => diagnostic.text).join('\n'));
+  return judgePolicies(answer.value, scene);
+}
