@@ -1,5 +1,6 @@
-// Builds what a release holds, for linux on x64 and arm64, into dist/packages: .deb, .rpm, an archive, the manifest for krew,
-// the list of what is bundled, and the checksums. The same commit gives the same bytes.
+// Builds what a release holds, for x64 and arm64, into dist/packages: for Linux .deb and .rpm; archives for Linux, and of kpc for macOS
+// and Windows; the npm packages of kpc and kpc-mcp; the manifests for package managers; the lists of what is bundled, and the
+// checksums. The same commit gives the same bytes.
 //
 //   node packaging/build.mjs [x64] [arm64]
 //
@@ -22,17 +23,20 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
-import { compileSchemas } from '../scripts/compile-schemas.mjs';
 import { bundledPackages, licencesOf, separator } from '../scripts/licences.mjs';
-import { makeSingleFile } from '../scripts/single-file.mjs';
+import { bundleProgram, makeSingleFile } from '../scripts/single-file.mjs';
+import { packTarGz, packZip } from './archives.mjs';
+import { archiveName, folderName, forms, platforms } from './assets.mjs';
+import { manifests } from './manifests.mjs';
 import { listBundled } from './sbom.mjs';
+import { unsigned } from './unsigned.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const { version, author, repository: shorthand } = readJson(join(root, 'package.json'));
+const { version, author, license, repository: shorthand } = readJson(join(root, 'package.json'));
 const out = join(root, 'dist', 'packages');
 const programs = ['kpc', 'kpc-apply'];
 const repository = shorthand.replace(/^github:/, 'https://github.com/');
@@ -57,13 +61,18 @@ const tools = {
   rpm: ['iptables', 'ipset', 'ipvsadm', 'nftables', 'iproute', 'kmod', 'conntrack-tools'],
 };
 
+/** The schemas that editors check files of kpc's by. */
+const editorSchemas = ['kpc.yaml.schema.json', 'expectations.schema.json'];
+
 /** Where packages of each kind keep what zsh reads. */
 const zshFolders = { deb: 'usr/share/zsh/vendor-completions', rpm: 'usr/share/zsh/site-functions' };
 
 const asked = process.argv.slice(2);
-const chosen = /** @type {(keyof typeof architectures)[]} */ (Object.keys(architectures)).filter(
-  (each) => asked.length === 0 || asked.includes(each),
-);
+const missing = listMissing();
+if (missing.length > 0) {
+  console.error(`error: packages cannot be built here:\n${missing.map((line) => `  ${line}\n`).join('')}`.trimEnd());
+  process.exit(1);
+}
 const epoch =
   process.env['SOURCE_DATE_EPOCH'] ??
   execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root }).toString().trim();
@@ -79,27 +88,64 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
+/**
+ * What this machine lacks, all of it, before anything is built: some of it is needed only after minutes.
+ *
+ * @returns {readonly string[]} each with what to do about it
+ */
+function listMissing() {
+  const needed = [
+    ['dpkg-deb', 'install the package dpkg'],
+    ['rpmbuild', 'install the package rpm'],
+    ['tar', 'install the package tar'],
+    ['npm', 'it comes with Node'],
+    ...(process.env['SOURCE_DATE_EPOCH'] === undefined ? [['git', 'install it, or set SOURCE_DATE_EPOCH']] : []),
+  ];
+  const has = (/** @type {string} */ name) =>
+    (process.env['PATH'] ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, name)));
+  const strange = asked.filter((each) => !Object.keys(architectures).includes(each));
+  return [
+    ...strange.map((each) => `no architecture ${each}: name x64, arm64, or none for both`),
+    ...(process.platform === 'linux' ? [] : [`this is ${process.platform}: build on Linux`]),
+    ...needed.flatMap(([name = '', advice = '']) => (has(name) ? [] : [`no ${name}: ${advice}`])),
+    ...programs.flatMap((each) =>
+      existsSync(join(root, 'dist', `${each}.js`)) ? [] : [`no dist/${each}.js: run "npm run build"`],
+    ),
+  ];
+}
+
 async function buildAll() {
   const nodes = installNode();
-  /** @type {Map<string, string>} */
-  const archives = new Map();
+  /** @type {import('./manifests.mjs').Asset[]} */
+  const assets = [];
   const pages = await manPages();
-  for (const architecture of chosen) {
-    const executable = join(work, architecture, 'kpc-apply');
-    const { metafile, size } = await makeExecutable(executable, nodes, architecture);
-    const packages = bundledPackages([metafile]);
-    const licences = `${licencesOf(root, packages)}${separator}Node ${nodes.version}\n\n${nodes.licence}`;
-    const files = { executable, pages, licences, sbom: listBundled(root, packages, nodes.version, epoch) };
-    makeDeb(architecture, files, size);
-    makeRpm(architecture, files);
-    archives.set(architectures[architecture].debian, makeArchive(architecture, files));
-    writeFileSync(join(out, `kpc-${version}.cdx.json`), files.sbom);
+  for (const platform of platforms.filter(({ architecture }) => asked.length === 0 || asked.includes(architecture))) {
+    const { os, arch, architecture } = platform;
+    const buildFolder = os === 'linux' ? buildForLinux : buildForDesk;
+    const folder = join(work, os, architecture, folderName(version));
+    await buildFolder(platform, nodes.of(platform), pages, folder);
+    const name = archiveName(version, platform);
+    const packed = forms[os].format === 'zip' ? packZip(folder, epoch) : packTarGz(folder, epoch);
+    writeFileSync(join(out, name), packed);
+    assets.push({ os, arch, name, sha256: sha256(join(out, name)) });
   }
-  writeKrew(archives);
+  if (assets.length === platforms.length) {
+    for (const [name, text] of manifests({ version, repository, license, assets }))
+      writeFileSync(join(out, name), text);
+  }
+  packNpm();
   const names = readdirSync(out).sort();
   writeFileSync(join(out, 'SHA256SUMS'), names.map((name) => `${sha256(join(out, name))}  ${name}\n`).join(''));
   for (const name of names)
     console.log(`dist/packages/${name}: ${(readFileSync(join(out, name)).length / 1e6).toFixed(1)} MB`);
+}
+
+/** The packages for who has Node: kpc's, which action.yml installs, and that of kpc-mcp, which holds the protocol's SDK. */
+function packNpm() {
+  const run = (/** @type {string[]} */ ...words) => execFileSync('npm', words, { cwd: root, env, stdio: 'pipe' });
+  run('pack', '--ignore-scripts', '--pack-destination', out);
+  run('run', 'mcp');
+  run('pack', '--ignore-scripts', '--pack-destination', out, './mcp');
 }
 
 /** Node for each architecture, as the lock file has it, kept in dist/node between runs. */
@@ -126,13 +172,99 @@ function installNode() {
       throw error;
     }
   }
-  const own = join(folder, 'node_modules', `node-linux-${process.arch}`);
+  /** @param {string} name */
+  const installed = (name) => join(folder, 'node_modules', name);
+  const licenceOf = (/** @type {string} */ name) => readFileSync(join(installed(name), 'LICENSE'), 'utf8');
   return {
-    /** @param {string} architecture */
-    find: (architecture) => join(folder, 'node_modules', `node-linux-${architecture}`, 'bin', 'node'),
-    maker: join(own, 'bin', 'node'),
-    version: readJson(join(own, 'package.json')).version,
-    licence: readFileSync(join(own, 'LICENSE'), 'utf8'),
+    /**
+     * The Node of a platform, and one of the same version that runs here.
+     *
+     * @param {import('./assets.mjs').Platform} platform
+     */
+    of({ os, node }) {
+      const maker = `${os === 'linux' ? 'node' : 'node-22'}-linux-${process.arch}`;
+      const { version: nodeVersion, bin } = readJson(join(installed(node), 'package.json'));
+      const made = readJson(join(installed(maker), 'package.json')).version;
+      if (made !== nodeVersion)
+        throw new Error(`${node} is ${nodeVersion}, and ${maker} ${made}: they must be the same`);
+      return {
+        path: join(installed(node), bin.node),
+        maker: join(installed(maker), 'bin', 'node'),
+        version: nodeVersion,
+        // The package for Windows has no file with it.
+        licence: licenceOf(maker),
+      };
+    },
+  };
+}
+
+/**
+ * @typedef {ReturnType<ReturnType<typeof installNode>['of']>} PlatformNode
+ * @typedef {import('./assets.mjs').Platform} Platform
+ */
+
+/**
+ * .deb, .rpm, and the folder of the archive, which is for other systems, and for krew.
+ *
+ * @param {Platform} platform
+ * @param {PlatformNode} node
+ * @param {ReadonlyMap<string, string>} pages
+ * @param {string} folder
+ */
+async function buildForLinux({ architecture }, node, pages, folder) {
+  const executable = join(work, architecture, 'kpc-apply');
+  const { metafile, size } = await makeExecutable(executable, node);
+  const files = { executable, pages, ...listContent([metafile], node) };
+  makeDeb(architecture, files, size);
+  makeRpm(architecture, files);
+  placeArchive(folder, files);
+  place(join(folder, 'kpc'), readFileSync(executable), 0o755);
+  place(join(folder, 'kpc-apply.service'), readFileSync(join(root, 'examples/systemd/kpc-apply.service')));
+  writeFileSync(join(out, `kpc-${version}.cdx.json`), files.sbom);
+}
+
+/**
+ * The folder of an archive with kpc alone, for where people work. Windows takes one file with Node in it. On macOS, Node stays a
+ * file of its own, as it is signed.
+ *
+ * @param {Platform} platform
+ * @param {PlatformNode} node
+ * @param {ReadonlyMap<string, string>} pages
+ * @param {string} folder
+ */
+async function buildForDesk({ os, architecture }, node, pages, folder) {
+  const source = `
+    import { main } from './src/cli/kpc/main.ts';
+    main(process.argv.slice(2)).then((status) => { process.exitCode = status; });
+  `;
+  if (os === 'windows') {
+    const [bare, program] = ['node.exe', 'kpc.exe'].map((name) => join(work, os, architecture, name));
+    place(bare ?? '', unsigned(readFileSync(node.path)));
+    const choice = { source, out: program ?? '', node: bare ?? '', maker: node.maker, withCache: false };
+    const metafile = await makeSingleFile(choice);
+    placeArchive(folder, { pages: new Map(), ...listContent([metafile], node) });
+    place(join(folder, 'kpc.exe'), readFileSync(program ?? ''), 0o755);
+    return;
+  }
+  const { text, metafile } = await bundleProgram(source, { isBinary: false });
+  const own = new Map([...pages].filter(([name]) => name.endsWith('.1')));
+  placeArchive(folder, { pages: own, ...listContent([metafile], node) });
+  place(join(folder, 'kpc'), readFileSync(join(root, 'packaging/scripts/macos-kpc.sh')), 0o755);
+  place(join(folder, 'lib', 'kpc.js'), text);
+  place(join(folder, 'lib', 'node'), readFileSync(node.path), 0o755);
+}
+
+/**
+ * What a program holds, as texts: the licences, and the list.
+ *
+ * @param {readonly import('esbuild').Metafile[]} metafiles
+ * @param {PlatformNode} node
+ */
+function listContent(metafiles, node) {
+  const packages = bundledPackages(metafiles);
+  return {
+    licences: `${licencesOf(root, packages)}${separator}Node ${node.version}\n\n${node.licence}`,
+    sbom: listBundled(root, packages, node.version, epoch),
   };
 }
 
@@ -141,18 +273,16 @@ function installNode() {
  * is kpc.
  *
  * @param {string} path
- * @param {ReturnType<typeof installNode>} nodes
- * @param {keyof typeof architectures} architecture
+ * @param {PlatformNode} node
  */
-async function makeExecutable(path, nodes, architecture) {
+async function makeExecutable(path, node) {
   const source = `
     import { basename } from 'node:path';
     const isApply = basename(process.argv0).startsWith('kpc-apply');
     const program = isApply ? import('./src/cli/kpc-apply/main.ts') : import('./src/cli/kpc/main.ts');
     program.then(({ main }) => main(process.argv.slice(2))).then((status) => { process.exitCode = status; });
   `;
-  const node = nodes.find(architecture);
-  const metafile = await makeSingleFile({ source, out: path, node, maker: nodes.maker, withCache: false });
+  const metafile = await makeSingleFile({ source, out: path, node: node.path, maker: node.maker, withCache: false });
   return { metafile, size: readFileSync(path).length };
 }
 
@@ -167,7 +297,6 @@ async function manPages() {
     format: 'cjs',
     mainFields: ['module', 'main'],
     define: { KPC_VERSION: JSON.stringify(version) },
-    plugins: [compileSchemas],
   });
   const path = join(work, 'man-pages.cjs');
   writeFileSync(path, outputFiles[0]?.contents ?? '');
@@ -207,6 +336,14 @@ function stage(folder, kind, { executable, pages, licences, sbom }) {
   place(join(doc, 'copyright'), `${readFileSync(join(root, 'LICENSE'), 'utf8')}${separator}${licences}`);
   place(join(doc, 'CHANGELOG.md.gz'), gzipSync(readFileSync(join(root, 'CHANGELOG.md')), { level: 9 }));
   place(join(doc, 'kpc.cdx.json'), sbom);
+  // A node without a network has these pages alone.
+  const pagesBelow = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' });
+  for (const page of ['README.md', 'README.zh-CN.md', ...pagesBelow.map((name) => join('docs', name))]) {
+    if (page.endsWith('.md')) place(join(doc, page), readFileSync(join(root, page)));
+  }
+  for (const name of editorSchemas) {
+    place(join(folder, 'usr/share/kpc/schemas', name), readFileSync(join(root, 'schemas', name)));
+  }
 }
 
 /**
@@ -317,40 +454,17 @@ ${paths.join('\n')}
 }
 
 /**
- * For other systems, and for krew, which takes files alone and no links.
+ * What each archive holds beside its program.
  *
- * @param {keyof typeof architectures} architecture
- * @param {Files} files
- * @returns {string} its SHA-256
+ * @param {string} folder
+ * @param {Omit<Files, 'executable'>} files
  */
-function makeArchive(architecture, { executable, pages, licences, sbom }) {
-  const name = `kpc-${version}`;
-  const folder = join(work, architecture, 'archive', name);
-  place(join(folder, 'kpc-apply'), readFileSync(executable), 0o755);
+function placeArchive(folder, { pages, licences, sbom }) {
   place(join(folder, 'LICENSE'), readFileSync(join(root, 'LICENSE')));
   place(join(folder, 'THIRD-PARTY-LICENSES.txt'), licences);
   place(join(folder, 'kpc.cdx.json'), sbom);
-  place(join(folder, 'kpc-apply.service'), readFileSync(join(root, 'examples/systemd/kpc-apply.service')));
   for (const [page, text] of pages) place(join(folder, 'man', `man${page.slice(-1)}`, page), text);
-  const same = ['--sort=name', `--mtime=@${epoch}`, '--owner=0', '--group=0', '--numeric-owner', '--format=gnu'];
-  const tar = execFileSync('tar', [...same, '-C', dirname(folder), '-cf', '-', name], { maxBuffer: 2 ** 30 });
-  const path = join(out, `${name}-linux-${architectures[architecture].debian}.tar.gz`);
-  writeFileSync(path, gzipSync(tar));
-  return sha256(path);
-}
-
-/** @param {ReadonlyMap<string, string>} archives the SHA-256 of each, by architecture */
-function writeKrew(archives) {
-  const values = {
-    version,
-    homepage: repository,
-    downloads: `${repository}/releases/download/v${version}`,
-    'sha256-amd64': archives.get('amd64'),
-    'sha256-arm64': archives.get('arm64'),
-  };
-  let text = readFileSync(join(root, 'packaging/krew/kpc.yaml'), 'utf8').replace(/^#.*\n/, '');
-  for (const [name, value] of Object.entries(values)) text = text.replaceAll(`{${name}}`, value ?? '0'.repeat(64));
-  writeFileSync(join(out, 'krew-kpc.yaml'), text);
+  for (const name of editorSchemas) place(join(folder, 'schemas', name), readFileSync(join(root, 'schemas', name)));
 }
 
 /**

@@ -1,4 +1,4 @@
-// Measures kpc, prints the figures, and writes them to docs/performance.md with plots.
+// Measures kpc, prints the figures, and writes them to docs/measurements.md with plots.
 //
 //   npm run bench                     all parts: about half an hour on an idle machine
 //   npm run bench -- start diff       these parts alone: compile, start, diff, growth, large, fleet, apply

@@ -6,8 +6,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, w
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { sections } from '../site/.vitepress/pages.mjs';
-import { compileSchemas } from './compile-schemas.mjs';
+import { homeFiles, nameOnSite, pageFiles } from '../site/.vitepress/pages.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const source = join(root, 'site/playground');
@@ -25,7 +24,6 @@ const shared = {
   mainFields: ['module', 'main'],
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
   define: { KPC_VERSION: JSON.stringify(version) },
-  plugins: [compileSchemas],
   // Modules that read files are on the way to what is used here. None of them is left in the result.
   external: ['node:*'],
   logLevel: 'warning',
@@ -54,6 +52,7 @@ async function buildPlayground() {
     ['index.html', readFileSync(join(source, 'index.html'), 'utf8')],
     ['style.css', readFileSync(join(source, 'style.css'), 'utf8')],
     ['icon.svg', readFileSync(join(source, 'icon.svg'), 'utf8')],
+    ['theme.js', await bundle('theme', 'iife')],
     ['page.js', await bundle('page', 'esm')],
     ['worker.js', await bundle('worker', 'iife')],
   ]);
@@ -70,7 +69,9 @@ async function buildPlayground() {
 }
 
 const pagesFolder = join(root, 'site/.pages');
-const pageFiles = sections.flatMap(({ pages }) => pages.map(([file]) => file));
+/** What the pages link to as the playground: the site has it built. */
+const playground = 'site/playground/index.html';
+const base = process.env['KPC_SITE_BASE'] ?? '/';
 
 /** Puts the pages where the site's generator reads them, with what they show and link to. */
 function collectPages() {
@@ -80,14 +81,12 @@ function collectPages() {
     mkdirSync(dirname(to), { recursive: true });
     writeFileSync(to, pageText(file));
   }
+  for (const [name, file] of homeFiles) copyFileSync(join(root, file), join(pagesFolder, name));
+  mkdirSync(join(pagesFolder, 'public'), { recursive: true });
+  copyFileSync(join(root, 'docs/trace.svg'), join(pagesFolder, 'public/trace.svg'));
   for (const name of readdirSync(join(root, 'docs')).filter((each) => each.endsWith('.svg'))) {
     copyFileSync(join(root, 'docs', name), join(pagesFolder, 'docs', name));
   }
-}
-
-/** @param {string} file */
-function nameOnSite(file) {
-  return file.replace(/README\.md$/, 'index.md');
 }
 
 /**
@@ -98,16 +97,27 @@ function nameOnSite(file) {
 function pageText(file) {
   return readFileSync(join(root, file), 'utf8')
     .replaceAll(/^```([a-z]+) [^\n]*$/gm, '```$1')
-    .replaceAll(/(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)/g, (whole, mark, text, link) => {
+    .replaceAll(/(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)/g, (_, mark, text, link) => {
       const [path = '', heading] = link.split('#');
       const linked = posix.normalize(posix.join(posix.dirname(file), path));
       const anchor = heading === undefined ? '' : `#${heading}`;
-      if (mark === '!') return whole;
-      if (pageFiles.includes(linked)) return `[${text}](${nameOnSite(path)}${anchor})`;
+      if (linked === playground) return `<a href="${base}playground/" target="_self">${text}</a>`;
+      if (mark === '!') return `![${text}](${pathOnSite(file, linked)})`;
+      if (pageFiles.includes(linked)) return `[${text}](${pathOnSite(file, linked)}${anchor})`;
       // A folder has no page of its own.
       if (statSync(join(root, linked)).isDirectory()) return text;
       return `[${text}](/${publish(linked)})`;
     });
+}
+
+/**
+ * From a page to a file of the project, where the site has both.
+ *
+ * @param {string} page
+ * @param {string} file
+ */
+function pathOnSite(page, file) {
+  return posix.relative(posix.dirname(nameOnSite(page)), nameOnSite(file));
 }
 
 /**

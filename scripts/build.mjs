@@ -8,9 +8,7 @@
 //
 // It runs on `npm ci` and before the package is packed (prepare), and by `npm run build`.
 // @ts-check
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -23,7 +21,6 @@ const { build } = await import('esbuild').catch((error) => {
   process.exit(1);
 });
 const { buildMark, nameBuild } = await import('./name-build.mjs');
-const { compileSchemas } = await import('./compile-schemas.mjs');
 const { bundledPackages, licencesOf } = await import('./licences.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
@@ -73,6 +70,8 @@ const shared = {
   write: false,
   metafile: true,
   minify: true,
+  // Short lines: Node shows the line of an error that nobody catches.
+  lineLimit: 160,
   // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
   mainFields: ['module', 'main'],
   // To Node, this package gives its CommonJS modules, of which the bundler keeps all, and which Node has to load others for.
@@ -100,24 +99,32 @@ for (const program of ['kpc', 'kpc-apply']) {
     platform: 'node',
     target: 'node20',
     format: 'cjs',
-    plugins: [compileSchemas],
     banner: { js: '#!/usr/bin/env node' },
   });
   metafiles.push(metafile);
   for (const { text } of outputFiles) writeOutput(`${program}.js`, nameBuild(toAscii(text)));
 }
-execFileSync(process.execPath, [join(root, 'bin', 'write-cache.js')], { stdio: 'inherit' });
 
-const library = { ...shared, entryPoints: ['src/library/index.ts'], plugins: [compileSchemas] };
-const forNode = await build({
-  ...library,
-  write: false,
-  metafile: true,
-  platform: 'node',
-  target: 'node20',
-  format: 'cjs',
-});
-for (const { contents } of forNode.outputFiles) writeOutput('index.js', contents);
+// Lines and names stay as they are in the sources, so that a stack trace in another program says where and what.
+const library = { ...shared, entryPoints: ['src/library/index.ts'] };
+for (const [name, format] of /** @type {const} */ ([
+  ['index.js', 'cjs'],
+  ['index.mjs', 'esm'],
+])) {
+  const { outputFiles, metafile } = await build({
+    ...library,
+    write: false,
+    metafile: true,
+    minify: false,
+    // Comments name each module's file: also where node_modules is a link, they are the same in any folder.
+    preserveSymlinks: true,
+    platform: 'node',
+    target: 'node20',
+    format,
+  });
+  metafiles.push(metafile);
+  for (const { contents } of outputFiles) writeOutput(name, contents);
+}
 const forBrowsers = await build({
   ...library,
   write: false,
@@ -127,9 +134,6 @@ const forBrowsers = await build({
   format: 'esm',
 });
 for (const { contents } of forBrowsers.outputFiles) writeOutput('browser.mjs', contents);
-metafiles.push(forNode.metafile, forBrowsers.metafile);
+metafiles.push(forBrowsers.metafile);
 writeOutput('THIRD-PARTY-LICENSES.txt', licencesOf(root, bundledPackages(metafiles)));
-// An ES module of its own would be the library a second time, in a program that uses it both ways.
-const names = Object.keys(createRequire(import.meta.url)(join(root, 'dist/index.js')));
-writeOutput('index.mjs', `export { ${names.join(', ')} } from './index.js';\n`);
 writeTypes(root, 'src/library/index.ts', join(root, 'dist/types'));

@@ -56,7 +56,7 @@ ${rules.trimEnd().split('\n').map(paintRule).join('\n')}
 
 ${heading('Try next')} (node bin/kpc.js is the program kpc)
 
-  node bin/kpc.js describe nginx -f ${svc}                     all that stems from it in the kernel
+  node bin/kpc.js describe nginx -f ${svc}                     its endpoints; with --rules, what is in the kernel
   node bin/kpc.js compile -f ${svc} -o golden/worker-1         all files, to keep in git
   sed 's/ready: false/ready: true/' ${svc} | node bin/kpc.js diff golden/worker-1 -
                                                                                   what changes when the pod is ready`);

@@ -2,7 +2,9 @@
 # The step "Compare" of action.yml: reads the action's inputs from KPC_… variables, each as data, never as a part of a command.
 set -euo pipefail
 
-kpc() { node "$GITHUB_ACTION_PATH/bin/kpc.js" "$@"; }
+installed=${RUNNER_TEMP:-/tmp}/kpc-action/node_modules/kube-proxy-compiler
+[ -e "$installed" ] || installed=$GITHUB_ACTION_PATH
+kpc() { node "$installed/bin/kpc.js" "$@"; }
 
 fail() {
   echo "::error title=kpc::$1"
@@ -40,18 +42,36 @@ if [ -n "$KPC_GOLDEN" ]; then
   esac
 fi
 
-if [ -n "$KPC_BEFORE" ]; then
+# Whether --check compares with it: the golden or bundle of one node.
+is_checked() {
+  local name
+  for name in golden.json manifest.json; do
+    if [ -e "$1/$name" ] || git cat-file -e "$1/$name" 2>/dev/null; then return 0; fi
+  done
+  return 1
+}
+
+# A golden that is up to date says nothing of the change: that of the commit before does.
+before=$KPC_BEFORE
+if [ -z "$before" ]; then
+  before=$KPC_GOLDEN
+  if [ "$changed" = false ] && is_checked "HEAD^1:./$KPC_GOLDEN"; then before=HEAD^1:./$KPC_GOLDEN; fi
+fi
+
+status=0
+if is_checked "$before" || [ "$before" = "$KPC_GOLDEN" ]; then
+  kpc compile "${arguments[@]}" "--check=$before" --output=markdown --quiet >>"$GITHUB_STEP_SUMMARY" || status=$?
+else
   work=$(mktemp -d "${RUNNER_TEMP:-/tmp}/kpc.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   kpc compile "${arguments[@]}" "--out=$work/after"
-  status=0
-  kpc diff --output=markdown -- "$KPC_BEFORE" "$work/after" >>"$GITHUB_STEP_SUMMARY" || status=$?
-  case $status in
-    0) ;;
-    1) changed=true ;;
-    *) exit "$status" ;;
-  esac
+  kpc diff --output=markdown -- "$before" "$work/after" >>"$GITHUB_STEP_SUMMARY" || status=$?
 fi
+case $status in
+  0) ;;
+  1) changed=true ;;
+  *) exit "$status" ;;
+esac
 
 echo "changed=$changed" >>"$GITHUB_OUTPUT"
 exit "$verdict"

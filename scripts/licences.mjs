@@ -7,13 +7,16 @@ import { join } from 'node:path';
  * The packages of npm that anything of is in the output, sorted by name.
  *
  * @param {readonly import('esbuild').Metafile[]} metafiles
+ * @param {string} [folder] whose node_modules they are in, such as "mcp/"
  * @returns {readonly string[]}
  */
-export function bundledPackages(metafiles) {
+export function bundledPackages(metafiles, folder = '') {
   const inputs = metafiles.flatMap(({ outputs }) =>
     Object.values(outputs).flatMap((output) => Object.keys(output.inputs)),
   );
-  const names = inputs.flatMap((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  const names = inputs
+    .filter((path) => path.startsWith(`${folder}node_modules/`))
+    .flatMap((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path.slice(folder.length))?.[1] ?? []);
   return [...new Set(names)].sort();
 }
 

@@ -17,8 +17,10 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
  * @typedef {{ readonly file: string, readonly title: string, readonly before?: readonly string[], readonly commands: readonly Command[] }} Recording
  */
 
-const svc = 'fixtures/quickstart/svc.yaml';
-const ready = readFileSync(join(root, svc), 'utf8').replace('ready: false', 'ready: true');
+/** A reader's file, in the folder of the recording. */
+const svc = 'svc.yaml';
+const quickstart = join(root, 'fixtures/quickstart/svc.yaml');
+const ready = readFileSync(quickstart, 'utf8').replace('ready: false', 'ready: true');
 
 /** @type {readonly Recording[]} */
 export const recordings = [
@@ -27,8 +29,8 @@ export const recordings = [
     title: 'kpc describe shows a Service, its endpoints and all that stems from them in the kernel',
     commands: [
       {
-        typed: `kpc describe nginx -f ${svc} --proxy-mode ipvs`,
-        args: ['describe', 'nginx', '-f', svc, '--proxy-mode', 'ipvs'],
+        typed: `kpc describe nginx --rules -f ${svc} --proxy-mode ipvs`,
+        args: ['describe', 'nginx', '--rules', '-f', svc, '--proxy-mode', 'ipvs'],
         paragraphs: 3,
       },
     ],
@@ -57,7 +59,7 @@ async function record({ before, commands }) {
   const { main } = await import(pathToFileURL(join(root, 'dist', 'kpc.js')).href);
   const folder = mkdtempSync(join(tmpdir(), 'kpc-record-'));
   const left = process.cwd();
-  symlinkSync(join(root, 'fixtures'), join(folder, 'fixtures'));
+  symlinkSync(quickstart, join(folder, svc));
   process.chdir(folder);
   let shown = '';
   /** @param {readonly string[]} args @param {string} stdin */
@@ -128,7 +130,10 @@ const margin = 14;
  * @param {string} title
  */
 function draw(text, title) {
-  const lines = text.trimEnd().split('\n');
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => fold(line));
   const columns = Math.max(...lines.map((line) => withoutColours(line).length));
   const width = Math.ceil(columns * widthOfCharacter + 2 * margin);
   const height = lines.length * heightOfLine + 2 * margin;
@@ -144,6 +149,34 @@ function draw(text, title) {
 ${drawn.join('')}</g>
 </svg>
 `;
+}
+
+/** Columns of the drawn terminal: as wide as a README, and the site's column of text, show without making the letters small. */
+const mostColumns = 88;
+
+/**
+ * Folds a line as a narrow terminal's reader would: at a space, with the rest below its beginning, in the same colour.
+ *
+ * @param {string} line
+ * @returns {readonly string[]}
+ */
+function fold(line) {
+  if (withoutColours(line).length <= mostColumns) return [line];
+  const indent = ' '.repeat((/^ */.exec(withoutColours(line))?.[0].length ?? 0) + 4);
+  /** @type {string[]} */
+  const folded = [];
+  let row = '';
+  let codes = '';
+  // A colour has no width; it goes on in the next row.
+  for (const part of line.split(/(?<= )/)) {
+    const plain = withoutColours(part);
+    if (withoutColours(row + part).trimEnd().length > mostColumns && withoutColours(row).trim() !== '') {
+      folded.push(row.trimEnd());
+      row = `${codes}${indent}${part}`;
+    } else row += part;
+    if (plain !== part) codes = (`${codes}${part}`.match(new RegExp(colourCode, 'g')) ?? []).join('');
+  }
+  return [...folded, row];
 }
 
 /** @param {string} line */

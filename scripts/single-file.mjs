@@ -18,7 +18,6 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 // @ts-expect-error: the package has no types.
 import { inject } from 'postject';
-import { compileSchemas } from './compile-schemas.mjs';
 import { buildMark, nameBuild } from './name-build.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -35,6 +34,34 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
  */
 
 /**
+ * Bundles a program into one CommonJS file, which is the one form that a single executable can start with.
+ *
+ * @param {string} source as in Choice
+ * @param {{ readonly isBinary: boolean }} form whether it is put into Node
+ */
+export async function bundleProgram(source, { isBinary }) {
+  const { metafile, outputFiles } = await build({
+    stdin: { contents: source, resolveDir: root, loader: 'ts' },
+    absWorkingDir: root,
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    minify: true,
+    mainFields: ['module', 'main'],
+    define: {
+      KPC_VERSION: JSON.stringify(version),
+      KPC_BUILD: JSON.stringify(buildMark),
+      KPC_IS_BINARY: String(isBinary),
+    },
+    logLevel: 'warning',
+  });
+  return { text: nameBuild(outputFiles[0]?.text ?? ''), metafile };
+}
+
+/**
  * Bundles a program and puts it into a copy of Node.
  *
  * @param {Choice} choice
@@ -43,23 +70,8 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 export async function makeSingleFile({ source, out, node, maker, withCache }) {
   const work = mkdtempSync(join(tmpdir(), 'kpc-binary-'));
   try {
-    const { metafile, outputFiles } = await build({
-      stdin: { contents: source, resolveDir: root, loader: 'ts' },
-      absWorkingDir: root,
-      bundle: true,
-      write: false,
-      metafile: true,
-      platform: 'node',
-      target: 'node20',
-      // The one form that a single executable can start with.
-      format: 'cjs',
-      minify: true,
-      mainFields: ['module', 'main'],
-      define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark), KPC_IS_BINARY: 'true' },
-      plugins: [compileSchemas],
-      logLevel: 'warning',
-    });
-    writeFileSync(join(work, 'program.cjs'), nameBuild(outputFiles[0]?.text ?? ''));
+    const { text, metafile } = await bundleProgram(source, { isBinary: true });
+    writeFileSync(join(work, 'program.cjs'), text);
     const settings = {
       main: 'program.cjs',
       output: 'program.blob',

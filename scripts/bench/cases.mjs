@@ -27,7 +27,7 @@ const hostLink = {
 /** The folder of one bench, with a copy of the program in it, and the clusters made so far. */
 export class Cases {
   scratch = mkdtempSync(join(tmpdir(), 'kpc-bench-'));
-  /** The program as it is installed, with the code that V8 compiled beside it. */
+  /** The program as it is installed. */
   kpc = join(this.scratch, 'bin', 'kpc.js');
   kpcApply = join(root, 'dist', 'kpc-apply.js');
   oracle = process.env['KPC_ORACLE'] || undefined;
@@ -39,7 +39,7 @@ export class Cases {
   constructor() {
     process.on('exit', () => rmSync(this.scratch, { recursive: true, force: true }));
     // A copy, so that a build in the meantime changes nothing.
-    for (const path of ['package.json', 'bin', 'dist/package.json', 'dist/kpc.js', 'dist/kpc.cache']) {
+    for (const path of ['package.json', 'bin', 'dist/package.json', 'dist/kpc.js']) {
       cpSync(join(root, path), join(this.scratch, path), { recursive: true });
     }
   }

@@ -4,31 +4,40 @@ import {
   behavioursOf,
   kubeProxyVersions,
   newestRelease,
+  previews as previewTable,
+  releaseRange,
   releases,
   type Behaviour,
   type BehaviourChange,
   type Release,
+  isModeOf,
   modeHistories,
+  rangeOf,
 } from '../../src/kube-proxy/releases.ts';
 
 /** docs/releases.md: all that the table of releases holds. */
 export function writePage(): string {
-  const versions = releases.map((release) => row([release, kubeProxyVersions[release]]));
+  const versions = releases.map((release) => row([release, previewTable[release] ?? kubeProxyVersions[release]]));
   return `# Kubernetes releases
 
 Written by \`npm run docs:releases\` from the table that kpc itself uses, src/kube-proxy/releases.ts.
 
-kpc follows the kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}. \`--kubernetes-version 1.34\` names a release, and
-\`--kubernetes-version auto\` takes the release that the Node object names. The default is ${newestRelease}.
+kpc follows the kube-proxy of Kubernetes ${releaseRange}. \`--kubernetes-version 1.34\` names a release, and
+\`--kubernetes-version auto\` takes the release that the Node object names. The default is ${newestRelease}.${previews.length > 0 ? `\n\n${describePreviews()}` : ''}
 
 kpc follows the source of the versions below. Tests compared its output with what each of them programs, except v1.31.14. kpc follows
-nftables mode from ${modeHistories.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3 and v1.37.2.
+nftables mode from ${modeHistories.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3 and v1.37.2. Of Kubernetes
+${rangeOf('userspace')}, it follows userspace mode alone: no later release has it.
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}
 ${versions.join('\n')}
 
 A fix can reach several releases at once, so an older patch release may program something else.
+
+One known bug is not followed: where \`localhost\` is added to \`nodePortAddresses\` and kube-proxy starts again in nftables mode, it
+leaves the entries of TCP node ports in the map localhost-nodeport-reject-ports, and so rejects what it serves itself
+([#142183](https://github.com/kubernetes/kubernetes/issues/142183)). kpc writes what a kube-proxy programs on a fresh node.
 
 One difference is not followed: for an endpoint address that is not in canonical form (\`fd00:10:244:0::24\`), kube-proxy of 1.30 hashes
 the address as written into the name of its chain in iptables mode. kpc takes the canonical form for all releases. The rules do the
@@ -37,7 +46,7 @@ same.
 This command shows what an upgrade changes on a node, by Service and with the reason:
 
 \`\`\`sh status=1
-kpc diff --kubernetes-version ${releases[0]} --to-kubernetes-version ${newestRelease} -f fixtures/zone-hints/svc.yaml \\
+kpc diff --kubernetes-version ${followed[0]} --to-kubernetes-version ${newestRelease} -f fixtures/zone-hints/svc.yaml \\
   -f fixtures/cluster/nodes.yaml --node worker-3
 \`\`\`
 
@@ -54,9 +63,9 @@ kube-proxy's IPVS mode is deprecated. Kubernetes plans to turn it off by default
 
 The defaults, without feature gates:
 
-${row(['Behaviour', ...releases])}
-${row(['---', ...releases.map(() => ':-:')])}
-${behaviours.map((name) => row([`\`${name}\``, ...releases.map((release) => mark(name, release))])).join('\n')}
+${row(['Behaviour', ...followed])}
+${row(['---', ...followed.map(() => ':-:')])}
+${behaviours.map((name) => row([`\`${name}\``, ...followed.map((release) => mark(name, release))])).join('\n')}
 
 ## Feature gates
 
@@ -69,6 +78,20 @@ ${behaviours.flatMap((name) => gateRow(name)).join('\n')}
 `;
 }
 
+/** The releases with the modes that kube-proxy still has. */
+const followed = releases.filter((release) => isModeOf('iptables', release));
+
+const previews = releases.filter((release) => previewTable[release] !== undefined);
+
+function describePreviews(): string {
+  return previews
+    .map(
+      (release) =>
+        `Kubernetes ${release} is not out yet. Its rules are those of kube-proxy ${previewTable[release]}: its alphas change nothing else that kube-proxy programs.`,
+    )
+    .join(' ');
+}
+
 function row(cells: readonly string[]): string {
   return `| ${cells.join(' | ')} |`;
 }
@@ -78,7 +101,7 @@ function changeRow(name: Behaviour): string {
   const pulls = pullRequests.map((number) => `[#${number}](https://github.com/kubernetes/kubernetes/pull/${number})`);
   return row([
     `\`${name}\`${mode === undefined ? '' : ` (mode ${mode})`}`,
-    since === 'never' ? 'gate only' : (since ?? `before ${releases[0]}`),
+    since === 'never' ? 'gate only' : since === undefined || since === followed[0] ? `before ${followed[0]}` : since,
     escapeCell(before),
     `${escapeCell(after)}${samePackets ? '; packets meet the same' : ''}`,
     pulls.join(', '),
@@ -97,7 +120,7 @@ function mark(name: Behaviour, release: Release): string {
 function gateRow(name: Behaviour): readonly string[] {
   const { gate }: BehaviourChange = behaviourChanges[name];
   if (!gate) return [];
-  const settable = releases.filter(
+  const settable = followed.filter(
     (release) =>
       behavioursOf(release, new Map([[gate.name, true]])).has(name) &&
       !behavioursOf(release, new Map([[gate.name, false]])).has(name),

@@ -1,5 +1,12 @@
 // @ts-check
-import { addressOf, sections, slugOf } from './pages.mjs';
+import { addressOf, chineseSections, sections, slugOf } from './pages.mjs';
+
+/** @param {import('./pages.mjs').Section[]} parts */
+const sidebarOf = (parts) =>
+  parts.map(({ title, pages }) => ({
+    text: title,
+    items: pages.map(([file, text]) => ({ text, link: addressOf(file) })),
+  }));
 
 export default {
   title: 'kpc',
@@ -19,6 +26,27 @@ export default {
     anchor: { slugify: slugOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
   },
+  locales: {
+    root: { label: 'English', lang: 'en' },
+    'docs/zh-CN': {
+      label: '简体中文',
+      lang: 'zh-CN',
+      link: '/docs/zh-CN/',
+      themeConfig: {
+        nav: [
+          { text: '教程', link: '/docs/zh-CN/tutorial.html' },
+          { text: '故障排查', link: '/docs/zh-CN/troubleshooting.html' },
+          { text: '试验场（英文）', link: '/playground/', target: '_self' },
+        ],
+        sidebar: sidebarOf(chineseSections),
+        outline: { level: [2, 3], label: '本页内容' },
+        docFooter: { prev: '上一页', next: '下一页' },
+        darkModeSwitchLabel: '外观',
+        sidebarMenuLabel: '目录',
+        returnToTopLabel: '回到顶部',
+      },
+    },
+  },
   themeConfig: {
     nav: [
       { text: 'Tutorial', link: '/docs/tutorial.html' },
@@ -26,11 +54,10 @@ export default {
       { text: 'All pages', link: '/docs/' },
       { text: 'Playground', link: '/playground/', target: '_self' },
     ],
-    sidebar: sections.map(({ title, pages }) => ({
-      text: title,
-      items: pages.map(([file, text]) => ({ text, link: addressOf(file) })),
-    })),
+    sidebar: sidebarOf(sections),
     outline: { level: [2, 3], label: 'On this page' },
+    // Most pages are in English alone: a switch of the language leads to its first page.
+    i18nRouting: false,
     search: { provider: 'local', options: { detailedView: false } },
   },
 };

@@ -1,13 +1,16 @@
 // The pages of the site, by the four kinds of documentation, and what else is evidence. A test looks for each page of docs here.
 // @ts-check
 
-/** @type {{ title: string, pages: [file: string, title: string][] }[]} */
+/** @typedef {{ title: string, pages: [file: string, title: string][] }} Section */
+
+/** @type {Section[]} */
 export const sections = [
   {
     title: 'Start',
     pages: [
       ['README.md', 'What kpc does'],
       ['docs/install.md', 'Install kpc'],
+      ['docs/playground.md', 'Try it in the browser'],
       ['docs/README.md', 'All pages, by purpose'],
     ],
   },
@@ -20,11 +23,16 @@ export const sections = [
       ['docs/test.md', 'Test what packets do'],
       ['docs/ipvs-to-nftables.md', 'From IPVS to nftables'],
       ['docs/migrate.md', 'What a change of mode changes'],
+      ['docs/ends.md', 'What ends, and when'],
       ['docs/apply.md', 'Apply a bundle on a node'],
+      ['docs/leftovers.md', 'Remove what a kube-proxy left'],
+      ['docs/review.md', 'Review pull requests'],
+      ['docs/upgrade.md', 'Upgrade Kubernetes on nodes'],
       ['docs/air-gapped.md', 'Nodes without a network'],
       ['docs/monitoring.md', 'Monitor nodes'],
       ['docs/fleets.md', 'Compile for many nodes'],
       ['docs/library.md', 'Use the library'],
+      ['docs/agents.md', 'Ask from an agent'],
     ],
   },
   {
@@ -35,6 +43,7 @@ export const sections = [
       ['docs/bundle.md', 'Files of a bundle'],
       ['docs/diagnostics.md', 'Exit statuses and errors'],
       ['docs/codes.md', 'Every code'],
+      ['docs/lint.md', 'kpc lint and its rules'],
       ['docs/glossary.md', 'Glossary'],
     ],
   },
@@ -64,9 +73,52 @@ export const sections = [
     pages: [
       ['CHANGELOG.md', 'Changes'],
       ['CONTRIBUTING.md', 'Contributing'],
+      ['docs/measurements.md', 'Measurements'],
     ],
   },
 ];
+
+/**
+ * The pages in Chinese. Each has its English twin beside it in docs, with the same commands.
+ *
+ * @type {Section[]}
+ */
+export const chineseSections = [
+  {
+    title: '中文',
+    pages: [
+      ['README.zh-CN.md', 'kpc 做什么'],
+      ['docs/zh-CN/tutorial.md', '从清单到数据包'],
+      ['docs/zh-CN/ipvs-to-nftables.md', '从 IPVS 迁移到 nftables'],
+      ['docs/zh-CN/troubleshooting.md', '故障排查'],
+      ['docs/zh-CN/glossary.md', '术语表'],
+    ],
+  },
+];
+
+/** All pages of the site, by their paths in the project. */
+export const pageFiles = [...sections, ...chineseSections].flatMap(({ pages }) => pages.map(([file]) => file));
+
+/** The first screens, in each language, by their names on the site: no page of the project, but the ways into it. */
+export const homeFiles = new Map([
+  ['index.md', 'site/home/en.md'],
+  ['docs/zh-CN/index.md', 'site/home/zh-CN.md'],
+]);
+
+/** READMEs that stand behind a first screen. */
+const readmes = new Map([
+  ['README.md', 'readme.md'],
+  ['README.zh-CN.md', 'docs/zh-CN/readme.md'],
+]);
+
+/**
+ * The file that the site's generator reads for a page: an index of its folder for the list of all pages.
+ *
+ * @param {string} file
+ */
+export function nameOnSite(file) {
+  return readmes.get(file) ?? file.replace(/README\.md$/, 'index.md');
+}
 
 /**
  * Where a page is on the site: an index page has the address of its folder.
@@ -74,7 +126,7 @@ export const sections = [
  * @param {string} file
  */
 export function addressOf(file) {
-  return `/${file}`.replace(/README\.md$/, '').replace(/\.md$/, '.html');
+  return `/${nameOnSite(file)}`.replace(/index\.md$/, '').replace(/\.md$/, '.html');
 }
 
 /**
@@ -85,6 +137,6 @@ export function addressOf(file) {
 export function slugOf(heading) {
   return heading
     .toLowerCase()
-    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
     .replaceAll(' ', '-');
 }

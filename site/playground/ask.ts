@@ -1,4 +1,4 @@
-import type { Answer, Question } from './compiler.ts';
+import type { Answer, Question } from './questions.ts';
 import { scriptUrl } from './script-url.ts';
 import type { Answered, Asked } from './worker.ts';
 

@@ -1,371 +1,193 @@
-import { findOwners } from '../../src/diff/changes/owners.ts';
-import { compileLoaded } from '../../src/compile/compile.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
-import { loadTexts } from '../../src/compile/load-texts.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
-import { findShown } from '../../src/describe/decompile.ts';
+import { count } from '../../src/base/format-count.ts';
+import { portAddresses, serviceName, type ShownPort } from '../../src/cluster/model.ts';
+import { compileState } from '../../src/compile/compile-node.ts';
+import { describeLeftovers, findShown } from '../../src/describe/decompile.ts';
 import { describeService, type View } from '../../src/describe/describe-services.ts';
 import { describeServiceInWords } from '../../src/describe/describe-words.ts';
-import { diagnose, type Diagnostic } from '../../src/diagnostics/diagnostic.ts';
-import { holdsOutput } from '../../src/dumps/read-dump.ts';
-import { diffSides } from '../../src/diff/diff-sides.ts';
-import { compareScenes } from '../../src/packet/equivalence/compare.ts';
-import { effectsByService, Findings } from '../../src/packet/equivalence/findings.ts';
-import { preparationsFor } from '../../src/packet/equivalence/preparations.ts';
-import { TextFile } from '../../src/input/documents/text-file.ts';
+import { formatRows, serviceRows } from '../../src/describe/service-table.ts';
+import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { joinHostPort } from '../../src/kernel/address.ts';
-import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
-import type { Release } from '../../src/kube-proxy/releases.ts';
-import type { PacketProtocol } from '../../src/packet/packet.ts';
+import { modeFacts } from '../../src/kube-proxy/modes.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/report/bundle-text.ts';
-import { formatDescription, painter } from '../../src/report/colours.ts';
-import { reportReview } from '../../src/report/diff-review.ts';
-import { formatEquivalence } from '../../src/report/equivalence.ts';
-import { diagnosticsToJson, type JsonDiagnostic } from '../../src/report/json.ts';
-import { formatText } from '../../src/report/text-and-markdown.ts';
+import { formatDescription } from '../../src/report/colours.ts';
+import { describeFound, formatDump } from '../../src/report/dump-text.ts';
+import { answerTrace } from '../../src/report/trace-answer.ts';
 import { formatMatrix } from '../../src/report/trace-matrix.ts';
 import { drawTraces } from '../../src/report/trace-svg.ts';
-import { sideOfManifests } from '../../src/sides/stored-side.ts';
-import { assumedIn, listTraceLines, describeTrace, type TraceInWords } from '../../src/packet/trace/trace-words.ts';
-import { followIngress } from '../../src/packet/trace/ingress.ts';
-import { traceMatrix } from '../../src/packet/trace/matrix.ts';
-import { ask, findPorts, senderKinds } from '../../src/packet/trace/question.ts';
-import { groupBy } from '../../src/cluster/group-by.ts';
-import type { ShownPort } from '../../src/describe/shown-port.ts';
-import { onOneNode, sceneOf, serviceOf, type Scene } from '../../src/packet/trace/scene.ts';
+import { traceMatrix } from '../../src/trace/matrix.ts';
+import { senderKinds } from '../../src/trace/question.ts';
+import type { Scene } from '../../src/trace/scene.ts';
+import { compare } from './compare.ts';
+import { allServices, type Answer, type Input, type Output, type PacketQuestion, type Question } from './questions.ts';
+import { holdsObjects, readInput, type Loaded, type Shown } from './read-input.ts';
+import { waysOf } from './ways.ts';
+import { inPageWords } from './words.ts';
 
-export { newestRelease, releases, type Release } from '../../src/kube-proxy/releases.ts';
-export type { JsonDiagnostic } from '../../src/report/json.ts';
-
-/** What is compiled, and how. */
-export interface Input {
-  readonly name: string;
-  readonly text: string;
-  /** '' for the first Node of the input. */
-  readonly node: string;
-  readonly mode: ProxyMode;
-  readonly release: Release;
-  /** Whether to assume what manifests from git lack, as kpc describe does. */
-  readonly assume: boolean;
-}
-
-/** What the page asks. */
-export type Question =
-  | { readonly kind: 'compile'; readonly input: Input }
-  | { readonly kind: 'service'; readonly input: Input; readonly service: string }
-  | { readonly kind: 'trace'; readonly input: Input; readonly packet: PacketQuestion }
-  | { readonly kind: 'compare'; readonly from: Input; readonly to: Input };
-
-export interface PacketQuestion {
-  readonly from: string;
-  readonly to: string;
-  /** '' for the protocol of the Service port. */
-  readonly protocol: PacketProtocol | '';
-}
-
-/** What came out. Texts have the colours of a terminal. */
-export type Answer =
-  | { readonly kind: 'compiled'; readonly result: Compiled }
-  | { readonly kind: 'service'; readonly text: string; readonly matrix: string; readonly ways: readonly Way[] }
-  | { readonly kind: 'trace'; readonly text: string; readonly svg: string }
-  | { readonly kind: 'compare'; readonly text: string; readonly diagnostics: readonly JsonDiagnostic[] }
-  /** Why there is no answer, in a sentence. */
-  | { readonly kind: 'wrong'; readonly text: string };
-
-export interface Compiled {
-  readonly diagnostics: readonly JsonDiagnostic[];
-  /** The names of all nodes, also if there are errors. */
-  readonly nodes: readonly string[];
-  /** Undefined if a diagnostic is an error. */
-  readonly output: Output | undefined;
-}
-
-interface Output {
-  readonly node: string;
-  readonly summary: string;
-  /** The files of a bundle, by name. */
-  readonly files: readonly (readonly [name: string, text: string])[];
-  /** The file that shows most of the Services. */
-  readonly mainFile: string;
-  readonly services: readonly string[];
-  /** What packets may be asked about. */
-  readonly senders: readonly string[];
-  readonly targets: readonly string[];
-}
-
-/** The way of the packets of one kind of sender to one address of a Service. */
-export interface Way {
-  readonly from: string;
-  readonly to: string;
-  readonly verdict: string;
-  readonly isGood: boolean;
-  /** The chains, sets and virtual servers on the way, in order. */
-  readonly stations: readonly Station[];
-  readonly endpoints: readonly WayEndpoint[];
-}
-
-export interface Station {
-  readonly name: string;
-  readonly detail: string;
-}
-
-export interface WayEndpoint {
-  readonly name: string;
-  /** Share of new connections, from 0 to 1. */
-  readonly share: number;
-  readonly note: string;
-}
-
-/** So many lines of a list are shown, and so many ways are drawn. */
+/** So many lines of a list are shown. */
 const limit = 200;
-const mostWays = 24;
-/** So many Service ports are asked about at most, in a comparison of two versions: each may be reached in many ways. */
-const mostAsked = 400;
-
-interface Loaded {
-  readonly nodes: readonly string[];
-  readonly diagnostics: readonly JsonDiagnostic[];
-  readonly content: ReturnType<typeof compileLoaded>['content'];
-  readonly objects: ReturnType<typeof loadTexts>['inputs'];
-}
-
-/** Reads and compiles an input. */
-type Load = (input: Input) => Loaded;
 
 /**
  * A function that answers questions. Wrong input is part of the answer; it throws only for a bug. It keeps the last two
- * inputs compiled, since questions are mostly about the same ones.
+ * inputs that were read, since questions are mostly about the same ones.
  */
 export function startCompiler(): (question: Question) => Answer {
   const kept = new Map<string, Loaded>();
-  const loadOnce: Load = (input) => {
-    const key = JSON.stringify(input);
-    const found = kept.get(key) ?? load(input);
+  const readOnce = (input: Input): Loaded => {
+    // Only a dump needs the names.
+    const asked = holdsObjects(input.text) ? { ...input, beside: '' } : input;
+    const key = JSON.stringify(asked);
+    const found = kept.get(key) ?? readInput(asked);
     kept.delete(key);
     kept.set(key, found);
     for (const old of [...kept.keys()].slice(0, -2)) kept.delete(old);
     return found;
   };
-  return (question) => answer(question, loadOnce);
+  return (question) => answer(question, readOnce);
 }
 
-function answer(question: Question, loadOnce: Load): Answer {
+function answer(question: Question, readOnce: (input: Input) => Loaded): Answer {
   switch (question.kind) {
-    case 'compile':
-      return { kind: 'compiled', result: compile(question.input, loadOnce) };
-    case 'service':
-      return withScene(question.input, loadOnce, (loaded, scene) => answerService(question.service, loaded, scene));
-    case 'trace':
-      return withScene(question.input, loadOnce, (_, scene) => answerPacket(question.packet, scene));
+    case 'read': {
+      const { shown, ...read } = readOnce(question.input);
+      return { kind: 'read', result: { ...read, output: shown && outputOf(shown) } };
+    }
+    case 'service': {
+      const { shown } = readOnce(question.input);
+      return shown ? answerService(question.service, shown) : nothing;
+    }
+    case 'trace': {
+      const { shown } = readOnce(question.input);
+      return shown ? answerPacket(question.packet, shown, question.width) : nothing;
+    }
     case 'compare':
-      return compare(question.from, question.to, loadOnce);
+      return compare(question.from, question.to, readOnce);
   }
 }
 
-function load({ name, text, node, mode, release, assume }: Input): Loaded {
-  const options = { proxyMode: mode, kubernetesVersion: release, assume, traffic: true, ipFamily: 'auto' } as const;
-  const manifests = { files: [new TextFile(name, text.replace(/^\uFEFF/, ''))], diagnostics: [] };
-  const read = loadTexts({ manifests, config: undefined, hostAddresses: undefined }, options);
-  const { prepared } = read;
-  const nodes = [...new Set([...prepared.nodes.keys(), ...prepared.assumedNodes])].toSorted();
-  const chosen = nodes.includes(node) ? node : nodes[0];
-  const { content, gaps, diagnostics } = compileLoaded(read, { node: chosen, ipFamily: 'auto' });
-  // Objects may quote what a node printed.
-  const isDump = content === undefined && !/\bkind\b/.test(text) && holdsOutput(text);
-  const found = isDump ? [diagnose('no-manifests', { what: 'dump', path: name })] : [...gaps, ...diagnostics];
-  return { nodes, diagnostics: diagnosticsToJson(found), content, objects: read.inputs };
-}
+/** What is wrong is said beside the text. */
+const nothing: Answer = { kind: 'wrong', text: '' };
 
-function compile(input: Input, loadOnce: Load): Compiled {
-  const { nodes, diagnostics, content, objects } = loadOnce(input);
-  if (!content) return { diagnostics, nodes, output: undefined };
-  const scene = sceneFrom(input.name, content, objects);
-  const { files, manifest } = makeBundle(content);
-  const side = sideOfManifests(input.name, content);
-  const services = content.cluster.services.map((each) => `${each.namespace}/${each.name}`);
+function outputOf(shown: Shown): Output {
+  const { kind, scene } = shown;
+  const asked = {
+    senders: [...senderKinds, ...scene.pods.keys()].slice(0, limit),
+    targets: [...new Set(scene.ports.flatMap((port) => targetsOf(port, scene)))].slice(0, limit),
+  };
+  if (kind === 'dump') return { ...summarizeDump(shown), ...asked };
+  const { files, manifest } = makeBundle(shown.content);
   return {
-    diagnostics,
-    nodes,
-    output: {
-      node: content.node.name,
-      summary: summarizeSide(side),
-      files: [...files],
-      mainFile: printNames.get(mainFile(manifest)) ?? 'manifest.json',
-      services,
-      senders: [...senderKinds, ...scene.pods.keys()].slice(0, limit),
-      targets: [...new Set(scene.ports.flatMap(targetsOf))].slice(0, limit),
-    },
+    node: shown.content.node.name,
+    summary: summarizeSide({ ...scene.side, services: viewOf(shown).services }),
+    files: [...files],
+    mainFile: printNames.get(mainFile(manifest)) ?? 'manifest.json',
+    services: shown.content.cluster.services.map((each) => `${each.namespace}/${each.name}`),
+    ...asked,
   };
 }
 
-function targetsOf(port: ShownPort): readonly string[] {
-  const number = port.port;
-  const addresses = number === undefined ? [] : port.addresses.map(({ address }) => joinHostPort(address, number));
-  return [`svc/${serviceOf(port.name)}${number === undefined ? '' : `:${number}`}`, ...addresses];
+function summarizeDump({ read }: Shown & { readonly kind: 'dump' }) {
+  const { mode, ports, leftovers, log, flows } = read;
+  const found = [
+    ...(ports.length > 0 || !(log || flows) ? [count(ports.length, 'Service port')] : []),
+    ...(describeLeftovers(leftovers).length > 0 ? ['leftovers of another mode'] : []),
+    ...(flows ? ['a list of connections'] : []),
+    ...(log ? ["kube-proxy's log"] : []),
+  ];
+  const services = [...new Set([...ports, ...leftovers.ports].map(({ label }) => label))];
+  const summary = `What a node printed${mode ? `, in ${modeFacts[mode].title}` : ''}: ${found.join(', ')}`;
+  return { node: '', summary, files: [], mainFile: '', services };
 }
 
-function sceneFrom(name: string, content: NonNullable<Loaded['content']>, objects: Loaded['objects']): Scene {
-  const side = sideOfManifests(name, content);
-  return sceneOf(side, findOwners([side.state]), content.settings.mode, [], objects);
+function targetsOf(port: ShownPort, { links }: Scene): readonly string[] {
+  const { port: number, nodePort, family } = port;
+  const own = links.flatMap(({ name, addresses }) => (name === 'lo' ? [] : addresses));
+  const node = own.find((each) => each.family === family)?.address;
+  const addresses =
+    number === undefined ? [] : portAddresses(port).map(({ address }) => [address.text, number] as const);
+  return [
+    ...(port.service === undefined ? [] : [`svc/${serviceName(port)}${number === undefined ? '' : `:${number}`}`]),
+    ...addresses.map(([address, at]) => joinHostPort(address, at)),
+    ...(port.service === undefined && nodePort && node ? [joinHostPort(node.text, nodePort)] : []),
+  ];
 }
 
-function withScene(input: Input, loadOnce: Load, use: (loaded: Loaded, scene: Scene) => Answer): Answer {
-  const loaded = loadOnce(input);
-  if (!loaded.content) return wrong('the manifests have errors');
-  return use(loaded, sceneFrom(input.name, loaded.content, loaded.objects));
-}
-
-function wrong(text: string): Answer {
-  return { kind: 'wrong', text };
-}
-
-function answerService(name: string, { objects }: Loaded, scene: Scene): Answer {
-  const { side, owners } = scene;
-  const { state, families, services } = side;
-  const service = services?.cluster.services.find((each) => `${each.namespace}/${each.name}` === name);
-  if (!services || !service) return wrong(`no Service ${name}`);
-  const view: View = {
-    state,
-    families,
-    owners,
-    services,
-    objects,
-    shownOf: findShown(state, owners),
-    compile: (cluster) => compileState(cluster, services.node, services.settings, families),
-  };
-  const node = services.node.name === '' ? 'a node without a name' : services.node.name;
-  const description = describeService(service, undefined, view, 'cluster.local');
-  const lines = describeServiceInWords(description, [], { node, limit });
-  const text = formatDescription([lines], true);
-  const ports = findPorts(name, undefined, scene);
-  if (ports.kind === 'wrong') return { kind: 'service', text, matrix: '', ways: [] };
-  const matrix = traceMatrix(ports.value, scene);
+/** A Service, with what each sender reaches, or a table of all. */
+function answerService(name: string, shown: Shown): Answer {
+  const { scene } = shown;
+  if (name === allServices) return { kind: 'service', text: tableOf(shown), matrix: '', ways: [] };
+  const text = formatDescription(shown.kind === 'dump' ? describePorts(name, shown) : describeOne(name, shown), true);
+  const ports = scene.ports.filter((port) => (shown.kind === 'dump' ? port.label : serviceName(port)) === name);
+  if (ports.length === 0) return { kind: 'service', text, matrix: '', ways: [] };
+  const matrix = traceMatrix(ports, scene);
+  const node = scene.side.services?.node.name ?? '';
   return {
     kind: 'service',
     text,
-    matrix: formatMatrix(matrix, services.node.name, { isColoured: true }),
+    matrix: formatMatrix(matrix, node, { isColoured: true }),
     ways: waysOf(matrix, scene),
   };
 }
 
-/** One way for each address: from a pod to a cluster IP, and from outside to the others. */
-function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readonly Way[] {
-  const rows = groupBy(
-    cells,
-    ({ target: { address, port, protocol } }) => `${joinHostPort(address.text, port)}/${protocol}`,
-  );
-  return [...rows].slice(0, mostWays).flatMap(([to, row]) => {
-    const [{ kind }] = row;
-    const asked = kind === 'cluster IP' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
-    const found = asked.map((sender) => row.find(({ from }) => from === sender)).find((cell) => cell !== undefined);
-    // Nothing of a Service is on such a way.
-    if (!found || found.fate.verdict === 'local') return [];
-    const { sender, fate } = found;
-    const words = describeTrace(found, scene);
-    const endpoints = fate.endpoints.map((endpoint) => ({
-      name: joinHostPort(endpoint.address.text, endpoint.port),
-      share: endpoint.probability,
-      note: endpoint.source === 'masqueraded' ? 'sees the node' : 'sees the client',
-    }));
-    return [
-      {
-        from: sender.words,
-        to: `${kind} ${to}`,
-        verdict: words.verdict,
-        isGood: words.isGood,
-        stations: stationsOf(words, endpoints),
-        endpoints,
-      },
-    ];
-  });
+function tableOf(shown: Shown): string {
+  if (shown.kind === 'manifests') return formatRows(serviceRows(viewOf(shown)), { rows: Infinity });
+  const { read } = shown;
+  const { nothing: none } = read;
+  const why = none ? [`${[none.text, ...(none.help === undefined ? [] : [none.help])].join('\n')}\n`] : [];
+  const text = formatDump(read, { limit, rows: Infinity, isColoured: true });
+  return [...why, ...(text === '' ? [] : [text])].join('\n');
 }
 
-/** The chains and so on that the steps are in, each once in a row, without those that change nothing. */
-function stationsOf({ steps }: TraceInWords, endpoints: Way['endpoints']): readonly Station[] {
-  const [first, ...others] = endpoints;
-  const stations: (Station & { readonly next: string | undefined })[] = [];
-  for (const { hook, where, what } of steps) {
-    if (hook === undefined || what === 'leaves this chain') continue;
-    const name = where.replace(/ rule \d+$/, '').replace(/^(?:iptables|nftables kube-proxy|nftables) /, '');
-    // What a chain does last says more than its first rule.
-    if (stations.at(-1)?.name === name) stations.pop();
-    const [, next, rest = ''] = /^goes on to (\S+)(.*)$/.exec(what) ?? [];
-    const choice = others.length > 0 ? /, (one of \d+ .*)$/.exec(what)?.[1] : undefined;
-    const isOfOne = first !== undefined && others.length > 0 && what === `goes to ${first.name}`;
-    const detail = isOfOne
-      ? `${what}; each endpoint has its own`
-      : next === undefined
-        ? (choice ?? what)
-        : rest.replace(/^,? /, '');
-    stations.push({ name, detail: detail === '' ? hook : `${hook}: ${detail}`, next });
-  }
-  return stations.filter(({ next }, i) => next === undefined || stations[i + 1]?.name.endsWith(next) === true);
+function describePorts(name: string, { read }: Shown & { readonly kind: 'dump' }) {
+  const ports = [...read.ports, ...read.leftovers.ports].filter(({ label }) => label === name);
+  return describeFound(ports, [], read, limit);
 }
 
-function answerPacket({ from, to, protocol }: PacketQuestion, scene: Scene): Answer {
-  const asked = {
-    from: from.trim(),
-    to: to.trim(),
-    protocol: protocol === '' ? undefined : protocol,
-    inInterface: undefined,
-    namespace: undefined,
+function viewOf({ scene, objects }: Shown & { readonly kind: 'manifests' }): View {
+  const { state, families, services } = scene.side;
+  if (!services) throw new TypeError('a side of manifests knows its Services');
+  return {
+    state,
+    families,
+    owners: scene.owners,
+    services,
+    objects,
+    shownOf: findShown(state, scene.owners),
+    compile: (cluster) => compileState(cluster, services.node, services.settings, families),
   };
-  if (asked.from === '' || asked.to === '') return wrong('name who sends the packet, and where to');
-  const over = followIngress(asked, scene);
-  if (over?.kind === 'wrong') return wrong(sentences([over.diagnostic]));
-  const trace = over ? undefined : ask(asked, scene);
-  if (trace?.kind === 'wrong') return wrong(sentences(trace.faults.map(({ diagnostic }) => diagnostic)));
-  const traces = over ? over.value.traces : trace ? [trace.value] : [];
-  const words = traces.map((each) => describeTrace(each, scene));
-  const blocks = [...(over ? [over.value.lines] : []), ...words.map(listTraceLines)].map((lines) => {
-    const [first, ...others] = lines;
-    const texts = lines.map(({ text }) => text);
-    return first ? [first, ...assumedIn(texts, scene.side), ...others] : lines;
-  });
-  return { kind: 'trace', text: formatDescription(blocks, true), svg: drawTraces(words) };
 }
 
-function sentences(diagnostics: readonly Diagnostic[]): string {
-  return diagnostics.map(({ text, help }) => (help === undefined ? text : `${text}\n${help}`)).join('\n');
+function describeOne(name: string, shown: Shown & { readonly kind: 'manifests' }) {
+  const view = viewOf(shown);
+  const { cluster, node } = view.services;
+  const service = cluster.services.find((each) => `${each.namespace}/${each.name}` === name);
+  if (!service) return [];
+  const description = describeService(service, undefined, view, 'cluster.local');
+  const words = { node: node.name === '' ? 'a node without a name' : node.name, limit, hasRules: true };
+  return [describeServiceInWords(description, [], words)];
 }
 
-function compare(from: Input, to: Input, loadOnce: Load): Answer {
-  const [old, fresh] = [loadOnce(from), loadOnce(to)];
-  const diagnostics = old.diagnostics.length === 0 || from.text !== to.text ? fresh.diagnostics : [];
-  if (!old.content) return wrong('the manifests have errors');
-  if (!fresh.content) return { kind: 'compare', text: '', diagnostics };
-  const scenes = onOneNode(
-    sceneFrom(from.name, old.content, old.objects),
-    sceneFrom(to.name, fresh.content, fresh.objects),
-  );
-  const text = from.text === to.text ? compareFlags(from, to, scenes) : compareVersions(scenes);
-  return { kind: 'compare', text, diagnostics };
-}
-
-/** The same manifests in two modes or by two releases: which packets end otherwise. */
-function compareFlags(from: Input, to: Input, scenes: readonly [Scene, Scene]): string {
-  const findings = new Findings();
-  const { classes, unknown } = compareScenes(...scenes, findings.collector(...scenes));
-  const isOfModes = from.mode !== to.mode;
-  const nameOf = ({ mode, release }: Input): string => (isOfModes ? mode : release);
-  const report = {
-    from: nameOf(from),
-    to: nameOf(to),
-    nodes: 1,
-    asked: 1,
-    classes,
-    unknown,
-    findings: findings.list(),
+function answerPacket(
+  { from, to, protocol, inInterface }: PacketQuestion,
+  { kind, scene }: Shown,
+  width: number,
+): Answer {
+  const asked = { from: from.trim(), to: to.trim() };
+  if (asked.from === '' || asked.to === '') return { kind: 'wrong', text: 'name who sends the packet, and where to' };
+  const named = inInterface.trim();
+  const question = {
+    ...asked,
+    proto: protocol === '' ? undefined : protocol,
+    inInterface: named === '' ? undefined : named,
   };
-  return formatEquivalence(report, isOfModes ? preparationsFor(...scenes) : undefined, 'text', true);
+  const found = answerTrace(question, scene, (words) => inPageWords(words, kind));
+  if (!('json' in found)) return { kind: 'wrong', text: sentences(found, kind) };
+  return { kind: 'trace', text: found.text(true, undefined), svg: drawTraces(found.words, width) };
 }
 
-/** Two versions of the manifests: what kpc diff says. */
-function compareVersions([from, to]: readonly [Scene, Scene]): string {
-  const diff = diffSides(from.side, to.side, { foreign: false });
-  const ports = Math.max(from.ports.length, to.ports.length);
-  const packets = diff.servicePorts.length === 0 || ports > mostAsked ? undefined : effectsByService(from, to);
-  const limits = { servicePorts: limit, lines: limit };
-  const report = reportReview({ from: from.side, to: to.side, diff, packets }, limits);
-  return formatText(report, painter(true));
+function sentences(diagnostics: readonly Diagnostic[], kind: Shown['kind']): string {
+  return diagnostics
+    .flatMap(({ text, help }) => (help === undefined ? [text] : [text, help]))
+    .map((each) => inPageWords(each, kind))
+    .join('\n');
 }

@@ -1,13 +1,15 @@
 import { startAsker } from './ask.ts';
-import type { Answer, Compiled, JsonDiagnostic } from './compiler.ts';
+import { afterPause, fill, find, group, retype, suggest } from './dom.ts';
 import { drawWay } from './draw-ways.ts';
 import { example } from './example.ts';
+import { countProblems, showGutter, showProblems } from './problems.ts';
+import { allServices, type Answer, type Output, type ReadInput } from './questions.ts';
 import { scriptUrl } from './script-url.ts';
-import { packState, unpackState } from './share.ts';
+import { keepState, keptState, packState, unpackState } from './share.ts';
 import {
   inputOf,
-  manifestsName,
   modeList,
+  otherSide,
   releaseList,
   secondInputOf,
   startState,
@@ -17,33 +19,31 @@ import {
 } from './state.ts';
 import { showTerminalText } from './terminal-text.ts';
 
-/** More is not compiled here: the program kpc takes any size. */
-const mostManifests = 8_000_000;
-const mostProblems = 100;
-/** Milliseconds without a key before it is compiled. */
-const pause = 200;
-
-function find<T extends HTMLElement>(id: string, type: new () => T): T {
-  const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new Error(`the page has no ${id}`);
-  return found;
-}
+/** More is not read here: the program kpc takes any size. */
+const mostText = 8_000_000;
+const tooMuch = 'More than 8 MB of text: use the program kpc, which takes any size.';
+/** Milliseconds of work before the page says that it is at work. */
+const patience = 1_000;
 
 const page = {
   manifests: find('manifests', HTMLTextAreaElement),
   gutter: find('gutter', HTMLPreElement),
-  editor: find('editor', HTMLDivElement),
   open: find('open', HTMLInputElement),
   problems: find('problems', HTMLUListElement),
   problemsTitle: find('problems-title', HTMLHeadingElement),
+  settings: find('settings', HTMLDivElement),
   node: find('node', HTMLSelectElement),
   mode: find('mode', HTMLSelectElement),
   release: find('release', HTMLSelectElement),
   assume: find('assume', HTMLInputElement),
   summary: find('summary', HTMLParagraphElement),
+  busy: find('busy', HTMLParagraphElement),
+  kept: find('kept', HTMLParagraphElement),
   service: find('service', HTMLSelectElement),
   ways: find('ways', HTMLDivElement),
+  matrixBox: find('matrix-box', HTMLDivElement),
   matrix: find('matrix', HTMLPreElement),
+  descriptionBox: find('description-box', HTMLDivElement),
   description: find('description', HTMLPreElement),
   file: find('file', HTMLSelectElement),
   content: find('content', HTMLPreElement),
@@ -51,11 +51,16 @@ const page = {
   from: find('from', HTMLInputElement),
   to: find('to', HTMLInputElement),
   protocol: find('protocol', HTMLSelectElement),
+  inInterface: find('in-interface', HTMLInputElement),
+  senders: find('senders', HTMLDataListElement),
+  targets: find('targets', HTMLDataListElement),
+  traceBox: find('trace-box', HTMLDivElement),
   tracePicture: find('trace-picture', HTMLImageElement),
   traceText: find('trace-text', HTMLPreElement),
   against: find('against', HTMLSelectElement),
   second: find('second', HTMLTextAreaElement),
   secondBox: find('second-box', HTMLDivElement),
+  secondLabel: find('second-label', HTMLLabelElement),
   secondProblems: find('second-problems', HTMLUListElement),
   comparison: find('comparison', HTMLPreElement),
   shared: find('shared', HTMLDivElement),
@@ -65,19 +70,31 @@ const page = {
   offline: find('offline', HTMLSpanElement),
 };
 
-const senders = find('senders', HTMLDataListElement);
-const targets = find('targets', HTMLDataListElement);
-
 let state: PageState = startState;
-let output: Compiled['output'];
+let kind: ReadInput['kind'] = 'manifests';
+let output: Output | undefined;
+/** What the last input without errors offered: a choice that is gone is not asked about any more. */
+let offered: Pick<Output, 'senders' | 'targets'> = { senders: [], targets: [] };
 let shownPicture = '';
+let shownWidth = 0;
+let drawn: Extract<Answer, { kind: 'service' }> | undefined;
+/** Whether the address bar holds the text. */
+let isLinked = false;
 
-const asker = startAsker((isBusy) => page.results.setAttribute('aria-busy', String(isBusy)));
+const sayBusy = afterPause(() => {
+  if (page.results.getAttribute('aria-busy') === 'true') page.busy.textContent = 'Still at work …';
+}, patience);
 
-/** What differs is compiled and shown again. */
+const asker = startAsker((isBusy) => {
+  page.results.setAttribute('aria-busy', String(isBusy));
+  if (isBusy) sayBusy();
+  else page.busy.textContent = '';
+});
+
+/** What differs is read and shown again. */
 function change(changes: Partial<PageState>): void {
   update(changes);
-  compile();
+  readText();
 }
 
 function show(changes: Partial<PageState>): void {
@@ -85,277 +102,220 @@ function show(changes: Partial<PageState>): void {
   showView();
 }
 
-/** The link that is shown, if any, no longer holds all that is in the page. */
 function update(changes: Partial<PageState>): void {
   state = { ...state, ...changes };
+  state = { ...state, against: kind === 'dump' ? state.against : otherSide(state, kind) };
   page.shared.hidden = true;
+  // The link of an earlier text would bring that text back.
+  if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
+  if (isLinked) writeLink();
+  page.kept.hidden = keepState(state);
+  listSides();
 }
 
-function compile(): void {
-  if (state.manifests.length > mostManifests) {
-    showCompiled({ kind: 'wrong', text: 'more than 8 MB of manifests: use the program kpc, which takes any size' });
-    return;
-  }
-  asker.ask({ kind: 'compile', input: inputOf(state) }, showCompiled);
+/** The address bar of a page that was shared, or opened by a link, holds what is in the page now. */
+const writeLink = afterPause(() => void putLink(state), 400);
+
+async function putLink(packing: PageState): Promise<void> {
+  const packed = await packState(packing);
+  if (packed !== undefined && state === packing) history.replaceState(null, '', `#${packed}`);
 }
 
-function showCompiled(answer: Answer): void {
-  if (answer.kind !== 'compiled') {
-    output = undefined;
-    page.summary.textContent = answer.kind === 'wrong' ? answer.text : '';
-    showView();
-    return;
-  }
-  const { diagnostics, nodes } = answer.result;
-  output = answer.result.output;
-  showProblems(page.problems, diagnostics, page.manifests);
-  page.problemsTitle.textContent = countProblems(diagnostics);
-  showGutter(diagnostics);
+function readText(): void {
+  if (state.manifests.length > mostText) showRead({ kind: 'wrong', text: tooMuch });
+  else asker.ask({ kind: 'read', input: inputOf(state) }, showRead);
+}
+
+function showRead(answer: Answer): void {
+  const result = answer.kind === 'read' ? answer.result : undefined;
+  const problems = result?.problems ?? [];
+  output = result?.output;
+  kind = result?.kind ?? kind;
+  showProblems(page.problems, problems, page.manifests);
+  page.problemsTitle.textContent = result ? countProblems(problems) : '';
+  showGutter(page.gutter, page.manifests, problems);
+  page.settings.hidden = kind === 'dump';
+  find('tab-files', HTMLButtonElement).hidden = kind === 'dump';
+  const nodes = result?.nodes ?? [];
   fill(page.node, nodes.length === 0 ? [['', 'any']] : nodes.map((name) => [name, name]), output?.node ?? state.node);
-  page.summary.textContent =
-    output?.summary ?? 'Nothing is compiled until the errors are gone. They are listed below the manifests.';
-  if (output) {
-    const files = output.files.map(([name]) => [name, name] as const);
-    fill(page.file, files, files.some(([name]) => name === state.file) ? state.file : output.mainFile);
-    fill(
-      page.service,
-      output.services.map((name) => [name, name]),
-      state.service,
-    );
-    suggest(senders, output.senders);
-    suggest(targets, output.targets);
-    if (state.to === '' && page.to.value === '') {
-      state = { ...state, to: output.targets[0] ?? '' };
-      page.to.value = state.to;
-    }
-  }
+  const why = 'Nothing is shown until the errors are gone. They are listed below the text.';
+  page.summary.textContent = output?.summary ?? (answer.kind === 'wrong' ? answer.text : why);
+  listChoices(output);
+  listSides();
   showView();
 }
 
-function countProblems(diagnostics: readonly JsonDiagnostic[]): string {
-  const words = { error: 'error', warning: 'warning', note: 'note' } as const;
-  const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
-    const count = diagnostics.filter((each) => each.severity === severity).length;
-    return count === 0 ? [] : [`${count} ${words[severity]}${count === 1 ? '' : 's'}`];
-  });
-  return counts.length === 0 ? 'No problems' : counts.join(', ');
-}
-
-function showProblems(
-  list: HTMLUListElement,
-  diagnostics: readonly JsonDiagnostic[],
-  editor: HTMLTextAreaElement,
-): void {
-  const items = diagnostics.slice(0, mostProblems).map((diagnostic) => {
-    const { severity, code, text, help, line, column } = diagnostic;
-    const item = document.createElement('li');
-    item.className = severity;
-    const message = document.createElement('span');
-    message.textContent = `${severity}: ${text} `;
-    const meaning = document.createElement('a');
-    meaning.href = `../docs/codes.html#${encodeURIComponent(code)}`;
-    meaning.textContent = code;
-    if (line !== undefined && column !== undefined) {
-      const place = document.createElement('button');
-      place.type = 'button';
-      place.textContent = `${line}:${column}`;
-      place.setAttribute('aria-label', `Go to line ${line}, column ${column}`);
-      place.addEventListener('click', () => moveCursor(editor, line, column));
-      item.append(place, ' ');
-    }
-    item.append(message, meaning);
-    if (help !== undefined) {
-      const advice = document.createElement('span');
-      advice.className = 'help';
-      advice.textContent = help;
-      item.append(advice);
-    }
-    return item;
-  });
-  if (diagnostics.length > mostProblems) {
-    const more = document.createElement('li');
-    more.textContent = `… and ${diagnostics.length - mostProblems} more`;
-    items.push(more);
+/** Offers what there is to choose from; nothing while there are errors. */
+function listChoices(found: Output | undefined): void {
+  const files = (found?.files ?? []).map(([name]) => [name, name] as const);
+  fill(page.file, files, files.some(([name]) => name === state.file) ? state.file : (found?.mainFile ?? ''));
+  const services = found?.services ?? [];
+  const isThere = state.service === allServices || services.includes(state.service);
+  const usual = kind === 'dump' ? allServices : (services[0] ?? allServices);
+  const choices = services.map((name) => [name, name] as const);
+  fill(page.service, found ? [[allServices, 'all Services'], ...choices] : [], isThere ? state.service : usual);
+  suggest(page.senders, found?.senders ?? []);
+  suggest(page.targets, found?.targets ?? []);
+  if (!found) return;
+  const isGone = (name: string, of: 'senders' | 'targets') => offered[of].includes(name) && !found[of].includes(name);
+  // What is being typed is not replaced.
+  if (isGone(page.from.value, 'senders')) page.from.value = startState.from;
+  const isFree = page.to.value === '' && document.activeElement !== page.to;
+  if (isFree || isGone(page.to.value, 'targets')) page.to.value = found.targets[0] ?? '';
+  const from = isGone(state.from, 'senders') ? startState.from : state.from;
+  const to = isGone(state.to, 'targets') ? '' : state.to;
+  if (from !== state.from || to !== state.to) {
+    state = { ...state, from, to };
+    page.kept.hidden = keepState(state);
   }
-  list.replaceChildren(...items);
+  offered = found;
 }
 
-/** Puts the cursor at a place, and the place in sight. */
-function moveCursor(editor: HTMLTextAreaElement, line: number, column: number): void {
-  const lines = editor.value.split('\n');
-  const start = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
-  const current = lines[line - 1] ?? '';
-  const at = start + Math.min(column - 1, current.length);
-  const [word = ''] = /^[^\s,}\]]*/.exec(current.slice(column - 1)) ?? [];
-  editor.focus();
-  editor.setSelectionRange(at, at + Math.max(word.length, 0));
-  const height = Number.parseFloat(getComputedStyle(editor).lineHeight);
-  editor.scrollTop = Math.max(0, (line - 1) * height - editor.clientHeight / 2);
-  const width = editor.scrollWidth / Math.max(1, ...lines.map(({ length }) => length));
-  editor.scrollLeft = Math.max(0, column * width - editor.clientWidth / 2);
+/** The view that is in front: a dump has no files. */
+function frontView(): ViewName {
+  return kind === 'dump' && state.view === 'files' ? 'services' : state.view;
 }
 
-/** The numbers of the lines, with those that have a problem marked. */
-function showGutter(diagnostics: readonly JsonDiagnostic[]): void {
-  const worst = new Map<number, string>();
-  for (const { line, severity } of diagnostics) {
-    if (line !== undefined && severity !== 'note' && worst.get(line) !== 'error') worst.set(line, severity);
-  }
-  const count = page.manifests.value.split('\n').length;
-  const parts: Node[] = [];
-  let plain = '';
-  for (let line = 1; line <= count; line++) {
-    const severity = worst.get(line);
-    if (severity === undefined) {
-      plain += `${line}\n`;
-      continue;
-    }
-    const mark = document.createElement('span');
-    mark.className = severity;
-    mark.textContent = String(line);
-    parts.push(document.createTextNode(plain), mark);
-    plain = '\n';
-  }
-  page.gutter.replaceChildren(...parts, document.createTextNode(plain));
-  page.gutter.scrollTop = page.manifests.scrollTop;
-}
-
-function fill(select: HTMLSelectElement, options: readonly (readonly [string, string])[], value: string): void {
-  const same = options.length === select.options.length;
-  if (!same || options.some(([each], i) => select.options[i]?.value !== each)) {
-    select.replaceChildren(...options.map(([each, text]) => new Option(text, each)));
-  }
-  select.value = value;
-  if (select.selectedIndex < 0) select.selectedIndex = 0;
-}
-
-function suggest(list: HTMLDataListElement, values: readonly string[]): void {
-  list.replaceChildren(...values.map((value) => new Option(value, value)));
-}
-
-/** Shows the results that are in front, and asks for them. */
-function showView(): void {
+function showTabs(front: ViewName): void {
   for (const view of views) {
-    const isShown = view === state.view;
+    const isShown = view === front;
     const tab = find(`tab-${view}`, HTMLButtonElement);
     tab.setAttribute('aria-selected', String(isShown));
     tab.tabIndex = isShown ? 0 : -1;
     find(`view-${view}`, HTMLDivElement).hidden = !isShown;
   }
-  const input = inputOf(state);
-  switch (state.view) {
-    case 'files':
-      showFile();
-      return;
-    case 'services': {
-      const service = page.service.value;
-      if (!output || service === '') return clearService(output ? 'The manifests hold no Service.' : '');
-      asker.ask({ kind: 'service', input, service }, showService);
-      return;
-    }
-    case 'trace': {
-      if (!output) return showTrace({ kind: 'wrong', text: '' });
-      const { from, to, protocol } = state;
-      asker.ask({ kind: 'trace', input, packet: { from, to, protocol } }, showTrace);
-      return;
-    }
-    case 'compare':
-      page.secondBox.hidden = state.against !== 'manifests';
-      if (!output) return showComparison({ kind: 'wrong', text: '' });
-      if (state.second.length > mostManifests) {
-        return showComparison({ kind: 'wrong', text: 'more than 8 MB of manifests: use the program kpc' });
-      }
-      asker.ask({ kind: 'compare', from: input, to: secondInputOf(state) }, showComparison);
-  }
 }
 
-function showFile(): void {
-  showTerminalText(page.content, contentOf(page.file.value) ?? '');
+/** Shows the results that are in front, and asks for them. */
+function showView(): void {
+  const front = frontView();
+  showTabs(front);
+  const input = inputOf(state);
+  switch (front) {
+    case 'files':
+      return showTerminalText(page.content, contentOf(page.file.value) ?? '');
+    case 'services':
+      if (!output) return showService({ kind: 'wrong', text: '' });
+      return asker.ask({ kind: 'service', input, service: page.service.value }, showService);
+    case 'trace':
+      return askTrace();
+    case 'compare':
+      return askComparison();
+  }
 }
 
 function contentOf(file: string): string | undefined {
   return output?.files.find(([name]) => name === file)?.[1];
 }
 
-function clearService(text: string): void {
-  page.ways.replaceChildren(text);
-  page.matrix.replaceChildren();
-  page.description.replaceChildren();
-}
-
-let drawn: Extract<Answer, { kind: 'service' }> | undefined;
-
 function showService(answer: Answer): void {
+  // A change of the window's width draws what is there again.
   drawn = answer.kind === 'service' ? answer : undefined;
-  if (!drawn) return clearService(answer.kind === 'wrong' ? answer.text : '');
-  showTerminalText(page.matrix, drawn.matrix);
-  showTerminalText(page.description, drawn.text);
-  drawAll();
+  showTerminalText(page.matrix, drawn?.matrix ?? '');
+  page.matrixBox.hidden = (drawn?.matrix ?? '') === '';
+  showTerminalText(page.description, drawn?.text ?? '');
+  page.descriptionBox.hidden = (drawn?.text ?? '') === '';
+  // Sentences may be wrapped, and the columns of a table not.
+  page.description.classList.toggle('wrap', page.service.value !== allServices);
+  if (!drawn) page.ways.replaceChildren(answer.kind === 'wrong' ? answer.text : '');
+  drawWays();
 }
 
-function drawAll(): void {
+function drawWays(): void {
   const width = Math.floor(Math.min(page.ways.clientWidth, 1000));
   // A view that is not shown has no width.
   if (!drawn || width === 0) return;
-  const none = 'kube-proxy programs nothing for this Service.';
-  page.ways.replaceChildren(...(drawn.ways.length === 0 ? [none] : drawn.ways.map((way) => drawWay(way, width))));
+  page.ways.replaceChildren(...drawn.ways.map((way) => drawWay(way, width)));
+}
+
+function askTrace(): void {
+  if (!output) return showTrace({ kind: 'wrong', text: '' });
+  const { protocol, inInterface } = state;
+  const packet = { from: page.from.value, to: page.to.value, protocol, inInterface };
+  shownWidth = pictureWidth();
+  asker.ask({ kind: 'trace', input: inputOf(state), packet, width: shownWidth }, showTrace);
+}
+
+/** In steps, so that a scroll bar that comes and goes changes nothing. */
+function pictureWidth(): number {
+  const room = Math.floor(page.traceBox.clientWidth / 20) * 20;
+  return Math.min(960, Math.max(240, room));
 }
 
 function showTrace(answer: Answer): void {
   URL.revokeObjectURL(shownPicture);
   const isTrace = answer.kind === 'trace';
-  page.traceText.classList.toggle('wrap', !isTrace);
-  page.tracePicture.hidden = !isTrace;
+  page.traceBox.classList.toggle('empty', !isTrace);
   if (isTrace) {
     shownPicture = URL.createObjectURL(new Blob([answer.svg], { type: 'image/svg+xml' }));
     page.tracePicture.src = shownPicture;
-    page.tracePicture.alt = `The way of the packet from ${state.from} to ${state.to}; the text below says the same`;
+    page.tracePicture.alt = `The way of the packet from ${page.from.value} to ${page.to.value}; the text below says the same`;
+  } else page.tracePicture.removeAttribute('src');
+  page.tracePicture.hidden = !isTrace;
+  showTerminalText(page.traceText, isTrace || answer.kind === 'wrong' ? answer.text : '');
+}
+
+function askComparison(): void {
+  const against = otherSide(state, kind);
+  page.secondBox.hidden = against !== 'manifests';
+  const isEmpty = against === 'manifests' && state.second.trim() === '';
+  if (!output || isEmpty || state.second.length > mostText) {
+    const why = isEmpty ? 'Paste what to compare with above.' : tooMuch;
+    return showComparison({ kind: 'wrong', text: output ? why : '' });
   }
-  showTerminalText(page.traceText, isTrace ? answer.text : answer.kind === 'wrong' ? answer.text : '');
+  asker.ask({ kind: 'compare', from: inputOf(state), to: secondInputOf(state, against) }, showComparison);
 }
 
 function showComparison(answer: Answer): void {
   const isCompared = answer.kind === 'compare';
-  showProblems(page.secondProblems, isCompared ? answer.diagnostics : [], page.second);
-  showTerminalText(page.comparison, isCompared ? answer.text : answer.kind === 'wrong' ? answer.text : '');
+  showProblems(page.secondProblems, isCompared ? answer.problems : [], page.second);
+  showTerminalText(page.comparison, isCompared || answer.kind === 'wrong' ? answer.text : '');
 }
 
 function showFields(): void {
   page.manifests.value = state.manifests;
   page.second.value = state.second;
-  page.mode.value = state.mode;
-  page.release.value = state.release;
+  fill(
+    page.mode,
+    modeList.map((mode) => [mode, mode]),
+    state.mode,
+  );
+  fill(
+    page.release,
+    releaseList.toReversed().map((release) => [release, release]),
+    state.release,
+  );
   page.assume.checked = state.assume;
   page.from.value = state.from;
   page.to.value = state.to;
   page.protocol.value = state.protocol;
-  page.against.value = state.against;
-  showGutter([]);
+  page.inInterface.value = state.inInterface;
+  listSides();
+  showGutter(page.gutter, page.manifests, []);
+  showTabs(frontView());
 }
 
-function listChoices(): void {
-  const modes = modeList.map((mode) => [mode, mode] as const);
-  const kubernetes = releaseList.toReversed().map((release) => [release, release] as const);
-  fill(page.mode, modes, state.mode);
-  fill(page.release, kubernetes, state.release);
-  page.against.replaceChildren(
+/** What to compare with: everything but what is on. */
+function listSides(): void {
+  const modes = modeList.filter((mode) => mode !== state.mode);
+  const kubernetes = releaseList.toReversed().filter((release) => release !== state.release);
+  const settings = [
     group(
       'the same manifests in another mode',
-      modeList.map((mode) => [mode, `mode ${mode}`]),
+      modes.map((mode) => [mode, `mode ${mode}`]),
     ),
     group(
       'the same manifests by another release',
-      kubernetes.map(([release]) => [release, `Kubernetes ${release}`]),
+      kubernetes.map((release) => [release, `Kubernetes ${release}`]),
     ),
-    group('other manifests', [['manifests', 'a second version of the manifests']]),
-  );
-}
-
-function group(label: string, options: readonly (readonly [string, string])[]): HTMLOptGroupElement {
-  const made = document.createElement('optgroup');
-  made.label = label;
-  made.append(...options.map(([value, text]) => new Option(text, value)));
-  return made;
+  ];
+  const isDump = kind === 'dump';
+  const another = isDump ? 'manifests, or another dump' : 'another version, or a dump of a node';
+  page.against.replaceChildren(...(isDump ? [] : settings), group('another text', [['manifests', another]]));
+  page.against.value = otherSide(state, kind);
+  page.secondLabel.textContent = isDump
+    ? "The cluster's manifests, which also name the dump's Services; or another dump"
+    : 'Another version of the manifests, or what a node prints';
 }
 
 async function share(): Promise<void> {
@@ -363,13 +323,14 @@ async function share(): Promise<void> {
   page.shared.hidden = false;
   if (packed === undefined) {
     page.link.value = '';
-    page.linkNote.textContent = 'Too much for a link. Share the manifests as a file.';
+    page.linkNote.textContent = 'Too much for a link. Share the text as a file.';
     return;
   }
   const link = new URL(location.href);
   link.hash = packed;
   page.link.value = link.href;
   history.replaceState(null, '', link);
+  isLinked = true;
   page.link.select();
   const isCopied = await navigator.clipboard.writeText(link.href).then(
     () => true,
@@ -382,20 +343,24 @@ async function share(): Promise<void> {
 async function readLink(): Promise<void> {
   const fragment = location.hash.slice(1);
   const read = fragment === '' ? undefined : await unpackState(fragment);
+  isLinked = read !== undefined;
   if (read) state = read;
-  else if (fragment !== '') {
+  else if (fragment === '') state = keptState() ?? state;
+  else {
     page.shared.hidden = false;
     page.linkNote.textContent = 'This link is broken or too long, so this is the example.';
   }
+  state = { ...state, against: otherSide(state, 'manifests') };
 }
 
 async function openFiles(files: readonly File[], editor: HTMLTextAreaElement): Promise<void> {
-  if (files.reduce((sum, { size }) => sum + size, 0) > mostManifests) {
-    page.problemsTitle.textContent = 'More than 8 MB of files: use the program kpc, which takes any size.';
+  if (files.reduce((sum, { size }) => sum + size, 0) > mostText) {
+    page.problemsTitle.textContent = tooMuch;
     return;
   }
   const texts = await Promise.all(files.map((file) => file.text()));
-  editor.value = texts.map((text) => (text.endsWith('\n') ? text : `${text}\n`)).join('---\n');
+  const areYaml = files.every(({ name }) => /\.(?:ya?ml|json)$/i.test(name));
+  retype(editor, texts.map((text) => (text.endsWith('\n') ? text : `${text}\n`)).join(areYaml ? '---\n' : ''));
   editor.dispatchEvent(new Event('input'));
 }
 
@@ -410,14 +375,6 @@ function acceptDrops(): void {
     event.preventDefault();
     void openFiles(files, event.target === page.second ? page.second : page.manifests);
   });
-}
-
-function afterPause(run: () => void): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  return () => {
-    clearTimeout(timer);
-    timer = setTimeout(run, pause);
-  };
 }
 
 function download(): void {
@@ -443,7 +400,7 @@ async function copyFile(): Promise<void> {
 
 /** Arrows move between tabs. */
 function moveTab(event: KeyboardEvent, view: ViewName): void {
-  const order = ['services', 'files', 'trace', 'compare'] as const;
+  const order = views.filter((each) => !find(`tab-${each}`, HTMLButtonElement).hidden);
   const steps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
   const step = steps[event.key];
   if (step === undefined) return;
@@ -453,22 +410,34 @@ function moveTab(event: KeyboardEvent, view: ViewName): void {
   event.preventDefault();
 }
 
-function listen(): void {
+function listenToTexts(): void {
   const typed = afterPause(() => change({ manifests: page.manifests.value }));
   page.manifests.addEventListener('input', () => {
-    showGutter([]);
+    showGutter(page.gutter, page.manifests, []);
     typed();
   });
   page.manifests.addEventListener('scroll', () => (page.gutter.scrollTop = page.manifests.scrollTop));
-  page.second.addEventListener(
-    'input',
-    afterPause(() => show({ second: page.second.value })),
-  );
+  const secondTyped = afterPause(() => {
+    const { value: second } = page.second;
+    // Manifests name the Services of a dump.
+    if (kind === 'dump') change({ second });
+    else show({ second });
+  });
+  page.second.addEventListener('input', secondTyped);
   acceptDrops();
   page.open.addEventListener('change', () => {
     void openFiles([...(page.open.files ?? [])], page.manifests);
     page.open.value = '';
   });
+  find('restore', HTMLButtonElement).addEventListener('click', () => {
+    page.to.value = '';
+    update({ node: '', service: '', to: '' });
+    retype(page.manifests, example);
+    change({ manifests: example });
+  });
+}
+
+function listenToChoices(): void {
   page.node.addEventListener('change', () => change({ node: page.node.value }));
   page.mode.addEventListener('change', () =>
     change({ mode: modeList.find((each) => each === page.mode.value) ?? state.mode }),
@@ -490,6 +459,7 @@ function listen(): void {
     show({
       from: page.from.value,
       to: page.to.value,
+      inInterface: page.inInterface.value,
       protocol: (['tcp', 'udp', 'sctp', 'icmp'] as const).find((each) => each === page.protocol.value) ?? '',
     }),
   );
@@ -503,16 +473,20 @@ function listen(): void {
     tab.addEventListener('click', () => show({ view }));
     tab.addEventListener('keydown', (event) => moveTab(event, view));
   }
-  find('restore', HTMLButtonElement).addEventListener('click', () => {
-    update({ manifests: example, node: '', service: '', to: '' });
-    showFields();
-    compile();
-  });
+}
+
+function listen(): void {
+  listenToTexts();
+  listenToChoices();
   find('share', HTMLButtonElement).addEventListener('click', () => void share());
   find('copy', HTMLButtonElement).addEventListener('click', () => void copyFile());
   find('download', HTMLButtonElement).addEventListener('click', download);
   addEventListener('hashchange', () => void startPage());
-  new ResizeObserver(drawAll).observe(page.ways);
+  const redraw = new ResizeObserver(() => {
+    drawWays();
+    if (frontView() === 'trace' && pictureWidth() !== shownWidth) askTrace();
+  });
+  redraw.observe(page.results);
 }
 
 /** The browser keeps the page, so that it opens without a network. */
@@ -530,11 +504,9 @@ async function keepOffline(): Promise<void> {
 async function startPage(): Promise<void> {
   await readLink();
   showFields();
-  compile();
+  readText();
 }
 
-page.manifests.setAttribute('data-name', manifestsName);
-listChoices();
 listen();
 await startPage();
 await keepOffline();

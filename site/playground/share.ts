@@ -33,6 +33,37 @@ export async function unpackState(fragment: string): Promise<PageState | undefin
   }
 }
 
+const kept = 'kpc-playground';
+
+/** Keeps a state for a reload in this tab: false if the browser refuses, or has too little room. */
+export function keepState(state: PageState): boolean {
+  try {
+    sessionStorage.setItem(kept, JSON.stringify(state));
+    return true;
+  } catch {
+    forgetState();
+    return false;
+  }
+}
+
+/** An older state would come back in the place of one that could not be kept. */
+function forgetState(): void {
+  try {
+    sessionStorage.removeItem(kept);
+  } catch {
+    // There is none.
+  }
+}
+
+/** The state that this tab had before it was loaded again. */
+export function keptState(): PageState | undefined {
+  try {
+    return readState(JSON.parse(sessionStorage.getItem(kept) ?? 'null'));
+  } catch {
+    return undefined;
+  }
+}
+
 /** The bytes of a stream; undefined if there are more than allowed. */
 async function collect(stream: ReadableStream<Uint8Array>, most: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
@@ -82,6 +113,7 @@ function readState(value: unknown): PageState | undefined {
     service: text('service'),
     from: text('from').slice(0, 500),
     to: text('to').slice(0, 500),
+    inInterface: text('inInterface').slice(0, 50),
     protocol: protocol ?? '',
     against: text('against').slice(0, 50),
   };

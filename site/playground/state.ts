@@ -1,12 +1,12 @@
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { newestRelease, releases, type Release } from '../../src/kube-proxy/releases.ts';
-import type { Input, PacketQuestion } from './compiler.ts';
 import { example } from './example.ts';
+import type { Input, PacketQuestion, ReadInput } from './questions.ts';
 
 export const modeList: readonly ProxyMode[] = ['iptables', 'ipvs', 'nftables'];
 export const releaseList: readonly Release[] = releases;
 
-export const views = ['files', 'services', 'trace', 'compare'] as const;
+export const views = ['services', 'files', 'trace', 'compare'] as const;
 export type ViewName = (typeof views)[number];
 
 export function isView(name: string): name is ViewName {
@@ -15,8 +15,9 @@ export function isView(name: string): name is ViewName {
 
 /** All that a link holds. */
 export interface PageState {
+  /** Manifests, or what a node printed. */
   readonly manifests: string;
-  /** Another version of the manifests, to compare with. */
+  /** Another such text, to compare with. */
   readonly second: string;
   readonly node: string;
   readonly mode: ProxyMode;
@@ -24,11 +25,14 @@ export interface PageState {
   readonly assume: boolean;
   readonly view: ViewName;
   readonly file: string;
+  /** The Service that was chosen, or allServices; '' if none was. */
   readonly service: string;
   readonly from: string;
+  /** '' if nobody asked for another than the first Service. */
   readonly to: string;
+  readonly inInterface: string;
   readonly protocol: PacketQuestion['protocol'];
-  /** What to compare with: a mode, a release, or "manifests". */
+  /** What to compare with: a mode, a release, or "manifests" for the second text. */
   readonly against: string;
 }
 
@@ -44,23 +48,32 @@ export const startState: PageState = {
   service: '',
   from: 'external',
   to: '',
+  inInterface: '',
   protocol: '',
   against: 'nftables',
 };
 
-/** The name that diagnostics give the manifests. */
-export const manifestsName = 'manifests.yaml';
+/** A comparison is with another mode, another release, or another text: never with what is on. A dump has the mode that it has. */
+export function otherSide(
+  { against, mode, release }: Pick<PageState, 'against' | 'mode' | 'release'>,
+  kind: ReadInput['kind'],
+): string {
+  if (kind === 'dump') return 'manifests';
+  if (against !== mode && against !== release) return against;
+  const others: readonly string[] = against === mode ? modeList.toReversed() : releaseList.toReversed();
+  return others.find((each) => each !== against) ?? 'manifests';
+}
 
-export function inputOf({ manifests, node, mode, release, assume }: PageState): Input {
-  return { name: manifestsName, text: manifests, node, mode, release, assume };
+export function inputOf({ manifests, second, node, mode, release, assume }: PageState): Input {
+  return { name: 'manifests.yaml', text: manifests, beside: second, node, mode, release, assume };
 }
 
 /** The other side of a comparison. */
-export function secondInputOf(state: PageState): Input {
+export function secondInputOf(state: PageState, against: string): Input {
   const input = inputOf(state);
-  const mode = modeList.find((each) => each === state.against);
-  const release = releaseList.find((each) => each === state.against);
+  const mode = modeList.find((each) => each === against);
+  const release = releaseList.find((each) => each === against);
   if (mode) return { ...input, mode };
   if (release) return { ...input, release };
-  return { ...input, name: 'second.yaml', text: state.second };
+  return { ...input, name: 'second.yaml', text: state.second, beside: '' };
 }

@@ -1,5 +1,6 @@
 // Compiles in a thread of its own, so that a large paste does not stop the page.
-import { startCompiler, type Answer, type Question } from './compiler.ts';
+import { startCompiler } from './compiler.ts';
+import type { Answer, Question } from './questions.ts';
 
 /** A question with its number, which the answer repeats. */
 export interface Asked {
@@ -24,6 +25,6 @@ function tryAnswer(question: Question): Answer {
     return answer(question);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { kind: 'wrong', text: `this is a bug of kpc, please report it with the manifests: ${reason}` };
+    return { kind: 'wrong', text: `this is a bug of kpc, please report it with the text: ${reason}` };
   }
 }

@@ -3,13 +3,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { addressOf, sections } from '../.vitepress/pages.mjs';
-import { open, overflowOf, screens } from './look.mjs';
+import { addressOf, pageFiles as files } from '../.vitepress/pages.mjs';
+import { faintTexts, open, overflowOf, screens } from './look.mjs';
 
 /** @param {import('./look.mjs').Tools} tools */
 export async function checkPages({ check, context, folder, origin, pictures }) {
-  const files = sections.flatMap(({ pages }) => pages.map(([file]) => file));
-
   await check('links lead to what is there', () => {
     const dead = files.map(addressOf).flatMap((address) => deadLinks(folder, address));
     assert.deepEqual(dead, []);
@@ -34,6 +32,68 @@ export async function checkPages({ check, context, folder, origin, pictures }) {
       }
     });
   }
+
+  for (const [address, lang, next] of [
+    ['/', 'en', '/readme.html'],
+    ['/docs/zh-CN/', 'zh-CN', '/docs/zh-CN/readme.html'],
+  ]) {
+    await check(`the first screen is a sentence, a picture of a trace and two buttons: ${address}`, async () => {
+      for (const screen of [...screens, { name: 'phone', width: 375, scheme: /** @type {const} */ ('light') }]) {
+        const { page, errors } = await open(context, origin + address, screen);
+        await page.waitForSelector('.VPHero h1');
+        const buttons = await page.$$eval('.VPHero .action a', (all) =>
+          all.map((each) => [each.getAttribute('href'), each.getBoundingClientRect().bottom < innerHeight]),
+        );
+        assert.deepEqual(buttons, [
+          ['/playground/', true],
+          [next, true],
+        ]);
+        assert.match((await page.textContent('.VPHero .text')) ?? '', /kube-proxy/);
+        const picture = await page.$eval('.VPHero img', (element) => {
+          const image = /** @type {HTMLImageElement} */ (element);
+          return { isLoaded: image.complete && image.naturalWidth > 0, scale: image.clientWidth / image.naturalWidth };
+        });
+        assert.ok(picture.isLoaded);
+        // Its letters have 11 and 13 pixels.
+        assert.ok(picture.scale > 0.7 && picture.scale < 1.5, `${screen.name}: scaled by ${picture.scale}`);
+        if (pictures !== undefined) await page.screenshot({ path: join(pictures, `home-${lang}-${screen.name}.png`) });
+        assert.equal(await page.evaluate(() => document.documentElement.lang), lang);
+        assert.deepEqual([await overflowOf(page), await faintTexts(page, '.VPHero'), errors], [0, [], []], screen.name);
+        await page.close();
+      }
+    });
+  }
+
+  await check('the first screen of the README leads to the playground', async () => {
+    for (const [address, page] of /** @type {const} */ ([
+      ['/readme.html', 'playground.html'],
+      ['/docs/zh-CN/readme.html', 'playground.html'],
+    ])) {
+      const { page: shown, errors } = await open(context, origin + address);
+      const link = shown.locator(`.vp-doc a[href$="${page}"]`).first();
+      assert.ok(((await link.boundingBox())?.y ?? 1_000) < 500, address);
+      await link.click();
+      await shown.click('.vp-doc a[href$="/playground/"]');
+      await shown.waitForSelector('#manifests');
+      assert.deepEqual(errors, []);
+      await shown.close();
+    }
+  });
+
+  await check('the language switch leads to Chinese and back', async () => {
+    const { page, errors } = await open(context, `${origin}/docs/tutorial.html`);
+    for (const [label, lang] of [
+      ['简体中文', 'zh-CN'],
+      ['English', 'en'],
+    ]) {
+      await page.hover('.VPNavBarTranslations button');
+      await page.click(`.VPNavBarTranslations a:has-text("${label}")`);
+      await page.waitForFunction((wanted) => document.documentElement.lang === wanted, lang);
+      await page.waitForSelector('h1');
+    }
+    assert.deepEqual(errors, []);
+    await page.close();
+  });
 
   await check('the search finds a word', async () => {
     const { page, errors } = await open(context, `${origin}/docs/`);

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deflateRawSync, gzipSync } from 'node:zlib';
+import { deflateRawSync, gzipSync, inflateRawSync } from 'node:zlib';
 import { faintTexts, open, overflowOf, screens } from './look.mjs';
 
 const root = join(import.meta.dirname, '../..');
@@ -164,14 +164,105 @@ export async function checkPlayground({ check, context, folder, origin, requests
     await page.waitForFunction(() => /10\.244\.2\.11/.test(document.querySelector('#comparison')?.textContent ?? ''));
     await fill(page, '#second', 'kind: [');
     await page.waitForSelector('#second-problems .error');
+    // Another mode may not be there in this release.
+    await page.selectOption('#release', '1.30');
+    await page.selectOption('#against', 'nftables');
+    await page.waitForFunction(() => /nftables/.test(document.querySelector('#comparison')?.textContent ?? ''));
+    assert.match(await textOf(page, '#comparison'), /"Kubernetes"/);
     assert.deepEqual(errors, []);
     await page.close();
   });
 
-  await check('what a node printed is not taken for broken manifests', async () => {
+  await check('what was typed survives a reload and the example, and no view is stale', async () => {
+    const { page, errors } = await open(context, url);
+    const offered = () => page.$$eval('#against option', (all) => all.map((each) => each.getAttribute('value')));
+    for (const mode of ['iptables', 'nftables']) {
+      await page.selectOption('#mode', mode);
+      assert.ok(!(await offered()).includes(mode), mode);
+    }
+    const renamed = example.replaceAll('nginx', 'shop');
+    await fill(page, '#manifests', renamed);
+    await page.waitForFunction(
+      () => /** @type {HTMLInputElement} */ (document.querySelector('#to')).value === 'svc/default/shop:80',
+    );
+    await page.reload();
+    await summarySays(page, 'mode nftables');
+    assert.equal(await page.inputValue('#manifests'), renamed);
+    await page.click('#restore');
+    await page.waitForFunction(
+      (text) => /** @type {HTMLTextAreaElement} */ (document.querySelector('#manifests')).value === text,
+      example,
+    );
+    await page.focus('#manifests');
+    await page.keyboard.press('Control+z');
+    assert.equal(await page.inputValue('#manifests'), renamed);
+    assert.deepEqual(errors, []);
+    await page.close();
+  });
+
+  await check('nothing is stale: an error leaves no result of an earlier text', async () => {
+    const { page, errors } = await open(context, url);
+    const shown = () =>
+      page.evaluate(() => {
+        const text = (/** @type {string} */ id) => document.querySelector(id)?.textContent ?? 'nothing';
+        const options = (/** @type {string} */ id) => document.querySelectorAll(`${id} option`).length;
+        return [
+          ...['#ways', '#matrix', '#description', '#content', '#trace-text', '#comparison'].map(text),
+          ...['#service', '#file', '#senders', '#targets'].map(options),
+          document.querySelector('#trace-picture[src]:not([hidden])') === null,
+        ];
+      });
+    const none = ['', '', '', '', '', '', 0, 0, 0, 0, true];
+    for (const view of ['services', 'files', 'trace', 'compare']) {
+      await page.click(`#tab-${view}`);
+      await summarySays(page, 'on node worker-1');
+      await idle(page);
+      assert.notDeepEqual(await shown(), none, view);
+      for (const wrong of ['kind: [', 'a'.repeat(8_000_001)]) {
+        await fill(page, '#manifests', wrong);
+        await summarySays(page, wrong.length > 100 ? 'More than 8 MB' : 'Nothing is shown until the errors are gone');
+        // A change of width draws what is there again.
+        await page.setViewportSize({ width: 700 + (wrong.length % 100), height: 900 });
+        await page.waitForTimeout(100);
+        const found = await shown();
+        // Views that are not in front are asked again when they are.
+        assert.deepEqual(found.slice(0, 3), none.slice(0, 3), view);
+        if (view === 'files') assert.equal(found[3], '');
+        if (view === 'trace') assert.equal(found[4], '');
+        if (view === 'compare') assert.equal(found[5], '');
+        assert.deepEqual(found.slice(6), none.slice(6), view);
+      }
+      assert.equal(await page.locator('#problems li').count(), 0, 'problems of another text');
+      await fill(page, '#manifests', example);
+    }
+    await page.close();
+    assert.deepEqual(errors, []);
+  });
+
+  await check('the Service of a trace follows the text, also through an error', async () => {
     const { page } = await open(context, url);
-    await fill(page, '#manifests', '*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\nCOMMIT\n');
-    await page.waitForFunction(() => /is a dump, not manifests/.test(document.body.textContent ?? ''));
+    await page.click('#tab-trace');
+    const to = (/** @type {string} */ wanted) =>
+      page.waitForFunction(
+        (text) => /** @type {HTMLInputElement} */ (document.querySelector('#to')).value === text,
+        wanted,
+      );
+    await to('svc/default/nginx:80');
+    await page.fill('#from', 'pod');
+    // An answer that comes now does not replace what is being typed.
+    await fill(page, '#manifests', `# again\n${example}`);
+    await page.waitForTimeout(100);
+    await page.fill('#from', 'remote-pod');
+    await page.waitForTimeout(500);
+    await idle(page);
+    assert.equal(await page.inputValue('#from'), 'remote-pod');
+    await page.fill('#from', 'pod');
+    await page.waitForFunction(() => /from a pod/.test(document.querySelector('#trace-text')?.textContent ?? ''));
+    await fill(page, '#manifests', 'kind: [');
+    await page.waitForSelector('#problems .error');
+    await fill(page, '#manifests', example.replaceAll('nginx', 'shop'));
+    await to('svc/default/shop:80');
+    await page.waitForFunction(() => /default\/shop/.test(document.querySelector('#trace-text')?.textContent ?? ''));
     await page.close();
   });
 
@@ -189,6 +280,12 @@ export async function checkPlayground({ check, context, folder, origin, requests
     const link = await page.inputValue('#link');
     await page.selectOption('#release', '1.36');
     assert.ok(await page.isHidden('#shared'), 'the link of another page state is gone');
+    // The address bar goes on with what is typed.
+    await fill(page, '#manifests', `# today\n${text}`);
+    await page.waitForFunction((earlier) => location.hash.length > 1 && location.href !== earlier, link);
+    await page.waitForTimeout(600);
+    const today = JSON.parse(inflateRawSync(Buffer.from(new URL(page.url()).hash.slice(1), 'base64url')).toString());
+    assert.deepEqual([today.manifests, today.release], [`# today\n${text}`, '1.36']);
     await page.close();
     const before = requests.length;
     const { page: other, errors } = await open(context, 'about:blank');
@@ -238,7 +335,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
           each.getAttributeNames().some((name) => name.startsWith('on')),
         ).length,
       }));
-      assert.deepEqual([found, errors], [{ ran: false, images: 0, scripts: 1, handlers: 0 }, []], view);
+      assert.deepEqual([found, errors], [{ ran: false, images: 0, scripts: 2, handlers: 0 }, []], view);
       await page.close();
     }
   });
@@ -265,15 +362,140 @@ export async function checkPlayground({ check, context, folder, origin, requests
   await check('a large paste does not stop the page', async () => {
     const { page, errors } = await open(context, url);
     await page.waitForSelector('.way');
-    const many = Array.from({ length: 3_000 }, (_, i) => serviceNumber(i)).join('---\n');
+    const one = Array.from({ length: 3_000 }, (_, i) => serviceNumber(i)).join('---\n');
+    const many = one.padEnd(5_000_000, `#${' '.repeat(78)}\n`);
+    // A text field of a bare page takes long for so much, too.
+    const bare = await page.evaluate((text) => {
+      const field = document.createElement('textarea');
+      field.wrap = 'off';
+      document.body.append(field);
+      const start = performance.now();
+      field.value = text;
+      const { scrollHeight } = field;
+      field.remove();
+      return scrollHeight > 0 ? performance.now() - start : 0;
+    }, many);
+    await page.evaluate(() => {
+      const since = { last: performance.now(), longest: 0 };
+      Object.assign(window, { since });
+      setInterval(() => {
+        const now = performance.now();
+        since.longest = Math.max(since.longest, now - since.last);
+        since.last = now;
+      }, 20);
+    });
     await fill(page, '#manifests', many);
     await page.waitForSelector('.results[aria-busy=true]');
     // The page answers while the compiler works.
     await page.click('#tab-files');
     assert.equal(await page.getAttribute('#tab-files', 'aria-selected'), 'true');
     await summarySays(page, '3,000 Services');
+    const longest = await page.evaluate(() => Number(Reflect.get(Reflect.get(window, 'since'), 'longest')));
+    console.log(
+      `     5 MB: the page stood still for ${Math.round(longest)} ms; the field alone takes ${Math.round(bare)} ms`,
+    );
+    assert.ok(longest < 2 * bare + 1_000, `${longest} ms`);
+    assert.match(await textOf(page, '#kept'), /too large to be kept/);
     assert.deepEqual(errors, []);
     await page.close();
+  });
+
+  await check('messages name what the page has, and no flags', async () => {
+    const { page } = await open(context, url);
+    const service = (/** @type {string} */ spec) =>
+      `{ apiVersion: v1, kind: Service, metadata: { name: a }, spec: ${spec} }\n`;
+    const texts = [
+      service('{ ports: [{ port: 80 }] }'),
+      service('{ ports: [{ port: 99999 }] }'),
+      `${example}---\n{ apiVersion: v1, kind: Node, metadata: { name: worker-2 } }\n`,
+      example.replace('192.168.50.11', '10.96.0.80'),
+      '{ apiVersion: v1, kind: List, items: [] }\n',
+      'a: 1\n',
+    ];
+    for (const mode of ['ipvs', 'nftables']) {
+      await page.selectOption('#mode', mode);
+      await page.selectOption('#release', mode === 'ipvs' ? '1.37' : '1.30');
+      for (const assume of [true, false]) {
+        await page.setChecked('#assume', assume);
+        for (const text of texts) {
+          await fill(page, '#manifests', text);
+          await page.waitForTimeout(300);
+          await idle(page);
+          const said = await page.$$eval('#problems li', (items) => items.map((item) => item.textContent ?? ''));
+          const flags = said.flatMap((each) => each.match(/.{0,30}--[a-z-]+/g) ?? []);
+          const known = flags.filter((each) => /--(?:node|proxy-mode|kubernetes-version|(?:no-)?assume)\b/.test(each));
+          assert.deepEqual(known, [], text);
+          assert.deepEqual(
+            flags.filter((each) => !each.includes("the program's ")),
+            [],
+            text,
+          );
+          assert.doesNotMatch(said.join(' '), /\bwith -f\b/);
+        }
+      }
+    }
+    await page.close();
+  });
+
+  await check('labels are whole at any width', async () => {
+    const long = 'a-service-with-a-very-long-name-of-sixty-three-characters-in-all';
+    const { page } = await open(context, url);
+    await fill(page, '#manifests', example.replaceAll('nginx', long.slice(0, 63)));
+    for (const width of [320, 375, 600, 861, 1024, 1440, 2000]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const mode of ['iptables', 'nftables']) {
+        await page.selectOption('#mode', mode);
+        await summarySays(page, `mode ${mode}`);
+        await idle(page);
+        await page.waitForSelector('.way text');
+        const cut = await page.$$eval('.way g', (groups) =>
+          groups.flatMap((each) => {
+            const box = each.querySelector('rect')?.getBoundingClientRect();
+            return [...each.querySelectorAll('text')].flatMap((label) => {
+              const { left, right, top, bottom } = label.getBoundingClientRect();
+              const fits = box && left >= box.left && right <= box.right && top >= box.top && bottom <= box.bottom + 1;
+              return fits && !label.textContent?.includes('…') ? [] : [label.textContent];
+            });
+          }),
+        );
+        assert.deepEqual([cut, await overflowOf(page)], [[], 0], `${width} ${mode}`);
+      }
+    }
+    await page.click('#tab-trace');
+    for (const width of [320, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.waitForTimeout(500);
+      await idle(page);
+      const { natural, shown } = await page.$eval('#trace-picture', (element) => {
+        const image = /** @type {HTMLImageElement} */ (element);
+        return { natural: image.naturalWidth, shown: image.clientWidth };
+      });
+      assert.equal(natural, shown, 'the picture is drawn for the width that it has');
+    }
+    await page.close();
+  });
+
+  await check('the theme is the one that was chosen on the site', async () => {
+    const seen = [];
+    for (const chosen of ['dark', 'light', 'auto']) {
+      const { page } = await open(context, url);
+      await page.evaluate((value) => localStorage.setItem('vitepress-theme-appearance', value), chosen);
+      await page.reload();
+      await page.click('#tab-trace');
+      await page.waitForSelector('#trace-picture[src]');
+      await page.waitForTimeout(300);
+      const behind = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      // A corner of the picture has its background.
+      const clip = await page.locator('#trace-picture').boundingBox();
+      assert.ok(clip);
+      const png = await page.screenshot({ clip: { x: clip.x + 100, y: clip.y + 4, width: 1, height: 1 } });
+      seen.push([behind, png.toString('base64')]);
+      await page.close();
+    }
+    const [dark, light, auto] = seen;
+    assert.deepEqual([dark?.[0], light?.[0]], ['rgb(13, 17, 23)', 'rgb(255, 255, 255)']);
+    assert.notEqual(dark?.[1], light?.[1], 'the picture has the same colours in both themes');
+    assert.deepEqual(auto, light, 'the system of this test is light');
   });
 
   await check('it works without a network', async () => {
@@ -385,6 +607,11 @@ async function textOf(page, selector) {
 /** @param {Page} page @param {string} words */
 async function summarySays(page, words) {
   await page.waitForFunction((each) => document.querySelector('#summary')?.textContent?.includes(each), words);
+}
+
+/** Waits until all is answered. @param {Page} page */
+async function idle(page) {
+  await page.waitForFunction(() => document.querySelector('.results')?.getAttribute('aria-busy') === 'false');
 }
 
 /** Pastes a text. @param {Page} page @param {string} selector @param {string} text */

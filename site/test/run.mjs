@@ -1,11 +1,12 @@
 // Looks at the built site in a headless Chromium: npm run site:test. CHROMIUM names the browser, SITE_PICTURES a folder for
-// pictures of the pages.
+// pictures of the pages, SITE_CHECKS a regular expression for the names of the checks to run.
 // @ts-check
 import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { startChecks } from './checks.mjs';
+import { checkDumps } from './dumps.mjs';
 import { checkPages } from './pages.mjs';
 import { checkPlayground } from './playground.mjs';
 import { serve } from './serve.mjs';
@@ -27,10 +28,11 @@ const context = await chromium.launchPersistentContext(profile, {
     '--disable-sync',
   ],
 });
-const { check, finish } = startChecks();
+const { check, finish } = startChecks(new RegExp(process.env['SITE_CHECKS'] ?? ''));
 try {
   const tools = { check, context, folder, pictures, ...server };
   await checkPlayground(tools);
+  await checkDumps(tools);
   await checkPages(tools);
 } finally {
   await context.close();

@@ -1,0 +1,88 @@
+import { readdirSync, realpathSync } from 'node:fs';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
+import type { NamedText } from '../../src/library/index.ts';
+
+/** A path that a client may not read, or that cannot be read; the message is for the client. */
+export class RefusedPath extends Error {}
+
+const mebibyte = 1024 * 1024;
+const largestFile = 32 * mebibyte;
+const largestTotal = 64 * mebibyte;
+const mostFiles = 5000;
+
+/** Reads files below one folder, and nothing else: links that lead out of it are refused. */
+export class TextsBelow {
+  readonly #root: string;
+
+  /** Throws if the folder is not there. */
+  constructor(folder: string) {
+    this.#root = realpathSync(folder);
+    readdirSync(this.#root);
+  }
+
+  /** The text of a file, or the texts of all files below a folder whose names end in one of `endings`. */
+  read(path: string, endings: readonly string[]): readonly NamedText[] {
+    const found: string[] = [];
+    this.#collect(this.#inside(path), endings, found);
+    if (found.length > mostFiles)
+      throw new RefusedPath(`${path} holds more than ${mostFiles} files: name a smaller folder`);
+    let total = 0;
+    return found.toSorted().map((file) => {
+      const text = this.#readFile(file);
+      total += text.length;
+      if (total > largestTotal) throw new RefusedPath(`${path} holds more than 64 MiB: name a smaller folder`);
+      return { name: relative(this.#root, file).split(sep).join('/'), text };
+    });
+  }
+
+  /** The real path of what a client names. */
+  #inside(path: string): string {
+    const named = resolve(this.#root, path);
+    let real: string;
+    try {
+      real = realpathSync(named);
+    } catch {
+      // Whether something is outside is not said, either.
+      throw new RefusedPath(`${path}: no such file or folder below the folder of this server`);
+    }
+    this.#assertInside(real, path);
+    return real;
+  }
+
+  #assertInside(real: string, path: string): void {
+    const inside = relative(this.#root, real);
+    if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) {
+      throw new RefusedPath(`${path}: no such file or folder below the folder of this server`);
+    }
+  }
+
+  /** What was opened counts, as a folder on the way may be replaced by a link since it was listed. */
+  #readFile(path: string): string {
+    const name = relative(this.#root, path);
+    try {
+      const bytes = readRegularFile(path, largestFile, (opened) => this.#assertInside(opened, name));
+      return bytes.toString('utf8').replace(/^\uFEFF/, '');
+    } catch (error) {
+      if (error instanceof RefusedPath) throw error;
+      throw new RefusedPath(`${name}: ${error instanceof UnreadableFile ? error.reason : 'it cannot be read'}`);
+    }
+  }
+
+  #collect(path: string, endings: readonly string[], found: string[]): void {
+    let entries;
+    try {
+      entries = readdirSync(path, { withFileTypes: true });
+    } catch {
+      found.push(path);
+      return;
+    }
+    for (const entry of entries) {
+      if (found.length > mostFiles) return;
+      if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
+      const inner = join(path, entry.name);
+      if (entry.isDirectory()) this.#collect(inner, endings, found);
+      else if (entry.isFile() && endings.some((ending) => entry.name.endsWith(ending))) found.push(inner);
+    }
+  }
+}

@@ -1,0 +1,237 @@
+// Asks the built server by the SDK's own client, as an agent does: npm run mcp:test.
+// @ts-check
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+const project = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const program = join(project, 'mcp', 'dist', 'kpc-mcp.mjs');
+
+const work = mkdtempSync(join(tmpdir(), 'kpc-mcp-'));
+const folder = join(work, 'cluster');
+mkdirSync(folder);
+cpSync(join(project, 'fixtures', 'cluster', 'shop.yaml'), join(folder, 'shop.yaml'));
+cpSync(join(project, 'fixtures', 'cluster', 'nodes.yaml'), join(folder, 'nodes.yaml'));
+// A Service without a ready endpoint, which nothing reaches.
+writeFileSync(
+  join(folder, 'web.yaml'),
+  `apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: shop }
+spec: { clusterIP: 10.96.20.9, ports: [{ port: 80 }] }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, namespace: shop, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [{ addresses: [10.244.1.9], conditions: { ready: false }, nodeName: worker-1 }]
+`,
+);
+writeFileSync(join(work, 'secret.yaml'), 'secret: yes\n');
+symlinkSync(join(work, 'secret.yaml'), join(folder, 'link.yaml'));
+symlinkSync(work, join(folder, 'way-out'));
+execFileSync('mkfifo', [join(folder, 'pipe.yaml')]);
+mkdirSync(join(folder, 'dumps'));
+cpSync(
+  join(project, 'fixtures', 'quickstart', 'expected-ipvs', 'ipvsadm.restore'),
+  join(folder, 'dumps', 'ipvsadm.txt'),
+);
+const before = treeOf(folder);
+
+const client = new Client({ name: 'test', version: '0' });
+await client.connect(new StdioClientTransport({ command: process.execPath, args: [program, folder] }));
+
+/**
+ * @param {string} name
+ * @param {Record<string, unknown>} input
+ */
+async function ask(name, input) {
+  const { content, isError = false } = await client.callTool({ name, arguments: input });
+  const [{ text = '' } = {}] = /** @type {{ text?: string }[]} */ (content);
+  return { isError, text, data: isError ? undefined : JSON.parse(text) };
+}
+
+/** @param {string} path */
+function treeOf(path) {
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .map(
+      (each) => `${each.parentPath ?? ''}/${each.name} ${statSync(join(path, '..'), { throwIfNoEntry: false })?.size}`,
+    )
+    .toSorted();
+}
+
+/** @type {[string, () => Promise<void> | void][]} */
+const tests = [
+  [
+    'offers tools that only read',
+    async () => {
+      const { tools: offered } = await client.listTools();
+      assert.deepEqual(
+        offered.map(({ name }) => name),
+        ['trace', 'describe', 'compile', 'equivalence', 'migrate', 'lint', 'explain'],
+      );
+      for (const { name, annotations, description } of offered) {
+        assert.equal(annotations?.readOnlyHint, true, name);
+        assert.ok((description ?? '').length > 40, name);
+      }
+    },
+  ],
+  [
+    'two calls say why worker-1 cannot reach shop/web',
+    async () => {
+      const manifests = ['.'];
+      const traced = await ask('trace', {
+        manifests,
+        mode: 'iptables',
+        node: 'worker-1',
+        from: 'node',
+        to: 'svc/shop/web',
+      });
+      assert.equal(traced.data.trace.verdict, 'refused', traced.text);
+      const described = await ask('describe', { manifests, mode: 'iptables', node: 'worker-1', service: 'shop/web' });
+      assert.deepEqual(described.data.services[0].endpoints, { used: 0, total: 1 }, described.text);
+    },
+  ],
+  [
+    'reads a dump, and texts that the agent sends',
+    async () => {
+      const dumped = await ask('describe', { dump: ['dumps'] });
+      assert.equal(dumped.data.mode, 'ipvs');
+      assert.ok(dumped.data.ports.length > 0);
+      const text = readFileSync(join(folder, 'dumps', 'ipvsadm.txt'), 'utf8');
+      const traced = await ask('trace', { dump: [{ name: 'node', text }], from: 'external', to: '10.96.0.80:80' });
+      assert.ok(['delivered', 'unknown'].includes(traced.data.trace.verdict), traced.text);
+    },
+  ],
+  [
+    'compiles, compares, plans a move, and explains',
+    async () => {
+      const manifests = ['shop.yaml', 'nodes.yaml'];
+      const listed = await ask('compile', { manifests, mode: 'nftables', node: 'worker-1' });
+      assert.ok(listed.data.files['nftables.nft'] > 100, listed.text);
+      const one = await ask('compile', { manifests, mode: 'nftables', node: 'worker-1', file: 'nftables.nft' });
+      assert.match(one.data.content, /table ip kube-proxy/);
+      const compared = await ask('equivalence', { manifests, node: 'worker-1', from: 'iptables', to: 'nftables' });
+      assert.match(compared.data.report.summary, /iptables → nftables/);
+      const planned = await ask('migrate', { manifests, from: 'ipvs' });
+      assert.match(planned.data.report.summary, /ipvs → nftables on 3 nodes/);
+      const checked = await ask('lint', { manifests: ['web.yaml', 'nodes.yaml'] });
+      assert.equal(checked.data.passed, true, checked.text);
+      const explained = await ask('explain', { code: '[default-mode]' });
+      assert.match(explained.data.kpc.advice, /--proxy-mode/);
+      const failure = await ask('explain', { code: 'busy' });
+      assert.match(failure.data['kpc-apply'].advice, /wait/);
+    },
+  ],
+  [
+    'reads nothing outside the folder',
+    async () => {
+      for (const path of [
+        '..',
+        '../secret.yaml',
+        join(work, 'secret.yaml'),
+        '/etc/passwd',
+        'link.yaml',
+        'way-out',
+        'way-out/secret.yaml',
+        'nowhere.yaml',
+        'pipe.yaml',
+        'a\0b',
+      ]) {
+        const { isError, text } = await ask('describe', { manifests: [path] });
+        assert.ok(isError, path);
+        assert.doesNotMatch(text, /secret: yes|root:/, path);
+      }
+      // A folder with links and a pipe in it is read without them.
+      const { data } = await ask('describe', { manifests: ['.'], node: 'worker-1', service: 'storefront' });
+      assert.equal(data.services.length, 1);
+    },
+  ],
+  [
+    'reads nothing outside a folder that changes places with a link',
+    async () => {
+      const [many, outside] = [join(folder, 'many'), join(work, 'outside')];
+      for (const each of [join(many, 'z'), outside]) mkdirSync(each, { recursive: true });
+      for (let i = 0; i < 300; i++) writeFileSync(join(many, `a${i}.yaml`), `# ${'x'.repeat(10_000)}\n`);
+      writeFileSync(join(many, 'z', 'b.yaml'), '# nothing\n');
+      cpSync(join(folder, 'web.yaml'), join(outside, 'b.yaml'));
+      symlinkSync(outside, join(many, 'link'));
+      // renameat2 with RENAME_EXCHANGE, again and again, on x86-64 and arm64.
+      const exchange = `my $call = (POSIX::uname())[4] eq "aarch64" ? 276 : 316;
+        while (1) { syscall($call, -100, "$ARGV[0]/z", -100, "$ARGV[0]/link", 2); select(undef, undef, undef, 0.001) }`;
+      const swapping = spawn('perl', ['-MPOSIX', '-e', exchange, many], { stdio: 'ignore' });
+      try {
+        for (let i = 0; i < 30; i++) {
+          const { text } = await ask('describe', { manifests: ['many'], service: 'web' });
+          assert.doesNotMatch(text, /10\.96\.20\.9/);
+        }
+      } finally {
+        swapping.kill();
+        rmSync(many, { recursive: true, force: true });
+      }
+    },
+  ],
+  [
+    'refuses what means nothing',
+    async () => {
+      assert.ok((await ask('trace', { manifests: ['shop.yaml'], to: 'svc/shop/web' })).isError);
+      assert.ok((await ask('trace', { dump: ['dumps'], mode: 'ipvs', from: 'pod', to: '10.96.0.80:80' })).isError);
+      assert.match((await ask('explain', { code: 'bad-valeu' })).text, /did you mean bad-value/);
+      assert.ok((await ask('describe', { manifests: ['shop.yaml'], out: '/tmp/x' })).isError);
+      assert.ok((await ask('equivalence', { manifests: ['shop.yaml'], from: 'ipvs', to: '9.9' })).isError);
+    },
+  ],
+  [
+    'wrote nothing',
+    () => {
+      assert.deepEqual(treeOf(folder), before);
+    },
+  ],
+  [
+    'without a folder, it says what to name',
+    () => {
+      for (const words of [[], ['a', 'b'], ['--nothing'], [join(work, 'nowhere')]]) {
+        const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], { encoding: 'utf8' });
+        assert.deepEqual({ status, stdout }, { status: 2, stdout: '' }, words.join(' '));
+        assert.match(stderr, /^error: .*\n {2}help: .*\n$/);
+      }
+      assert.match(
+        execFileSync(process.execPath, [program, '--help'], { encoding: 'utf8' }),
+        /^Usage: kpc-mcp <folder>/,
+      );
+    },
+  ],
+];
+
+let passed = 0;
+let failed = 0;
+for (const [name, run] of tests) {
+  try {
+    await run();
+    passed++;
+    console.log(`ok    ${name}`);
+  } catch (error) {
+    failed++;
+    console.log(`FAIL  ${name}\n${error instanceof Error ? error.stack : String(error)}`);
+  }
+}
+await client.close();
+rmSync(work, { recursive: true, force: true });
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,83 @@
+import { diffDecompiled } from '../../src/describe/decompile.ts';
+import { reportDiff } from '../../src/diff/diff-report.ts';
+import { diffSides } from '../../src/diff/diff-sides.ts';
+import type { Side } from '../../src/dumps/side.ts';
+import { compareScenes } from '../../src/equivalence/compare.ts';
+import { effectsByService, Findings } from '../../src/equivalence/findings.ts';
+import { preparationsFor } from '../../src/equivalence/preparations.ts';
+import { painter } from '../../src/report/colours.ts';
+import { reportReview } from '../../src/report/diff-review.ts';
+import { formatEquivalence } from '../../src/report/equivalence.ts';
+import { formatText } from '../../src/report/text-and-markdown.ts';
+import { onOneNode, type Scene } from '../../src/trace/scene.ts';
+import type { Answer, Input, Problem } from './questions.ts';
+import { isDump, readBeside, type Loaded } from './read-input.ts';
+
+/** So many Service ports are asked about at most, in a comparison of two versions: each may be reached in many ways. */
+const mostAsked = 400;
+const everything = { servicePorts: Infinity, lines: Infinity };
+
+/** Compares what is looked at with another mode or release of it, or with another text. */
+export function compare(from: Input, to: Input, load: (input: Input) => Loaded): Answer {
+  const { shown: old } = load(from);
+  if (!old) return { kind: 'wrong', text: '' };
+  if (old.kind === 'dump' && !isDump(to.text)) {
+    const { side, problems } = readBeside(to, old.scene);
+    return { kind: 'compare', text: side ? compareSides(old.scene.side, side) : '', problems };
+  }
+  const { shown: fresh, problems } = load(to);
+  const isOfSettings = from.mode !== to.mode || from.release !== to.release;
+  // There is no second text to say it beside.
+  if (!fresh && isOfSettings) return { kind: 'wrong', text: problems.map(sentence).join('\n') };
+  if (!fresh) return { kind: 'compare', text: '', problems };
+  const isOfDump = old.kind === 'dump' || fresh.kind === 'dump';
+  const text = isOfDump
+    ? compareSides(old.scene.side, fresh.scene.side)
+    : isOfSettings
+      ? compareSettings(from, to, old.scene, fresh.scene)
+      : compareVersions(old.scene, fresh.scene);
+  // What is wrong with the same text is said beside it already.
+  return { kind: 'compare', text, problems: from.text === to.text ? [] : problems };
+}
+
+function sentence({ text, help }: Problem): string {
+  return help === undefined ? text : `${text}: ${help}`;
+}
+
+/** The same manifests in two modes or by two releases: which packets end otherwise. */
+function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): string {
+  const scenes = onOneNode(old, fresh);
+  const findings = new Findings();
+  const counts = compareScenes(...scenes, findings.collector(...scenes));
+  const isOfModes = from.mode !== to.mode;
+  const nameOf = ({ mode, release }: Input): string => (isOfModes ? mode : release);
+  const report = {
+    from: nameOf(from),
+    to: nameOf(to),
+    trace: 'no-command',
+    nodes: 1,
+    standIns: 1,
+    ...counts,
+    // Manifests leave nothing about their own rules unread.
+    reasons: [],
+    findings: findings.list(),
+    preparations: isOfModes ? preparationsFor(...scenes) : undefined,
+  } as const;
+  return formatEquivalence(report, 'text', true);
+}
+
+/** Two versions of the manifests: what kpc diff says. */
+function compareVersions(old: Scene, fresh: Scene): string {
+  const [from, to] = onOneNode(old, fresh);
+  const diff = diffSides(from.side, to.side, { foreign: false });
+  const ports = Math.max(from.ports.length, to.ports.length);
+  const packets = diff.servicePorts.length === 0 || ports > mostAsked ? undefined : effectsByService(from, to);
+  const review = { from: from.side, to: to.side, diff, packets, trace: 'no-command' } as const;
+  return formatText(reportReview(review, everything), painter(true));
+}
+
+/** What a node has, and something else: what kpc diff says of a dump. */
+function compareSides(from: Side, to: Side): string {
+  const diff = diffSides(from, to, { foreign: false, readServices: diffDecompiled });
+  return formatText(reportDiff(diff, everything), painter(true));
+}

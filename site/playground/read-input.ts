@@ -1,0 +1,127 @@
+import { findOwners } from '../../src/changes/owners.ts';
+import { compileLoaded } from '../../src/compile/compile.ts';
+import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/compile/load-texts.ts';
+import { readDumped, type DumpReading } from '../../src/describe/read-dumped.ts';
+import { isError } from '../../src/diagnostics/diagnostic.ts';
+import { nameServers } from '../../src/diff/server-owners.ts';
+import { holdsOutput } from '../../src/dumps/read-dump.ts';
+import type { Side } from '../../src/dumps/side.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
+import { parseDump } from '../../src/library/index.ts';
+import { diagnosticsOf } from '../../src/library/words.ts';
+import { compileLike, optionsLike } from '../../src/sides/compile-like.ts';
+import { sideOfManifests, type SideReading } from '../../src/sides/stored-side.ts';
+import { linksOfSide, sceneOf, type Scene } from '../../src/trace/scene.ts';
+import type { Input, Problem } from './questions.ts';
+import { inPageWords, pageWords } from './words.ts';
+
+/** An input that was read: what is wrong with it, and what it shows if no error forbids that. */
+export interface Loaded {
+  readonly kind: Shown['kind'];
+  readonly nodes: readonly string[];
+  readonly problems: readonly Problem[];
+  readonly shown: Shown | undefined;
+}
+
+export type Shown =
+  | {
+      readonly kind: 'manifests';
+      readonly content: NonNullable<ReturnType<typeof compileLoaded>['content']>;
+      readonly objects: LoadedInputs['inputs'];
+      readonly scene: Scene;
+    }
+  | { readonly kind: 'dump'; readonly read: DumpReading; readonly scene: Scene };
+
+/** Objects may quote what a node printed, and the other way round is rare. */
+const fieldOfObject = /(?:^|[\s{,"'])kind["']?:\s/;
+
+export function holdsObjects(text: string): boolean {
+  return fieldOfObject.test(text);
+}
+
+/** Whether a text is what the tools of a node print. */
+export function isDump(text: string): boolean {
+  return !holdsObjects(text) && holdsOutput(text);
+}
+
+/** Reads manifests, or the output of a node's tools. Takes any text. */
+export function readInput(input: Input): Loaded {
+  const text = input.text.replace(/^\uFEFF/, '');
+  return isDump(text) ? readDumpText({ ...input, text }) : readManifests({ ...input, text });
+}
+
+function optionsOf({ mode, release, assume }: Input): InputOptions {
+  return { proxyMode: mode, kubernetesVersion: release, assume, traffic: true, ipFamily: 'auto' };
+}
+
+function load({ name, text }: Pick<Input, 'name' | 'text'>, options: InputOptions): LoadedInputs {
+  const manifests = { files: [new TextFile(name, text)], diagnostics: [] };
+  return loadTexts({ manifests, config: undefined, hostAddresses: undefined }, options);
+}
+
+function readManifests(input: Input): Loaded {
+  const read = load(input, optionsOf(input));
+  const { prepared } = read;
+  const nodes = [...new Set([...prepared.nodes.keys(), ...prepared.assumedNodes])].toSorted();
+  const node = nodes.includes(input.node) ? input.node : nodes[0];
+  const { content, gaps, diagnostics } = compileLoaded(read, { node, ipFamily: 'auto' });
+  return {
+    kind: 'manifests',
+    nodes,
+    problems: problemsOf([...gaps, ...diagnostics], 'manifests'),
+    shown: content && showManifests(input.name, content, read.inputs),
+  };
+}
+
+function problemsOf(diagnostics: SideReading['diagnostics'], kind: Shown['kind']): readonly Problem[] {
+  return diagnosticsOf(diagnostics, pageWords(kind)).map(({ text, help, ...each }) => ({
+    ...each,
+    text: inPageWords(text, kind),
+    ...(help === undefined ? {} : { help: inPageWords(help, kind) }),
+  }));
+}
+
+function showManifests(
+  name: string,
+  content: NonNullable<ReturnType<typeof compileLoaded>['content']>,
+  objects: LoadedInputs['inputs'],
+): Shown {
+  const side = sideOfManifests(name, content);
+  const scene = sceneOf(side, findOwners([side.state]), content.settings.mode, [], objects);
+  return { kind: 'manifests', content, objects, scene };
+}
+
+function readDumpText({ text, beside }: Input): Loaded {
+  const { side: bare, diagnostics } = parseDump('the dump', { 'the text': text });
+  if (!bare) {
+    const unread: Problem = { severity: 'error', text: 'nothing here is the output of a tool that kpc reads' };
+    return { kind: 'dump', nodes: [], problems: diagnostics.length > 0 ? diagnostics : [unread], shown: undefined };
+  }
+  const named = beside === '' || isDump(beside) ? undefined : readCluster(beside);
+  const side = named ? { ...bare, labels: nameServers(bare.state, named) } : bare;
+  const read = readDumped(side, named);
+  const notes = read.notes.map((note): Problem => ({ severity: 'note', text: inPageWords(note, 'dump') }));
+  const scene = sceneOf(side, read.owners, read.mode, read.ports);
+  return { kind: 'dump', nodes: [], problems: [...diagnostics, ...notes], shown: { kind: 'dump', read, scene } };
+}
+
+/** The Services of manifests, which name what a dump shows; undefined if the manifests have errors. */
+function readCluster(text: string) {
+  const { diagnostics, prepared } = load({ name: '', text }, { assume: false, ipFamily: 'auto' });
+  return diagnostics.some(isError) ? undefined : prepared.cluster;
+}
+
+/** Manifests as a side beside a dump: compiled in its mode, for its node's addresses, by the release that fits it best. */
+export function readBeside(
+  input: Input,
+  { side: dump }: Scene,
+): { side: Side | undefined; problems: readonly Problem[] } {
+  const options = optionsLike(dump, { traffic: true, ipFamily: 'auto', node: undefined });
+  const loaded = load(input, options);
+  const links = linksOfSide(dump);
+  const hostAddresses = links.flatMap(({ addresses }) => addresses.map(({ address }) => address));
+  const other = { kind: 'dump', side: dump, hostAddresses: dump.coverage.links ? hostAddresses : undefined } as const;
+  const [first] = loaded.prepared.nodes.keys();
+  const { side, diagnostics } = compileLike(input.name, loaded, other, { ...options, node: first });
+  return { side, problems: problemsOf(diagnostics, 'manifests') };
+}
