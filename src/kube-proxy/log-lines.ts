@@ -115,6 +115,20 @@ const problems: readonly KnownProblem[] = [
       'nodePortAddresses matches no address of the node, or one that this mode does not serve',
       'correct nodePortAddresses; kpc trace shows where node ports answer',
     ],
+    'bridge-netfilter': [
+      /^Missing br-netfilter module/i,
+      'packets between Pods on one Linux bridge pass kube-proxy by: a Pod gets no answer from a Service whose endpoint is beside it',
+      'if Pods are on a Linux bridge, load br_netfilter and set net.bridge.bridge-nf-call-iptables = 1',
+      'up to 1.28',
+    ],
+  }),
+  ...from('conntrack/conntrack.go', {
+    'no-conntrack': [
+      /^(?:Failed to |conntrack return).*looking for path of conntrack/i,
+      'the program conntrack is missing, and stale UDP flows stay: clients may keep sending to a pod that is gone',
+      'install conntrack (conntrack-tools) where kube-proxy runs',
+      '1.30–1.31',
+    ],
   }),
   ...from('conntrack/sysctls.go', {
     'conntrack-max': [
@@ -123,7 +137,7 @@ const problems: readonly KnownProblem[] = [
       'load nf_conntrack before it starts; where it may not write sysctls, set conntrack.maxPerCore and conntrack.min to 0',
     ],
     'conntrack-list': [
-      /^(?:Failed to list conntrack entries|Failed to clear all conntrack entries|received a partial result|Failed to delete (?:stale service connections|endpoint connections))/,
+      /^(?:Failed to list conntrack entries|Failed to clear all conntrack entries|received a partial result|Failed to clear udp conntrack|Failed to delete (?:stale service |.{0,200}endpoint connections))/,
       'stale UDP flows were not deleted: clients may keep sending to a pod that is gone',
       'give kpc describe what conntrack -L prints, beside the dump: it names them',
     ],
@@ -138,15 +152,21 @@ const problems: readonly KnownProblem[] = [
   }),
   ...from('ipvs/proxier.go', {
     'no-ipvs': [
-      /^(?:Error running ProxyServer|command failed|IPVS interface can't be initialized).*(?:ipvs|ip_vs|ipset)/i,
+      /^(?:(?:Error running ProxyServer|command failed|IPVS interface can't be initialized).*(?:ipvs|ip_vs|ipset)|Can't read the ipvs|Could not create dummy VS|Dummy VS not created)/i,
       'the kernel lacks IPVS or ipset, and kube-proxy ended',
       "load ip_vs, its scheduler's module and ip_set, or choose another mode",
+    ],
+    'ipvs-needs': [
+      /^Can't (?:use the IPVS proxier|determine whether to use ipvs proxy)/i,
+      'a kernel module or ipset is missing that IPVS mode needs',
+      'load or install what the line names',
+      'up to 1.25',
     ],
     fallback: [
       /^Can't use ipvs proxier, trying iptables proxier/i,
       'IPVS mode is asked for and does not work here: kube-proxy took iptables mode',
       "load ip_vs, its scheduler's module and ip_set; later releases end instead",
-      'up to 1.22',
+      'up to 1.25',
     ],
     'ipvs-servers': [
       /^(?:Failed to (?:sync (?:endpoint for )?service|(?:add|update|delete|get) (?:IPVS|ipvs) service|(?:add|update|delete) destination|bind service address)|Error adding entry to ipset|Failed to create dummy interface)/,

@@ -217,6 +217,38 @@ describe('a line is known as', () => {
     ['cleanup', 'Error cleaning up nftables rules', 'err="could not find nftables binary"'],
     ['fallback', "Can't use ipvs proxier, trying iptables proxier", ''],
     [
+      'ipvs-needs',
+      "Can't use the IPVS proxier: IPVS proxier will not be used because the following required kernel modules are not loaded: [ip_vs_rr]",
+      '',
+    ],
+    [
+      'no-ipvs',
+      'command failed',
+      'err="failed complete: can\'t use the IPVS proxier: IPVS proxier will not be used because the following required kernel modules are not loaded: [ip_vs]"',
+    ],
+    ['no-ipvs', 'Could not create dummy VS', 'err="no such file or directory" scheduler="rr"'],
+    [
+      'bridge-netfilter',
+      'Missing br-netfilter module or unset sysctl br-nf-call-iptables, proxy may not work as intended',
+      '',
+    ],
+    [
+      'bridge-netfilter',
+      'missing br-netfilter module or unset sysctl br-nf-call-iptables; proxy may not work as intended',
+      '',
+    ],
+    [
+      'no-conntrack',
+      'Failed to delete endpoint connections',
+      'err="error deleting conntrack entries for UDP peer {10.96.0.10, 10.244.0.2}, error: error looking for path of conntrack: executable file not found in $PATH"',
+    ],
+    ['conntrack-list', 'Failed to clear udp conntrack', 'err="exit status 2" nodePort=30053'],
+    [
+      'conntrack-list',
+      'Failed to delete kube-system/kube-dns:dns endpoint connections, error: conntrack command returned: "mismatched address family"',
+      '',
+    ],
+    [
       'watch',
       'k8s.io/client-go/informers/factory.go:135: Failed to watch *v1.Endpoints: Get https://127.0.0.1:6443',
       '',
