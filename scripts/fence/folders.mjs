@@ -227,7 +227,6 @@ export const folders = {
     folders: [
       'base',
       'kernel',
-      'settings',
       'cluster',
       'bundle',
       'bundle/pack',

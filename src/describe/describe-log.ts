@@ -1,6 +1,7 @@
+import { parseDuration } from '../base/duration.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
-import { readSeconds, type ProxyLog } from '../dumps/kube-proxy-log.ts';
+import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { cutLines, line, type DescriptionLine } from './describe-words.ts';
 
@@ -14,12 +15,6 @@ const shapingFlag =
   /^--(?:bind-address|cluster-cidr|config|conntrack-.*|detect-local-mode|feature-gates|hostname-override|ip(?:tables|vs)-.*|masquerade-all|nftables-.*|nodeport-addresses|pod-.*|proxy-mode)$/;
 
 const unsetFlags: ReadonlySet<string> = new Set(['', '[]', '0', '0s', 'false']);
-
-function shapingFlags({ flags }: ProxyLog): readonly string[] {
-  return [...flags].flatMap(([name, value]) => {
-    return shapingFlag.test(name) && !unsetFlags.has(value) ? [`${name}=${value}`] : [];
-  });
-}
 
 /** Says what a log of kube-proxy says: how it is set up, then its problems, with what to do. */
 export function describeLog(log: ProxyLog, limit: number): readonly DescriptionLine[] {
@@ -47,18 +42,17 @@ export function describeLog(log: ProxyLog, limit: number): readonly DescriptionL
 function setUpWords(log: ProxyLog): readonly string[] {
   const { facts, sysctls, slowest } = log;
   const mode = modeOfLog(log);
-  const [[version], [ips]] = [facts.get('version') ?? [], facts.get('node-ips') ?? []];
-  const flags = shapingFlags(log);
+  const [version = '', ips = ''] = (['version', 'node-ips'] as const).map((fact) => facts.get(fact)?.[0]);
+  const flags = [...log.flags].filter(([name, value]) => shapingFlag.test(name) && !unsetFlags.has(value));
   const sets = [...sysctls].map(([name, value]) => `${name.replaceAll('/', '.')}=${value}`);
+  const inMode = mode ? `mode ${mode}${modeReason(log)}` : version && 'mode unknown';
   return [
-    ...(mode || version !== undefined
-      ? [`${mode ? `mode ${mode}${modeReason(log)}` : 'mode unknown'}${version ? `, ${version}` : ''}`]
-      : []),
-    ...(ips === undefined ? [] : [`node addresses ${ips.replaceAll('"', '').replaceAll(',', ', ')}`]),
-    ...(flags.length === 0 ? [] : [`flags ${flags.join(' ')}`]),
-    ...(sets.length === 0 ? [] : [`sysctls set: ${joinWords(sets)}`]),
-    ...(slowest ? [syncWords(slowest, facts.get('periods')?.[0], log.syncs)] : []),
-  ];
+    version ? `${inMode}, ${version}` : inMode,
+    ips && `node addresses ${ips.replaceAll('"', '').replaceAll(',', ', ')}`,
+    flags.length > 0 ? `flags ${flags.map(([name, value]) => `${name}=${value}`).join(' ')}` : '',
+    sets.length > 0 ? `sysctls set: ${joinWords(sets)}` : '',
+    slowest ? syncWords(slowest, facts.get('periods')?.[0], log.syncs) : '',
+  ].filter((text) => text !== '');
 }
 
 /** Why it is in that mode, as far as the log says. */
@@ -71,7 +65,7 @@ function modeReason({ problems, facts, flags }: ProxyLog): string {
 }
 
 function syncWords(slowest: NonNullable<ProxyLog['slowest']>, period: string | undefined, syncs: number): string {
-  const least = period === undefined ? undefined : readSeconds(period);
+  const least = period === undefined ? undefined : parseDuration(period);
   const isSlow = least !== undefined && least > 0 && slowest.seconds > least;
   const beside = isSlow ? `, more than minSyncPeriod (${period}): changes wait for it; nftables mode takes less` : '';
   return `${count(syncs, 'sync')}, the slowest in ${slowest.elapsed}${beside}  (${slowest.file}:${slowest.line})`;

@@ -18,7 +18,7 @@ import type { NftTable } from '../kernel/nftables/table.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
-import { LogDraft, type ProxyLog } from './kube-proxy-log.ts';
+import { ProxyLog } from './kube-proxy-log.ts';
 import type { Coverage, ListedTable } from './coverage.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
@@ -156,7 +156,7 @@ export class DumpDraft {
   /** By reason and file: how many lines there are besides the first. */
   readonly #unread = new Map<string, { more: number }>();
   #host: string | undefined;
-  readonly #log = new LogDraft();
+  readonly #log = new ProxyLog();
 
   /** Adds what is wrong with a file. */
   fault<Code extends DiagnosticCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
@@ -329,7 +329,7 @@ export class DumpDraft {
         allAddresses: this.allAddresses,
         lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
       },
-      log: this.#log.isKnown ? this.#log.finish() : undefined,
+      log: this.#log.isKnown ? this.#log : undefined,
       flows: this.flows.isGiven ? this.flows.items : undefined,
       files: this.#files,
       faults: [...this.#faults.values()],

@@ -1,4 +1,6 @@
-import { findKnownLine, type Fact, type KnownLine, type KnownProblem } from '../kube-proxy/log-lines.ts';
+import { parseDuration } from '../base/duration.ts';
+import { anything, mapOf, parseShape } from '../base/json-shape.ts';
+import { findKnownLine, type Fact, type KnownProblem } from '../kube-proxy/log-lines.ts';
 
 /** The lines of a log that report one problem. */
 export interface LogFinding {
@@ -6,33 +8,13 @@ export interface LogFinding {
   /** The first of them. */
   readonly at: LogPlace;
   /** What the last of them says, without the message that all have. */
-  detail: string;
-  count: number;
+  readonly detail: string;
+  readonly count: number;
 }
 
 interface LogPlace {
   readonly file: string;
   readonly line: number;
-}
-
-/** What a log of kube-proxy says, as far as kpc knows its lines. */
-export interface ProxyLog {
-  readonly lines: number;
-  readonly firstTime: string | undefined;
-  readonly lastTime: string | undefined;
-  /** By code, in the order in which they came first. */
-  readonly problems: ReadonlyMap<string, LogFinding>;
-  /** The values of the last line that says each. */
-  readonly facts: ReadonlyMap<Fact, readonly string[]>;
-  /** The values of flags that it lists when it starts. */
-  readonly flags: ReadonlyMap<string, string>;
-  /** The sysctls that it set. */
-  readonly sysctls: ReadonlyMap<string, string>;
-  readonly syncs: number;
-  /** How long the longest sync took, with where it ended. */
-  readonly slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
-  /** The lines that no row knows, and the first one that is an error. */
-  readonly unknown: { readonly lines: number; readonly errors: number; readonly firstError: LogPlace | undefined };
 }
 
 /** A line of klog without its header, or of JSON in the same form. */
@@ -59,15 +41,18 @@ function unwrap(line: string): { readonly text: string; readonly from: string | 
   return { text: text.slice(whole.length), from: pod ?? host };
 }
 
-const wrapped = wrapper.source.replace(/\((?!\?)/g, '(?:').slice(1);
+/** The source of a pattern without its groups, to be a part of another. */
+function sourceOf({ source }: RegExp): string {
+  return source.replace(/\((?!\?)/g, '(?:').slice(1);
+}
 
 /** Matches a trimmed line of klog or of the JSON that components of Kubernetes write. */
 export const startsLogLine = new RegExp(
-  `^${wrapped}(?:[IWEF]\\d{4} \\d\\d:\\d\\d:\\d\\d\\.\\d{6} +\\d+ [\\w.-]+:\\d+\\] |\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
+  `^${sourceOf(wrapper)}(?:${sourceOf(klogHeader)}|\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
 );
 
 /** Matches a further line of an entry: an error may quote a command, or rules. */
-export const continuesLogLine = new RegExp(`^${wrapped}[ \\t]`);
+export const continuesLogLine = new RegExp(`^${sourceOf(wrapper)}[ \\t]`);
 
 /** The pod in the name that Rancher's log collector gives a log: it takes those of all nodes. */
 const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
@@ -75,21 +60,28 @@ const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
 /** The most characters that are kept of what follows a message. */
 const longestDetail = 2000;
 
-/** A log while it is read, in one piece or several. */
-export class LogDraft {
-  readonly #problems = new Map<string, LogFinding>();
-  readonly #facts = new Map<Fact, readonly string[]>();
-  readonly #flags = new Map<string, string>();
-  readonly #sysctls = new Map<string, string>();
-  #times: { readonly first: string; last: string } | undefined;
-  #lines = 0;
-  #syncs = 0;
+/** What a log of kube-proxy says, as far as kpc knows its lines. It is read in one piece or several. */
+export class ProxyLog {
+  lines = 0;
+  firstTime: string | undefined;
+  lastTime: string | undefined;
+  /** By code, in the order in which they came first. */
+  readonly problems = new Map<string, LogFinding>();
+  /** The values of the last line that says each. */
+  readonly facts = new Map<Fact, readonly string[]>();
+  /** The values of flags that it lists when it starts. */
+  readonly flags = new Map<string, string>();
+  /** The sysctls that it set. */
+  readonly sysctls = new Map<string, string>();
+  syncs = 0;
+  /** How long the longest sync took, with where it ended. */
+  slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
+  /** The lines that no row knows, and the first one that is an error. */
+  readonly unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
+  /** Whether a line was read that only kube-proxy writes: all components can end with an error. */
+  isKnown = false;
   /** The pod or node that the lines are of, if they say so. */
   #source: string | undefined;
-  #slowest: ProxyLog['slowest'];
-  #unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
-  /** Whether a line was read that only kube-proxy writes. */
-  isKnown = false;
 
   /**
    * Reads lines of a file, the first of which has the number `firstLine`. Leaves out lines of another pod or node than the
@@ -115,64 +107,41 @@ export class LogDraft {
 
   #take(file: string, { severity, time, message, detail, line }: Entry): void {
     const at = { file, line };
-    this.#lines++;
-    if (this.#times) this.#times.last = time;
-    else this.#times = { first: time, last: time };
+    this.lines++;
+    this.firstTime ??= time;
+    this.lastTime = time;
     // What is fatal is an error alone.
     const known = findKnownLine(severity === 'F' ? `command failed ${message}` : message, detail);
-    this.isKnown ||= known !== undefined && isOwn(known);
-    switch (known?.kind) {
-      case 'problem': {
-        const said = detail.trim() === '' ? message : detail.trim();
-        const finding = this.#problems.get(known.problem.code);
-        if (finding) Object.assign(finding, { count: finding.count + 1, detail: said });
-        else this.#problems.set(known.problem.code, { problem: known.problem, at, detail: said, count: 1 });
-        return;
-      }
-      case 'fact':
-        return this.#takeFact(known.fact, known.values, at);
-      case 'ordinary':
-      case 'shared':
-        return;
-      case undefined:
-        this.#unknown.lines++;
-        if (severity !== 'E' && severity !== 'F') return;
-        this.#unknown.errors++;
-        this.#unknown.firstError ??= at;
+    this.isKnown ||= known !== undefined && known.fact !== 'shared' && known.problem?.code !== 'ended';
+    if (known?.problem) {
+      const { code } = known.problem;
+      const { at: first, count } = this.problems.get(code) ?? { at, count: 0 };
+      this.problems.set(code, {
+        problem: known.problem,
+        at: first,
+        detail: detail.trim() || message,
+        count: count + 1,
+      });
+    } else if (known) this.#takeFact(known.fact, known.values, at);
+    else {
+      this.unknown.lines++;
+      if (severity !== 'E' && severity !== 'F') return;
+      this.unknown.errors++;
+      this.unknown.firstError ??= at;
     }
   }
 
   #takeFact(fact: Fact, values: readonly string[], at: LogPlace): void {
     const [name = '', value = ''] = values;
-    this.#facts.set(fact, values);
-    if (fact === 'flag') this.#flags.set(name, value);
-    if (fact === 'sysctl') this.#sysctls.set(name, value);
+    this.facts.set(fact, values);
+    if (fact === 'flag') this.flags.set(name, value);
+    if (fact === 'sysctl') this.sysctls.set(name, value);
     if (fact !== 'synced') return;
-    this.#syncs++;
-    const seconds = readSeconds(name);
-    if (seconds !== undefined && seconds > (this.#slowest?.seconds ?? -1))
-      this.#slowest = { ...at, elapsed: name, seconds };
+    this.syncs++;
+    const seconds = parseDuration(name);
+    if (seconds !== undefined && seconds > (this.slowest?.seconds ?? -1))
+      this.slowest = { ...at, elapsed: name, seconds };
   }
-
-  finish(): ProxyLog {
-    return {
-      lines: this.#lines,
-      firstTime: this.#times?.first,
-      lastTime: this.#times?.last,
-      problems: this.#problems,
-      facts: this.#facts,
-      flags: this.#flags,
-      sysctls: this.#sysctls,
-      syncs: this.#syncs,
-      slowest: this.#slowest,
-      unknown: this.#unknown,
-    };
-  }
-}
-
-/** Whether no other component writes such a line: all of them can end with an error. */
-function isOwn(known: KnownLine): boolean {
-  return known.kind === 'problem' ? known.problem.code !== 'ended' : known.kind !== 'shared';
 }
 
 /** Reads a line that begins an entry; undefined for any other. */
@@ -198,18 +167,6 @@ function readJsonEntry(line: string, number: number): Entry | undefined {
 }
 
 function readJson(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Reads a duration as Go prints it: "1m2.5s", "812ms". */
-export function readSeconds(text: string): number | undefined {
-  const [whole, hours = 0, minutes = 0, seconds = 0, small = 0, unit = ''] =
-    /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)(ms|µs|us|ns))?$/.exec(text) ?? [];
-  const parts = { ms: 1e-3, µs: 1e-6, us: 1e-6, ns: 1e-9, '': 0 }[unit] ?? 0;
-  return whole ? Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(small) * parts : undefined;
+  const read = parseShape(mapOf(anything), text);
+  return 'value' in read ? read.value : undefined;
 }

@@ -249,7 +249,20 @@ const problems: readonly KnownProblem[] = [
   }),
 ];
 
-/** What lines say of how kube-proxy is set up, by the messages of 1.20 and later. The groups are values. */
+/** Lines in which nothing is wrong. */
+const ordinary = [
+  'kube-proxy (?:running in|node IP is)|Detected node IP|Using (?:iptables|ipvs) proxy|Creating dualStackProxier|Tearing down',
+  '(?:No kernel support|Kernel support disabled) for family|Setting route_localnet|nf_conntrack_tcp_be_liberal set',
+  'Set(?:ting)? (?:sysctl|nf_conntrack_max|conntrack hashsize)|Changed sysctl|Using (?:iptables|nftables) mark for masquerade',
+  '(?:Iptables|NFTables|IPVS) sync params|Syncing |Reloading service |Not syncing |Running|Network programming|SyncProxyRules',
+  'Deleting stale nftables|Deleting conntrack stale|Clearing conntrack entries|Conntrack entries deleted|(?:Deleted|Cleared) conntrack',
+  'Ignoring same-|Skipping topology aware|IPVS scheduler not specified|Ipset name truncated|lw: remote out of the list',
+  'Trying to delete rs|Not deleting, RS|Deleting rs|Removed real server|Failed to (?:load kernel module|read file .lib.modules)',
+  'Neither kubeconfig|DetectLocalMode|Defaulting detect-local-mode|Starting (?:node|service|endpoint slice) config|(?:Opening|Closing) healthcheck',
+  'Adding new service|Updating existing service|Removing service|Service updated',
+];
+
+/** What other lines say, by the messages of 1.20 and later. The groups are values: of how kube-proxy is set up. */
 const facts = {
   mode: /^Using (iptables|ipvs|nftables) Proxier/,
   'assumed-mode': /^Unknown proxy mode /,
@@ -259,45 +272,26 @@ const facts = {
   sysctl: /^(?:Set|Changed) sysctl(?:.* (?:entry|name)="([^"]+)".* (?:value|after)=(\S+)| '([^']+)' to (\S+))/,
   periods: /^(?:Iptables|NFTables|IPVS) sync params.* minSyncPeriod="([^"]+)"/i,
   synced: /^SyncProxyRules complete.* elapsed="([^"]+)"/,
+  nothing: new RegExp(`^(?:${ordinary.join('|')})`, 'i'),
+  /** The only ones that other components write, too. */
+  shared:
+    /^(?:Starting .{1,60} controller|Waiting for caches|Caches are synced|Golang settings|Starting healthz|WARNING: all flags other than|Unable to write event)/,
 } as const satisfies Readonly<Record<string, RegExp>>;
 
 export type Fact = keyof typeof facts;
 
-/** Lines of a kube-proxy in which nothing is wrong. */
-const ordinary = new RegExp(
-  `^(?:${[
-    'kube-proxy (?:running in|node IP is)|Detected node IP|Using (?:iptables|ipvs) proxy|Creating dualStackProxier|Tearing down',
-    '(?:No kernel support|Kernel support disabled) for family|Setting route_localnet|nf_conntrack_tcp_be_liberal set',
-    'Set(?:ting)? (?:sysctl|nf_conntrack_max|conntrack hashsize)|Changed sysctl|Using (?:iptables|nftables) mark for masquerade',
-    '(?:Iptables|NFTables|IPVS) sync params|Syncing |Reloading service |Not syncing |Running|Network programming|SyncProxyRules',
-    'Deleting stale nftables|Deleting conntrack stale|Clearing conntrack entries|Conntrack entries deleted|(?:Deleted|Cleared) conntrack',
-    'Ignoring same-|Skipping topology aware|IPVS scheduler not specified|Ipset name truncated|lw: remote out of the list',
-    'Trying to delete rs|Not deleting, RS|Deleting rs|Removed real server|Failed to (?:load kernel module|read file .lib.modules)',
-    'Neither kubeconfig|DetectLocalMode|Defaulting detect-local-mode|Starting (?:node|service|endpoint slice) config|(?:Opening|Closing) healthcheck',
-    'Adding new service|Updating existing service|Removing service|Service updated',
-  ].join('|')})`,
-  'i',
-);
+type KnownLine =
+  | { readonly problem: KnownProblem; readonly fact?: never }
+  | { readonly problem?: never; readonly fact: Fact; readonly values: readonly string[] };
 
-/** Such lines that other components write, too. */
-const shared =
-  /^(?:Starting .{1,60} controller|Waiting for caches|Caches are synced|Golang settings|Starting healthz|WARNING: all flags other than|Unable to write event)/;
-
-/** What a line is known as; undefined for a line that kpc does not know. */
-export type KnownLine =
-  | { readonly kind: 'problem'; readonly problem: KnownProblem }
-  | { readonly kind: 'fact'; readonly fact: Fact; readonly values: readonly string[] }
-  | { readonly kind: 'ordinary' | 'shared' };
-
-/** The row of a message and of what follows it. */
+/** The row of a message and of what follows it; undefined for a line that kpc does not know. */
 export function findKnownLine(message: string, detail: string): KnownLine | undefined {
   const text = `${message} ${detail}`;
+  const problem = problems.find(({ pattern }) => pattern.test(text));
+  if (problem) return { problem };
   for (const [fact, pattern] of Object.entries(facts) as [Fact, RegExp][]) {
     const found = pattern.exec(text);
-    if (found) return { kind: 'fact', fact, values: found.slice(1).filter((value) => value !== undefined) };
+    if (found) return { fact, values: found.slice(1).filter((value) => value !== undefined) };
   }
-  const problem = problems.find(({ pattern }) => pattern.test(text));
-  if (problem) return { kind: 'problem', problem };
-  if (ordinary.test(text)) return { kind: 'ordinary' };
-  return shared.test(text) ? { kind: 'shared' } : undefined;
+  return undefined;
 }

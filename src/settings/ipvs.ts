@@ -1,3 +1,4 @@
+import { parseDuration } from '../base/duration.ts';
 import { aNetwork } from '../diagnostics/fields.ts';
 import { duration, expectedDuration, text, texts } from '../base/kubernetes-shape.ts';
 import { joinWords } from '../base/join-words.ts';
@@ -5,7 +6,7 @@ import { listOf, textThat } from '../base/json-shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs/ipvs.ts';
 import { programs } from '../kube-proxy/modes.ts';
-import { parseDuration, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
+import { readSeconds, secondsSetting, switchSetting } from './kinds.ts';
 import {
   ignoredUnlessIn,
   itemsOf,

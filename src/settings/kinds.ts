@@ -1,3 +1,4 @@
+import { parseDuration } from '../base/duration.ts';
 import { expectedDuration, flag, integer } from '../base/kubernetes-shape.ts';
 import { aNetwork } from '../diagnostics/fields.ts';
 import { amount, boolean, wholeNumber, type Shape } from '../base/json-shape.ts';
@@ -106,29 +107,4 @@ export function readSeconds(written: Given<string>, source: SettingSource): numb
 /** Reads a network. Reports anything else, and then gives undefined. */
 export function readNetwork(written: Given<string>, source: SettingSource): Network | undefined {
   return parseNetwork(written.value) ?? refuseValue(source, written, aNetwork);
-}
-
-const unitSeconds: Readonly<Record<string, number>> = {
-  ns: 1e-9,
-  us: 1e-6,
-  µs: 1e-6,
-  μs: 1e-6,
-  ms: 1e-3,
-  s: 1,
-  m: 60,
-  h: 3600,
-};
-
-/** Reads a duration as Go's time.ParseDuration does ("15m0s", "1.5h", "0"), to seconds; undefined for anything else. */
-export function parseDuration(text: string): number | undefined {
-  const match = /^([-+]?)(?:0|((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+))$/.exec(text);
-  if (!match) return undefined;
-  const [, sign, parts = ''] = match;
-  let seconds = 0;
-  for (const [, number, unit = ''] of parts.matchAll(/([\d.]+)([^\d.]+)/gy)) {
-    seconds += Number(number) * (unitSeconds[unit] ?? 0);
-  }
-  // More nanoseconds than an int64 holds.
-  if (seconds >= 2 ** 63 / 1e9) return undefined;
-  return sign === '-' ? -seconds : seconds;
 }

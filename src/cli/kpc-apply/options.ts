@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
-import { parseDuration as readSeconds } from '../../settings/kinds.ts';
+import { parseDuration as readSeconds } from '../../base/duration.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import type { ListenAddress } from '../../apply/monitor/watch-monitor.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
