@@ -27,7 +27,7 @@ const collectors: readonly Collector[] = [
       /^sos_commands\/kernel\/sysctl_-a$/,
       /^var\/log\/pods\/kube-system_kube-proxy[^/]*\/kube-proxy\/\d+\.log$/,
     ],
-    manifests: /^sos_commands\/kubernetes\/cluster-info\/(?:[^/]+\/)?kubectl_[^/]*_-o_json_[^/]*$/,
+    manifests: /^sos_commands\/kubernetes\/cluster-info\/(?:[^/]+\/)?kubectl_[^/]*_-o_json_/,
   },
   // Rancher's log collector.
   {

@@ -2,13 +2,39 @@ import { parsePort, parseSocketAddress, type SocketAddress } from './socket-addr
 
 /** Names that every /etc/services has for one port, of those that Services have. */
 const ports: ReadonlyMap<string, number> = new Map(
-  (
-    'ftp 21 ssh 22 telnet 23 smtp 25 domain 53 tftp 69 http 80 kerberos 88 pop3 110 sunrpc 111 ntp 123 imap2 143 snmp 161 bgp 179 ldap 389 https 443 ' +
-    'submission 587 ldaps 636 domain-s 853 imaps 993 pop3s 995 ms-sql-s 1433 mqtt 1883 nfs 2049 mysql 3306 sip 5060 amqp 5672 postgresql 5432 ' +
-    'redis 6379 http-alt 8080 secure-mqtt 8883'
-  )
-    .match(/\S+ \d+/g)
-    ?.map((pair): [string, number] => [pair.slice(0, pair.indexOf(' ')), Number(pair.slice(pair.indexOf(' ')))]),
+  Object.entries({
+    ftp: 21,
+    ssh: 22,
+    telnet: 23,
+    smtp: 25,
+    domain: 53,
+    tftp: 69,
+    http: 80,
+    kerberos: 88,
+    pop3: 110,
+    sunrpc: 111,
+    ntp: 123,
+    imap2: 143,
+    snmp: 161,
+    bgp: 179,
+    ldap: 389,
+    https: 443,
+    submission: 587,
+    ldaps: 636,
+    'domain-s': 853,
+    imaps: 993,
+    pop3s: 995,
+    'ms-sql-s': 1433,
+    mqtt: 1883,
+    nfs: 2049,
+    mysql: 3306,
+    sip: 5060,
+    amqp: 5672,
+    postgresql: 5432,
+    redis: 6379,
+    'http-alt': 8080,
+    'secure-mqtt': 8883,
+  }),
 );
 
 /** The number of a port that a tool printed by number or by name; undefined for a name that is not known. */

@@ -269,7 +269,8 @@ const facts = {
   version: /^Version(?: info .*version="|: )([^\s"]+)/,
   'node-ips': /^Successfully retrieved (?:NodeIPs|node IP(?:\(s\))?)(?: \w+=\[([^\]]*)|: (\S+))/,
   flag: /^FLAG: (--[\w-]+)="(.*)"/,
-  sysctl: /^(?:Set|Changed) sysctl(?:.* (?:entry|name)="([^"]+)".* (?:value|after)=(\S+)| '([^']+)' to (\S+))/,
+  sysctl:
+    /^(?:Set|Changed) sysctl (?:(?:entry|name)="([^"]+)" (?:before=\S+ )?(?:value|after)=(\S+)|'([^']+)' to (\S+))/,
   periods: /^(?:Iptables|NFTables|IPVS) sync params.* minSyncPeriod="([^"]+)"/i,
   synced: /^SyncProxyRules complete.* elapsed="([^"]+)"/,
   nothing: new RegExp(`^(?:${ordinary.join('|')})`, 'i'),
