@@ -224,17 +224,7 @@ export const folders = {
     node: ['fs', 'fs/promises', 'os', 'path', 'worker_threads'],
   },
   'cli/kpc-apply': {
-    folders: [
-      'base',
-      'kernel',
-      'cluster',
-      'bundle',
-      'bundle/pack',
-      'apply',
-      'sides',
-      'report',
-      'cli/shared',
-    ],
+    folders: ['base', 'kernel', 'cluster', 'bundle', 'bundle/pack', 'apply', 'sides', 'report', 'cli/shared'],
     packages: ['commander'],
     node: ['fs/promises', 'os', 'path'],
   },

@@ -317,16 +317,15 @@ export interface Ingress {
   readonly metadata: ObjectMeta;
   /** When it was made, as the API server writes it; '' if the object does not say. */
   readonly created: string;
-  /** What a route attaches to; empty for an Ingress. */
+  /** What a route attaches to, without Services: those are of a mesh. Empty for an Ingress. */
   readonly parents: readonly RouteParent[];
   readonly routes: readonly IngressRoute[];
 }
 
 /** A Gateway, or something else that takes routes, and perhaps one listener or port of it. */
 export interface RouteParent {
-  readonly kind: string;
-  /** "namespace/name". */
-  readonly name: string;
+  /** "Gateway shop/web". */
+  readonly owner: string;
   readonly listener: string | undefined;
   readonly port: number | undefined;
 }
@@ -371,7 +370,7 @@ export interface Gateway {
   readonly metadata: ObjectMeta;
   /** When it was made, as the API server writes it; '' if the object does not say. */
   readonly created: string;
-  /** "namespace/name" of a ListenerSet's Gateway; undefined for a Gateway. */
+  /** "Gateway shop/web" for a ListenerSet; undefined for a Gateway. */
   readonly of: string | undefined;
   readonly listeners: readonly Listener[];
   /** Whose ListenerSets a Gateway takes. */
@@ -394,9 +393,10 @@ export interface Listener {
 /** Lets routes of other namespaces use Services of its own. */
 export interface ReferenceGrant {
   readonly metadata: ObjectMeta;
-  readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[];
-  /** `name` is undefined for all of a kind. */
-  readonly to: readonly { readonly group: string; readonly kind: string; readonly name: string | undefined }[];
+  /** Kinds of routes and their namespaces: "HTTPRoute shop". */
+  readonly from: readonly string[];
+  /** Undefined for all. */
+  readonly services: readonly (string | undefined)[];
 }
 
 export interface Namespace {

@@ -21,7 +21,11 @@ export interface Entrance {
   /** Undefined for what takes everything: Ingresses, and what the input lacks. */
   readonly listener: Listener | undefined;
   readonly attachment: Attachment;
+  /** The routes that name its owner, each with why it is not taken. */
+  readonly routes: ReadonlyMap<Sourced<Ingress>, Attachment>;
 }
+
+type Place = Omit<Entrance, 'routes'>;
 
 /** Why something is not taken, and what is assumed if it is: both in words, and undefined for nothing. */
 interface Attachment {
@@ -35,30 +39,37 @@ export function listEntrances(scene: Scene): readonly Entrance[] {
   const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));
   const sets = groupBy(
     [...known.values()].filter(({ of }) => of !== undefined).toSorted(compareAge),
-    ({ of }) => `Gateway ${of}`,
+    ({ of = '' }) => of,
   );
-  const named = ingresses.flatMap(({ object }) => object.parents.filter(isEntrance).map(parentName));
-  const owners = new Set([...known.keys(), ...sets.keys(), ...named]);
+  const named = ingresses
+    .toSorted((a, b) => compareAge(a.object, b.object))
+    .flatMap((route) =>
+      [...new Set(route.object.parents.map(({ owner }) => owner))].map((owner) => ({ owner, route })),
+    );
+  const routes = groupBy(named, ({ owner }) => owner);
+  const owners = new Set([...known.keys(), ...sets.keys(), ...routes.keys()]);
+  const places = [...owners].flatMap((owner) =>
+    known.get(owner)?.of === undefined ? placesOf(owner, known.get(owner), sets.get(owner) ?? [], scene) : [],
+  );
+  const all = ingresses.filter(({ object }) => object.kind === 'Ingress').map((each) => [each, {}] as const);
   return [
-    { gateway: undefined, owner: '', listener: undefined, attachment: {} },
-    ...[...owners].flatMap((owner) =>
-      known.get(owner)?.of === undefined ? entrancesOf(owner, known.get(owner), sets.get(owner) ?? [], scene) : [],
-    ),
+    { gateway: undefined, owner: '', listener: undefined, attachment: {}, routes: new Map(all) },
+    ...places.map((place) => ({ ...place, routes: attachAll(place, routes.get(place.owner) ?? [], scene) })),
   ];
 }
 
-function entrancesOf(
+function placesOf(
   owner: string,
   gateway: Gateway | undefined,
   sets: readonly Gateway[],
   scene: Scene,
-): readonly Entrance[] {
+): readonly Place[] {
   const name = owner.slice(owner.indexOf(' ') + 1);
   const lacking = gateway ? undefined : `assumed: ${owner}, which the input lacks, takes all that names it`;
   const taken: Listener[] = [];
-  const listenersOf = (each: Gateway): readonly Entrance[] => {
+  const listenersOf = (each: Gateway): readonly Place[] => {
     const { namespace } = each.metadata;
-    const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway, scene);
+    const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway.metadata, scene);
     return each.listeners.map((listener) => {
       // None of those in one Gateway that are not distinct is taken; of others the first.
       const rivals = each === gateway ? [...taken, ...each.listeners] : taken;
@@ -97,59 +108,29 @@ function ownerName({ of, metadata }: Gateway): string {
   return `${of === undefined ? 'Gateway' : 'ListenerSet'} ${fullName(metadata)}`;
 }
 
-function parentName({ kind, name }: RouteParent): string {
-  return `${kind} ${name}`;
-}
-
-/** A mesh takes the routes of a Service. */
-function isEntrance({ kind }: RouteParent): boolean {
-  return kind !== 'Service';
-}
-
 /** The oldest first, and then by name; objects that do not say their age count as of one age, the oldest. */
 export function compareAge(a: Pick<Ingress, 'created' | 'metadata'>, b: Pick<Ingress, 'created' | 'metadata'>): number {
   const [one, other] = [a, b].map(({ created, metadata }) => `${created} ${fullName(metadata)}`) as [string, string];
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/** The routes that name an entrance, each with why it is not taken. */
-export type RoutesOf = (entrance: Entrance) => ReadonlyMap<Sourced<Ingress>, Attachment>;
-
-/** Finds the routes of entrances. */
-export function findRoutes(scene: Scene): RoutesOf {
-  const { ingresses } = scene.objects;
-  const byOwner = groupBy(
-    ingresses
-      .toSorted((a, b) => compareAge(a.object, b.object))
-      .flatMap((route) => {
-        const owners = new Set(route.object.parents.filter(isEntrance).map(parentName));
-        return [...owners].map((owner) => ({ owner, route }));
-      }),
-    ({ owner }) => owner,
+/** Which of the routes that name its owner a place takes; the oldest come first. */
+function attachAll(
+  place: Place,
+  routes: readonly { readonly route: Sourced<Ingress> }[],
+  scene: Scene,
+): Entrance['routes'] {
+  const taken: Ingress[] = [];
+  return new Map(
+    routes.map(({ route }) => {
+      const attachment = attach(route.object, place, scene);
+      if (attachment.refusal !== undefined) return [route, attachment];
+      const rival = taken.find((other) => areExclusive(other, route.object));
+      if (!rival) taken.push(route.object);
+      const first = rival && `${rival.kind} ${fullName(rival.metadata)}, which is older, or the first by its name`;
+      return [route, first === undefined ? attachment : { refusal: `it takes ${first}` }];
+    }),
   );
-  const known = new Map<Entrance, ReturnType<RoutesOf>>();
-  const read: RoutesOf = (entrance) => {
-    if (entrance.gateway === undefined) {
-      return new Map(ingresses.flatMap((each) => (each.object.kind === 'Ingress' ? [[each, {}]] : [])));
-    }
-    const taken: Ingress[] = [];
-    return new Map(
-      byOwner.get(entrance.owner)?.map(({ route }) => {
-        const attachment = attach(route.object, entrance, scene);
-        const rival = attachment.refusal ?? taken.find((other) => areExclusive(other, route.object));
-        if (rival === undefined) taken.push(route.object);
-        const first = 'which is older, or the first by its name';
-        const refusal =
-          typeof rival === 'object' ? `it takes ${rival.kind} ${fullName(rival.metadata)}, ${first}` : rival;
-        return [route, { ...attachment, refusal }];
-      }),
-    );
-  };
-  return (entrance) => {
-    const routes = known.get(entrance) ?? read(entrance);
-    known.set(entrance, routes);
-    return routes;
-  };
 }
 
 /** Whether a listener takes one of two routes only (GRPCRouteSpec.Hostnames, and ListenerEntry.AllowedRoutes, in apis/v1). */
@@ -166,10 +147,10 @@ function hostsOf({ routes }: Ingress): readonly string[] {
 }
 
 /** Whether an entrance takes a route that names its owner, beside other routes. */
-function attach(route: Ingress, { owner, listener, attachment }: Entrance, scene: Scene): Attachment {
+function attach(route: Ingress, { owner, listener, attachment }: Place, scene: Scene): Attachment {
   if (!listener || attachment.refusal !== undefined) return attachment;
   const isMeant = (parent: RouteParent): boolean =>
-    parentName(parent) === owner &&
+    parent.owner === owner &&
     (parent.listener ?? listener.name) === listener.name &&
     (parent.port ?? listener.port) === listener.port;
   if (!route.parents.some(isMeant)) return { refusal: 'the route names another listener' };
@@ -179,7 +160,7 @@ function attach(route: Ingress, { owner, listener, attachment }: Entrance, scene
     return { refusal: `it takes no ${route.kind}` };
   const { namespace } = route.metadata;
   const [, own = ''] = owner.split(/[ /]/);
-  const takes = takesNamespace(listener.from, namespace, { metadata: { namespace: own } }, scene);
+  const takes = takesNamespace(listener.from, namespace, { namespace: own }, scene);
   if (takes === false) return { refusal: `it takes no routes of namespace ${namespace}` };
   if (!hostsOf(route).some((host) => overlap(host, listener.host))) return { refusal: `its host is ${listener.host}` };
   return takes === undefined ? { doubt: unlabelled(`listener ${listener.name}`, namespace) } : attachment;
@@ -193,11 +174,11 @@ function unlabelled(taker: string, namespace: string): string {
 function takesNamespace(
   from: Listener['from'],
   namespace: string,
-  { metadata }: { readonly metadata: Pick<Gateway['metadata'], 'namespace'> },
+  own: Pick<Gateway['metadata'], 'namespace'>,
   scene: Scene,
 ): Maybe {
   if (typeof from !== 'string') return matches(from, labelsOfNamespace(namespace, scene));
-  return from === 'All' || (from === 'Same' && namespace === metadata.namespace);
+  return from === 'All' || (from === 'Same' && namespace === own.namespace);
 }
 
 /** Whether some host is of both patterns. */
@@ -219,14 +200,12 @@ export function isGranted(
   { service, namespace }: IngressBackend,
   { objects: { referenceGrants } }: Scene,
 ): boolean {
-  if (namespace === own) return true;
-  return referenceGrants.some(({ object: { metadata, from, to } }) => {
-    if (metadata.namespace !== namespace) return false;
-    const isFrom = from.some(
-      (each) => each.group === 'gateway.networking.k8s.io' && each.kind === kind && each.namespace === own,
-    );
-    return (
-      isFrom && to.some((each) => each.group === '' && each.kind === 'Service' && (each.name ?? service) === service)
-    );
-  });
+  const isOf = `${kind} ${own}`;
+  return (
+    namespace === own ||
+    referenceGrants.some(({ object: { metadata, from, services } }) => {
+      const isAsked = metadata.namespace === namespace && from.includes(isOf);
+      return isAsked && services.some((name) => (name ?? service) === service);
+    })
+  );
 }

@@ -10,15 +10,7 @@ import {
   type Sourced,
 } from '../cluster/objects.ts';
 import { percent } from './expectation.ts';
-import {
-  compareAge,
-  findRoutes,
-  fitsHost,
-  isGranted,
-  listEntrances,
-  type Entrance,
-  type RoutesOf,
-} from './gateways.ts';
+import { compareAge, fitsHost, isGranted, listEntrances, type Entrance } from './gateways.ts';
 import { ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
@@ -58,16 +50,15 @@ interface Followed {
  * ("https://host/path" or "host/path"); undefined if it is about neither.
  */
 export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
-  const routesOf = findRoutes(scene);
   const named = readName(question);
   const request = readRequest(question.to);
   if (named || request?.scheme !== undefined) {
     const kinds = waysIn.flatMap(([list, words]) => (scene.objects.unread.has(list) ? [words] : []));
     if (kinds.length > 0) return wrong({ problem: 'unread', what: question.to, kinds });
   }
-  if (named) return followNamed(named, question, routesOf, scene);
-  const followed = request ? followRequest(request, routesOf, scene) : [];
-  if (followed.length > 0) return { kind: 'read', value: follow(followed, question, routesOf, scene) };
+  if (named) return followNamed(named, question, scene);
+  const followed = request ? followRequest(request, scene) : [];
+  if (followed.length > 0) return { kind: 'read', value: follow(followed, question, scene) };
   return request?.scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: request.words });
 }
 
@@ -83,56 +74,42 @@ interface Named {
   readonly name: string;
 }
 
-const kindWords = new Map<string, Named['kind']>(
-  (['Gateway', 'Ingress', ...routeKinds] as const).map((kind) => [kind.toLowerCase(), kind]),
-);
+const kindOfWord = new Map<string, Named['kind']>([
+  ...(['Gateway', 'Ingress', ...routeKinds] as const).map((kind) => [kind.toLowerCase(), kind] as const),
+  ['ing', 'Ingress'],
+  ['ingresses', 'Ingress'],
+  ['gtw', 'Gateway'],
+]);
 
 function readName({ to, namespace }: Question): Named | undefined {
   const [, word = '', name = ''] = /^([a-z]+)\/(.+)$/i.exec(to) ?? [];
-  const lower = word.toLowerCase();
-  const short = new Map([
-    ['ing', 'ingress'],
-    ['ingresses', 'ingress'],
-    ['gtw', 'gateway'],
-  ]).get(lower);
-  const kind = kindWords.get(short ?? lower) ?? kindWords.get(lower.replace(/s$/, ''));
+  const kind = kindOfWord.get(word.toLowerCase()) ?? kindOfWord.get(word.toLowerCase().replace(/s$/, ''));
   return kind && { kind, name: name.includes('/') || namespace === undefined ? name : `${namespace}/${name}` };
 }
 
-function followNamed({ kind, name }: Named, question: Question, routesOf: RoutesOf, scene: Scene): Read<IngressWay> {
-  const { ingresses } = scene.objects;
+function followNamed({ kind, name }: Named, question: Question, scene: Scene): Read<IngressWay> {
   const entrances = listEntrances(scene);
-  const all =
-    kind === 'Gateway'
-      ? [...new Set(entrances.flatMap(({ gateway }) => gateway ?? []))]
-      : ingresses.flatMap(({ object }) => (object.kind === kind ? fullName(object.metadata) : []));
+  const objects = scene.objects.ingresses.filter(({ object }) => object.kind === kind);
+  const gateways = kind === 'Gateway' ? entrances.flatMap(({ gateway }) => gateway ?? []) : [];
+  const all = [...new Set(gateways), ...objects.map(({ object }) => fullName(object.metadata))];
   const names = all.filter((each) => isNamed(each, name));
   const [own] = names;
   if (own === undefined) return wrong({ problem: 'no-such', kind, name, near: nearNames(name, all) });
   if (names.length > 1) return wrong({ problem: 'several', kind, name, names });
-  if (kind === 'Gateway') {
-    const followed = entrances
-      .filter(({ gateway }) => gateway === own)
-      .flatMap((entrance) =>
-        takenBy(entrance, routesOf).map((from) => ({ from, routes: from.object.routes, entrances: [entrance] })),
-      );
-    const way = follow(followed, question, routesOf, scene);
-    const nothing = line('bad', 0, `Gateway ${own} takes no route of the input`);
-    return { kind: 'read', value: followed.length > 0 ? way : { ...way, lines: [nothing] } };
-  }
-  const followed = ingresses
-    .filter(({ object }) => object.kind === kind && fullName(object.metadata) === own)
-    .map((from) => {
-      const parents = new Set(from.object.parents.map((parent) => `${parent.kind} ${parent.name}`));
-      const isIts = ({ gateway, owner }: Entrance): boolean =>
-        gateway === undefined ? kind === 'Ingress' : parents.has(owner);
-      return { from, routes: from.object.routes, entrances: entrances.filter(isIts) };
-    });
-  return { kind: 'read', value: follow(followed, question, routesOf, scene) };
+  const ofGateway = entrances.filter(({ gateway }) => kind === 'Gateway' && gateway === own);
+  const followed = [
+    ...ofGateway.flatMap((each) => takenBy(each).map((from) => ({ from, entrances: [each] }))),
+    ...objects
+      .filter(({ object }) => fullName(object.metadata) === own)
+      .map((from) => ({ from, entrances: entrances.filter(({ routes }) => routes.has(from)) })),
+  ].map((each) => ({ ...each, routes: each.from.object.routes }));
+  const way = follow(followed, question, scene);
+  const nothing = line('bad', 0, `${kind} ${own} takes no route of the input`);
+  return { kind: 'read', value: followed.length > 0 ? way : { ...way, lines: [nothing] } };
 }
 
-function takenBy(entrance: Entrance, routesOf: RoutesOf): readonly Sourced<Ingress>[] {
-  return [...routesOf(entrance)].flatMap(([route, { refusal }]) => (refusal === undefined ? [route] : []));
+function takenBy({ routes }: Entrance): readonly Sourced<Ingress>[] {
+  return [...routes].flatMap(([route, { refusal }]) => (refusal === undefined ? [route] : []));
 }
 
 interface WantedRequest {
@@ -160,31 +137,26 @@ function readRequest(to: string): WantedRequest | undefined {
 }
 
 /** What takes a request: of each Gateway the most exact listener, and of Ingresses the best route of all. */
-function followRequest(request: WantedRequest, routesOf: RoutesOf, scene: Scene): readonly Followed[] {
+function followRequest(request: WantedRequest, scene: Scene): readonly Followed[] {
+  const weigh = ({ listener }: Entrance): number => weighHost(listener?.host ?? '', request.host);
   const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);
   return [...byGateway.values()].flatMap((entrances) => {
-    const fitting = onPort(
-      entrances.filter((each) => listens(each, request)),
-      request,
-    );
-    const [most] = fitting
-      .map(({ listener }) => weighHost(listener?.host ?? '', request.host))
-      .toSorted((a, b) => b - a);
-    const chosen = fitting.filter(({ listener }) => weighHost(listener?.host ?? '', request.host) === most);
+    const listening = entrances.filter((each) => listens(each, request));
+    const fitting = onPort(listening, request).toSorted((a, b) => weigh(b) - weigh(a));
+    const chosen = fitting.filter((each) => fitting[0] && weigh(each) === weigh(fitting[0]));
     const candidates = chosen.flatMap((entrance) =>
-      takenBy(entrance, routesOf).flatMap((from) => findCandidates(from, entrance, request)),
+      takenBy(entrance).flatMap((from) => findCandidates(from, entrance, request)),
     );
     return takeUntilCertain(candidates.toSorted(compareCandidates), request);
   });
 }
 
-const protocolsOfScheme = { http: ['HTTP'], https: ['HTTPS', 'TLS'] } as const;
+const schemes = { http: { port: 80, protocols: ['HTTP'] }, https: { port: 443, protocols: ['HTTPS', 'TLS'] } } as const;
 
 function listens({ listener, attachment }: Entrance, { scheme, host, port }: WantedRequest): boolean {
   if (!listener || attachment.refusal !== undefined) return attachment.refusal === undefined;
-  const protocols: readonly string[] = scheme
-    ? protocolsOfScheme[scheme]
-    : [...protocolsOfScheme.http, ...protocolsOfScheme.https];
+  const { http, https } = schemes;
+  const protocols: readonly string[] = scheme ? schemes[scheme].protocols : [...http.protocols, ...https.protocols];
   return (
     protocols.includes(listener.protocol) && (port ?? listener.port) === listener.port && fitsHost(listener.host, host)
   );
@@ -192,9 +164,8 @@ function listens({ listener, attachment }: Entrance, { scheme, host, port }: Wan
 
 /** Without a port in the request, the listeners of the scheme's own port, if there are any. */
 function onPort(entrances: readonly Entrance[], { scheme }: WantedRequest): readonly Entrance[] {
-  const usual = scheme && { http: 80, https: 443 }[scheme];
-  const own = entrances.filter(({ listener }) => listener?.port === usual);
-  return usual === undefined || own.length === 0 ? entrances : own;
+  const own = entrances.filter(({ listener }) => scheme && listener?.port === schemes[scheme].port);
+  return own.length === 0 ? entrances : own;
 }
 
 /** A route that a request may take. */
@@ -202,21 +173,25 @@ interface Candidate {
   readonly from: Sourced<Ingress>;
   readonly route: IngressRoute;
   readonly entrance: Entrance;
-  /** How exactly its host, and then its path, is that of the request. */
-  readonly weights: readonly [number, number];
+  /** How exactly it is about the request, in the order of the Gateway API (HTTPRouteRule in apis/v1). */
+  readonly weights: readonly number[];
 }
 
 function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: WantedRequest): readonly Candidate[] {
-  const isIngress = from.object.kind === 'Ingress';
+  const labels = request.host.split('.').length;
   return from.object.routes.flatMap((route) => {
-    const fits = route.hosts.filter((host) =>
-      isIngress ? fitsOneLabel(host, request.host) : fitsHost(host, request.host),
+    // A wildcard of an Ingress matches one label.
+    const fits = route.hosts.filter(
+      (host) => fitsHost(host, request.host) && (from.object.kind !== 'Ingress' || host.split('.').length === labels),
     );
     // Without a scheme, a route for any host is not meant: the word may name something else.
     const isAny = route.hosts.length === 0 && (request.scheme !== undefined || entrance.listener?.host);
     if ((fits.length === 0 && !isAny) || !fitsPath(route, request.path) || refutes(route, request)) return [];
     const host = fits.reduce((most, each) => Math.max(most, weighHost(each, request.host)), 0);
-    return [{ from, route, entrance, weights: [host, weighPath(route)] }];
+    const counts = (['method', 'header', 'query parameter'] as const).map(
+      (what) => route.conditions.filter(({ about }) => about === what).length,
+    );
+    return [{ from, route, entrance, weights: [host, weighPath(route), ...counts] }];
   });
 }
 
@@ -241,39 +216,25 @@ function weighPath({ path, pathType }: IngressRoute): number {
   return pathType === 'suffix' ? (path?.length ?? 0) / 1000 : (path?.length ?? -1);
 }
 
-/** In the order of the Gateway API (HTTPRouteRule in apis/v1). */
 function compareCandidates(a: Candidate, b: Candidate): number {
-  const [counts, others] = [a, b].map(({ weights, route: { conditions } }) => [
-    ...weights,
-    ...(['method', 'header', 'query parameter'] as const).map(
-      (what) => conditions.filter(({ about }) => about === what).length,
-    ),
-  ]) as [number[], number[]];
-  const at = counts.findIndex((each, i) => each !== others[i]);
-  if (at >= 0) return (others[at] ?? 0) > (counts[at] ?? 0) ? 1 : -1;
+  const at = a.weights.findIndex((each, i) => each !== b.weights[i]);
+  if (at >= 0) return (b.weights[at] ?? 0) > (a.weights[at] ?? 0) ? 1 : -1;
   return a.from.object.kind === 'Ingress' ? 0 : compareAge(a.from.object, b.from.object);
 }
 
 /** What a request may take depending on what it does not say, and at the end what it takes in any case. */
-function takeUntilCertain(candidates: readonly Candidate[], request: WantedRequest): readonly Followed[] {
-  const certain = candidates.findIndex(
-    ({ route }) => openConditions(route, request.query).length === 0 && route.pathType !== 'pattern',
-  );
-  return candidates.slice(0, certain < 0 ? undefined : certain + 1).map(({ from, route, entrance }) => {
-    const conditions = openConditions(route, request.query);
-    return { from, routes: [{ ...route, conditions }], entrances: [entrance] };
+function takeUntilCertain(candidates: readonly Candidate[], { query }: WantedRequest): readonly Followed[] {
+  const open = candidates.map(({ from, route, entrance }) => {
+    return { from, route: { ...route, conditions: openConditions(route, query) }, entrance };
   });
+  const certain = open.findIndex(({ route }) => route.conditions.length === 0 && route.pathType !== 'pattern');
+  const taken = certain < 0 ? open : open.slice(0, certain + 1);
+  return taken.map(({ from, route, entrance }) => ({ from, routes: [route], entrances: [entrance] }));
 }
 
 /** The conditions that the request's words leave open. */
 function openConditions({ conditions }: IngressRoute, query: URLSearchParams): readonly RouteCondition[] {
   return conditions.filter(({ about, name, value }) => about !== 'query parameter' || query.get(name) !== value);
-}
-
-/** A wildcard of an Ingress matches one label. */
-function fitsOneLabel(pattern: string, host: string): boolean {
-  if (pattern.startsWith('*.')) return host.slice(host.indexOf('.')) === pattern.slice(1) && !host.startsWith('.');
-  return pattern === '' || pattern === host;
 }
 
 /** A prefix ends where an element of the path does. */
@@ -285,8 +246,8 @@ function fitsPath({ path: wanted, pathType }: IngressRoute, path: string): boole
 }
 
 /** The words of routes, and the packets of the controller to their Services. */
-function follow(followed: readonly Followed[], question: Question, routesOf: RoutesOf, scene: Scene): IngressWay {
-  const words = followed.map((each) => describe(each, routesOf, scene));
+function follow(followed: readonly Followed[], question: Question, scene: Scene): IngressWay {
+  const words = followed.map((each) => describe(each, scene));
   const problems = words.flatMap((each) => each.problems);
   const traces: Trace[] = [];
   const lines: DescriptionLine[] = [];
@@ -319,35 +280,32 @@ function follow(followed: readonly Followed[], question: Question, routesOf: Rou
   };
 }
 
-function describe({ from, routes, entrances }: Followed, routesOf: RoutesOf, scene: Scene) {
+function describe({ from, routes, entrances }: Followed, scene: Scene) {
   const { object, source } = from;
   const { kind, metadata } = object;
   const { file, line: row, column } = source.place([]).locate();
-  const isIngress = kind === 'Ingress';
-  const attached = entrances.map((entrance) => ({ entrance, ...routesOf(entrance).get(from) }));
-  const taken = attached.filter(({ refusal }) => refusal === undefined);
-  const taking = taken.map(({ entrance }) => entrance);
-  const gateway = taking[0]?.gateway;
-  const by = isIngress || taking.length === 0 ? '' : ` by ${joinWords(taking.map(entranceWords), 'and')}`;
   const named = `${kind} ${fullName(metadata)}`;
+  const attached = entrances.map((entrance) => ({ entrance, ...entrance.routes.get(from) }));
+  const taken = attached.filter(({ refusal }) => refusal === undefined);
+  const gateways = taken.filter(({ entrance }) => entrance.gateway !== undefined);
+  const by = gateways.length === 0 ? '' : ` by ${joinWords(gateways.map(({ entrance }) => entranceWords(entrance)))}`;
   const refused = attached.flatMap(({ entrance, refusal }) =>
     refusal === undefined ? [] : `${entranceWords(entrance)} does not take it: ${refusal}`,
   );
-  const inWords = routes.flatMap((route) => routeInWords(route, { isIngress, named, gateway }));
-  const isTaken = isIngress || taking.length > 0;
-  const usable = (isTaken ? routes : [])
+  const usable = (taken.length > 0 ? routes : [])
     .flatMap(({ backends }) => backends)
     .filter(({ service, weight }) => service !== undefined && weight > 0);
   const [targets, ungranted] = [true, false].map((wanted) => {
-    const own = usable.filter((backend) => (isIngress || isGranted(object, backend, scene)) === wanted);
+    const own = usable.filter((backend) => isGranted(object, backend, scene) === wanted);
     return [...new Set(own.map(backendWords))];
   }) as [string[], string[]];
+  const common = { route: kind === 'Ingress' ? undefined : named, gateway: gateways[0]?.entrance.gateway };
   return {
     heading: `${named}${by}  (${file}:${row}:${column})`,
     doubts: [...new Set(taken.flatMap(({ doubt }) => doubt ?? []))],
-    routes: inWords,
+    routes: routes.flatMap((route) => routeInWords(route, common)),
     problems: [
-      ...(isTaken ? [] : refused.length > 0 ? refused : ['no Gateway takes it: it names none']),
+      ...(taken.length > 0 ? [] : refused.length > 0 ? refused : ['no Gateway takes it: it names none']),
       ...ungranted.map(
         (to) =>
           `no ReferenceGrant of the input lets ${named} use Service ${to}: without one, the Gateway answers with an error`,
@@ -370,11 +328,7 @@ function backendWords({ namespace, service, port }: IngressRoute['backends'][num
 /** A row for each backend that gets requests. */
 function routeInWords(
   { hosts, path, pathType, conditions, backends, filters }: IngressRoute,
-  {
-    isIngress,
-    named,
-    gateway,
-  }: { readonly isIngress: boolean; readonly named: string; readonly gateway: string | undefined },
+  way: Pick<RouteInWords, 'route' | 'gateway'>,
 ): readonly RouteInWords[] {
   const words = [
     ...(pathType === 'pattern' ? [`the path matches ${path}`] : []),
@@ -384,8 +338,7 @@ function routeInWords(
   const common = {
     host: nameSome(hosts, mostShown),
     path: pathType === 'pattern' ? undefined : pathType === 'suffix' ? `*${path}` : path,
-    route: isIngress ? undefined : named,
-    gateway,
+    ...way,
     conditions: words.length > 0 ? words : undefined,
   };
   const used = backends.filter(({ weight }) => weight > 0);

@@ -37,14 +37,19 @@ export function readRoute(
     kind,
     metadata,
     created: raw.metadata?.creationTimestamp ?? '',
-    parents: (parentRefs ?? []).map((parent) => ({
-      kind: (parent.kind || 'Gateway').replace(/^X(?=ListenerSet$)/, ''),
-      name: fullName({ namespace: parent.namespace || metadata.namespace, name: parent.name ?? '' }),
-      listener: parent.sectionName || undefined,
-      port: parent.port ?? undefined,
-    })),
+    parents: (parentRefs ?? []).flatMap((parent) => {
+      const owner = ownerOf(parent, metadata.namespace);
+      const { sectionName, port } = parent;
+      return owner.startsWith('Service ') ? [] : { owner, listener: sectionName || undefined, port: port ?? undefined };
+    }),
     routes: (rules ?? []).flatMap((rule) => readRule(rule, { kind, hosts, namespace: metadata.namespace })),
   };
+}
+
+/** "Gateway shop/web". */
+function ownerOf({ kind, namespace, name }: RawReference, own: string): string {
+  const known = (kind || 'Gateway').replace(/^X(?=ListenerSet$)/, '');
+  return `${known} ${fullName({ namespace: namespace || own, name: name ?? '' })}`;
 }
 
 /** One route for each match. All of a rule have the same backends. */
@@ -136,9 +141,7 @@ export function readGateway(raw: RawGateway, report: Report, names: CommonNames)
   return {
     metadata,
     created: raw.metadata?.creationTimestamp ?? '',
-    of: parentRef
-      ? fullName({ namespace: parentRef.namespace || metadata.namespace, name: parentRef.name ?? '' })
-      : undefined,
+    of: parentRef ? ownerOf(parentRef, metadata.namespace) : undefined,
     sets: readFrom(allowedListeners?.namespaces, 'None'),
     listeners: (listeners ?? []).map(({ name, hostname, port, protocol, allowedRoutes }): Listener => {
       return {
@@ -163,11 +166,11 @@ function readFrom(raw: RawNamespaces, usual: 'None' | 'Same'): Listener['from'] 
 export function readReferenceGrant(raw: RawReferenceGrant, report: Report, names: CommonNames): ReferenceGrant {
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),
-    from: (raw.spec?.from ?? []).map(({ group, kind, namespace }) => {
-      return { group: group ?? '', kind: kind ?? '', namespace: namespace ?? '' };
-    }),
-    to: (raw.spec?.to ?? []).map(({ group, kind, name }) => {
-      return { group: group ?? '', kind: kind ?? '', name: name || undefined };
-    }),
+    from: (raw.spec?.from ?? []).flatMap(({ group, kind, namespace }) =>
+      group === gatewayGroup ? [`${kind} ${namespace}`] : [],
+    ),
+    services: (raw.spec?.to ?? []).flatMap(({ group, kind, name }) =>
+      kind === 'Service' && !group ? [name || undefined] : [],
+    ),
   };
 }
