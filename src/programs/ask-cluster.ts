@@ -1,28 +1,5 @@
-import type { ObjectLists } from '../input/objects/kinds.ts';
+import { resources, type ObjectLists } from '../input/objects/kinds.ts';
 import { mostSaid, type ProgramCall, type ProgramFailure, runProgram } from './run-program.ts';
-
-/** What is asked of a cluster, as the API server names it, and the list that it is read to. A cluster need not have all of them. */
-const resources: Readonly<Record<string, keyof ObjectLists>> = {
-  services: 'services',
-  'endpointslices.discovery.k8s.io': 'slices',
-  nodes: 'nodes',
-  'servicecidrs.networking.k8s.io': 'serviceCidrs',
-  pods: 'pods',
-  namespaces: 'namespaces',
-  'networkpolicies.networking.k8s.io': 'policies',
-  'adminnetworkpolicies.policy.networking.k8s.io': 'policies',
-  'baselineadminnetworkpolicies.policy.networking.k8s.io': 'policies',
-  'clusternetworkpolicies.policy.networking.k8s.io': 'policies',
-  'ingresses.networking.k8s.io': 'ingresses',
-  'httproutes.gateway.networking.k8s.io': 'ingresses',
-  'grpcroutes.gateway.networking.k8s.io': 'ingresses',
-  'tlsroutes.gateway.networking.k8s.io': 'ingresses',
-  'tcproutes.gateway.networking.k8s.io': 'ingresses',
-  'udproutes.gateway.networking.k8s.io': 'ingresses',
-  'gateways.gateway.networking.k8s.io': 'gateways',
-  'listenersets.gateway.networking.k8s.io': 'gateways',
-  'referencegrants.gateway.networking.k8s.io': 'referenceGrants',
-};
 
 /** What kube-proxy reads: its rules depend on nothing else. */
 const ofRules: ReadonlySet<string> = new Set(['services', 'slices', 'nodes', 'serviceCidrs']);
@@ -70,8 +47,9 @@ export class Cluster {
     const lines = known.kind === 'failed' ? known.failure.lines : [];
     const isHidden = (name: string): boolean =>
       !served.has(name) && groupOf(name) !== '' && lines.some((line) => line.includes(`${groupOf(name)}/`));
-    const wanted = Object.entries(resources).filter(([, list]) => use === 'traffic' || ofRules.has(list));
-    const names = wanted.flatMap(([name]) => (served.has(name) ? [name] : []));
+    // A cluster need not have all of them.
+    const wanted = resources.filter(({ list }) => use === 'traffic' || ofRules.has(list));
+    const names = wanted.flatMap(({ name }) => (served.has(name) ? [name] : []));
     const objects = await this.#call('get', names.join(','), '--all-namespaces', '-o', 'json');
     const forbidden: ReadonlySet<string> =
       objects.kind === 'failed' ? findForbidden(objects.failure, names) : new Set();
@@ -85,7 +63,7 @@ export class Cluster {
       kind: 'printed',
       text: `${textOf(objects)}\n${textOf(config)}`,
       unread: [
-        ...wanted.filter(([name]) => isHidden(name) || forbidden.has(name)).map(([name, list]) => ({ name, list })),
+        ...wanted.filter(({ name }) => isHidden(name) || forbidden.has(name)),
         ...(isForbidden ? [{ name: 'the ConfigMap kube-proxy', list: 'kube-proxy' } as const] : []),
         ...(isAbsent ? [{ name: 'the ConfigMap kube-proxy (there is none)', list: 'kube-proxy' } as const] : []),
       ],

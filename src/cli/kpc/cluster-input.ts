@@ -60,8 +60,7 @@ export async function withCluster(
     return undefined;
   }
   const unread = answer.unread.filter(({ list }) => {
-    const standIn = standIns.get(list);
-    return !standIn?.options.some((option) => options[option] !== undefined);
+    return !standIns[list]?.options.some((option) => options[option] !== undefined);
   });
   const isExact = options.strict === true || ask === 'rules';
   if (!(await reportUnread(unread, isExact, terminal))) return undefined;
@@ -82,25 +81,22 @@ export async function withCluster(
 /** Without these nothing can be said of a Service on a node. */
 const needed: ReadonlySet<UnreadResource['list']> = new Set(['services', 'slices', 'nodes']);
 
-interface StandIn {
-  readonly options: readonly (keyof FileOptions)[];
-  readonly help: string;
-}
-
 /** The options that say the same as what cannot be read. */
-const standIns: ReadonlyMap<UnreadResource['list'], StandIn> = new Map([
-  [
-    'kube-proxy',
-    {
-      options: ['config', 'proxyMode'],
-      help: "name kube-proxy's mode with --proxy-mode, or give its configuration with --config",
-    },
-  ],
-  [
-    'serviceCidrs',
-    { options: ['serviceClusterIpRange'], help: 'name the networks of cluster IPs with --service-cluster-ip-range' },
-  ],
-]);
+const standIns: {
+  readonly [List in UnreadResource['list']]?: {
+    readonly options: readonly (keyof FileOptions)[];
+    readonly help: string;
+  };
+} = {
+  'kube-proxy': {
+    options: ['config', 'proxyMode'],
+    help: "name kube-proxy's mode with --proxy-mode, or give its configuration with --config",
+  },
+  serviceCidrs: {
+    options: ['serviceClusterIpRange'],
+    help: 'name the networks of cluster IPs with --service-cluster-ip-range',
+  },
+};
 
 function helpWith({ problem }: ProgramFailure): string {
   return problem === 'no-program'
@@ -111,28 +107,16 @@ function helpWith({ problem }: ProgramFailure): string {
 /** Reports what could not be read. Returns false if the command ends there; `isExact` if nothing may be lacking. */
 async function reportUnread(unread: readonly UnreadResource[], isExact: boolean, terminal: Terminal): Promise<boolean> {
   const fatal = isExact ? unread : unread.filter(({ list }) => needed.has(list));
-  if (fatal.length > 0) {
-    await refuse(terminal, wordsOfUnread(fatal), waysToGoOn(fatal).join('; '));
-    return false;
-  }
-  if (unread.length > 0) {
-    const help = helpOfStandIns(unread);
+  const isFatal = fatal.length > 0;
+  const said = isFatal ? fatal : unread;
+  const text = `kpc could not read ${joinWords(said.map(({ name }) => name))} of this cluster`;
+  const help = said.flatMap(({ list }) => standIns[list]?.help ?? []);
+  if (isFatal) {
+    const right = 'ask for the right to list these in all namespaces, or give what kubectl get prints with -f';
+    await refuse(terminal, text, [...(said.length === help.length ? [] : [right]), ...help].join('; '));
+  } else if (said.length > 0) {
     const lines = help.length === 0 ? '' : `\n  help: ${help.join('; ')}`;
-    await say(terminal, `warning: ${wordsOfUnread(unread)}: what depends on that is not known${lines}\n`);
+    await say(terminal, `warning: ${text}: what depends on that is not known${lines}\n`);
   }
-  return true;
-}
-
-function wordsOfUnread(unread: readonly UnreadResource[]): string {
-  return `kpc could not read ${joinWords(unread.map(({ name }) => name))} of this cluster`;
-}
-
-function waysToGoOn(unread: readonly UnreadResource[]): readonly string[] {
-  const help = helpOfStandIns(unread);
-  if (unread.length === help.length) return help;
-  return ['ask for the right to list these in all namespaces, or give what kubectl get prints with -f', ...help];
-}
-
-function helpOfStandIns(unread: readonly UnreadResource[]): readonly string[] {
-  return unread.flatMap(({ list }) => standIns.get(list)?.help ?? []);
+  return !isFatal;
 }

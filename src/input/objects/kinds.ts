@@ -18,16 +18,10 @@ import type {
 } from '../../cluster/objects.ts';
 import { type CommonNames, readMetadata, readServiceCidr } from './check-values.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
-import { readGateway, readReferenceGrant, readRoute } from './read-gateway.ts';
+import { readGateway, readIngress, readReferenceGrant, readRoute } from './read-routes.ts';
 import { readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
-import {
-  readAdminPolicy,
-  readBaselinePolicy,
-  readClusterPolicy,
-  readIngress,
-  readNetworkPolicy,
-} from './read-traffic.ts';
+import { readClusterPolicy, readNetworkPolicy } from './read-traffic.ts';
 import type { Report } from './report.ts';
 import type { RawObjects } from './shapes/all.ts';
 import type { KubeProxyConfig } from './shapes/kube-proxy-configuration.ts';
@@ -70,6 +64,7 @@ interface Kind {
   readonly versions: readonly string[];
   /** Which are read only where a command asks for them. */
   readonly group: 'always' | 'workloads' | 'traffic';
+  readonly list: keyof ObjectLists;
   /** Adds an object to its list, unless something is wrong with it. */
   readonly read: (value: unknown, report: Report, readers: Readers, into: ObjectLists) => void;
 }
@@ -84,6 +79,7 @@ function kindOf<Name extends keyof RawObjects, List extends keyof ObjectTypes>(
   return {
     versions,
     group,
+    list,
     read: (value, report, { names }, into) => {
       const raw = validate(shape, value, report);
       const object = raw === undefined ? undefined : read(raw, report, names);
@@ -101,8 +97,11 @@ function workload(kind: WorkloadKind, ...versions: readonly string[]): Kind {
   });
 }
 
-function clusterPolicy(version: string, read: typeof readClusterPolicy): Kind {
-  return kindOf('traffic', 'policies', [`policy.networking.k8s.io/${version}`], 'ClusterPolicy', read);
+function clusterPolicy(version: string, tier?: 'admin' | 'baseline'): Kind {
+  const versions = [`policy.networking.k8s.io/${version}`];
+  return kindOf('traffic', 'policies', versions, 'ClusterPolicy', (raw, report, names) => {
+    return readClusterPolicy(tier, raw, report, names);
+  });
 }
 
 function route(kind: (typeof routeKinds)[number], ...versions: readonly string[]): Kind {
@@ -122,8 +121,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   EndpointSlice: kindOf('always', 'slices', [slice], 'EndpointSlice', readEndpointSlice),
   Endpoints: kindOf('always', 'endpoints', ['v1'], 'Endpoints', readEndpoints),
   Node: kindOf('always', 'nodes', ['v1'], 'Node', readNode),
-  Pod: kindOf('always', 'pods', ['v1'], 'Pod', readPod),
   ServiceCIDR: kindOf('always', 'serviceCidrs', [networking, `${networking}beta1`], 'ServiceCIDR', readServiceCidr),
+  Pod: kindOf('always', 'pods', ['v1'], 'Pod', readPod),
   KubeProxyConfiguration: kindOf(
     'always',
     'configs',
@@ -138,9 +137,9 @@ const kinds: Readonly<Record<string, Kind>> = {
   ReplicationController: workload('ReplicationController', 'v1'),
   Job: workload('Job', 'batch/v1'),
   NetworkPolicy: kindOf('traffic', 'policies', [networking], 'NetworkPolicy', readNetworkPolicy),
-  AdminNetworkPolicy: clusterPolicy('v1alpha1', readAdminPolicy),
-  BaselineAdminNetworkPolicy: clusterPolicy('v1alpha1', readBaselinePolicy),
-  ClusterNetworkPolicy: clusterPolicy('v1alpha2', readClusterPolicy),
+  AdminNetworkPolicy: clusterPolicy('v1alpha1', 'admin'),
+  BaselineAdminNetworkPolicy: clusterPolicy('v1alpha1', 'baseline'),
+  ClusterNetworkPolicy: clusterPolicy('v1alpha2'),
   Ingress: kindOf('traffic', 'ingresses', [networking], 'Ingress', readIngress),
   HTTPRoute: route('HTTPRoute', gateways, gatewaysBeta, gatewaysAlpha),
   GRPCRoute: route('GRPCRoute', gateways, gatewaysAlpha),
@@ -161,6 +160,24 @@ const kinds: Readonly<Record<string, Kind>> = {
     return { metadata: readMetadata(raw.metadata, 'subdomain', report, names) };
   }),
 };
+
+/** Lists that no cluster is asked for: slices and pods say the same, or the API server has no such object. */
+const unasked: ReadonlySet<keyof ObjectLists> = new Set(['endpoints', 'workloads', 'configs']);
+
+/** What a cluster is asked for, as kubectl api-resources -o name prints it, with the list that it is read to. */
+export const resources = Object.entries(kinds).flatMap(
+  ([
+    kind,
+    {
+      versions: [version = ''],
+      list,
+    },
+  ]) => {
+    const plural = `${kind.toLowerCase()}s`.replace(/cys$/, 'cies').replace(/sss$/, 'sses');
+    const group = version.includes('/') ? `.${version.slice(0, version.indexOf('/'))}` : '';
+    return unasked.has(list) ? [] : [{ name: `${plural}${group}`, list }];
+  },
+);
 
 /** Which groups of kinds a command asks for. */
 export interface AskedKinds {

@@ -1,8 +1,5 @@
 import type {
   FieldPath,
-  Ingress,
-  IngressBackend,
-  IngressRoute,
   LabelSelector,
   NetworkPolicy,
   PodSelection,
@@ -13,11 +10,9 @@ import type {
 import { checkNetwork, type CommonNames, readMetadata } from './check-values.ts';
 import type { Report } from './report.ts';
 import type {
-  RawBackend,
   RawClusterPeer,
   RawClusterPolicy,
   RawClusterRule,
-  RawIngressObject,
   RawNetworkPolicy,
   RawPolicyRule,
   RawSelector,
@@ -71,30 +66,19 @@ function portOf(
   return { protocol, port: port ?? undefined, endPort: endPort ?? undefined };
 }
 
-/** Reads an AdminNetworkPolicy. */
-export function readAdminPolicy(raw: RawClusterPolicy, report: Report, names: CommonNames): NetworkPolicy {
-  return readTieredPolicy('admin', raw, report, names);
-}
-
-/** Reads the BaselineAdminNetworkPolicy, of which a cluster has one, without a priority. */
-export function readBaselinePolicy(raw: RawClusterPolicy, report: Report, names: CommonNames): NetworkPolicy {
-  return readTieredPolicy('baseline', { ...raw, spec: { ...raw.spec, priority: 0 } }, report, names);
-}
-
-/** Reads a ClusterNetworkPolicy. */
-export function readClusterPolicy(raw: RawClusterPolicy, report: Report, names: CommonNames): NetworkPolicy {
-  const tier = raw.spec?.tier;
-  if (!tier) report.addMissing(['spec', 'tier'], 'a ClusterNetworkPolicy', 'Admin or Baseline');
-  return readTieredPolicy(tier === 'Baseline' ? 'baseline' : 'admin', raw, report, names);
-}
-
-function readTieredPolicy(
-  tier: NetworkPolicy['tier'],
+/**
+ * Reads a policy of the whole cluster. Its kind says the tier, or a ClusterNetworkPolicy itself. The baseline tier of
+ * BaselineAdminNetworkPolicies has one policy, without a priority.
+ */
+export function readClusterPolicy(
+  given: 'admin' | 'baseline' | undefined,
   raw: RawClusterPolicy,
   report: Report,
   names: CommonNames,
 ): NetworkPolicy {
-  const { priority, subject, ingress, egress } = raw.spec ?? {};
+  const { tier, subject, ingress, egress } = raw.spec ?? {};
+  const priority = given === 'baseline' ? 0 : raw.spec?.priority;
+  if (!given && !tier) report.addMissing(['spec', 'tier'], 'a ClusterNetworkPolicy', 'Admin or Baseline');
   const pods = subject && readPods(subject);
   if (typeof priority !== 'number') report.addMissing(['spec', 'priority'], 'the policy', 'a number from 0 to 1000');
   if (!pods) report.addMissing(['spec', 'subject'], 'the policy', 'namespaces or pods');
@@ -102,7 +86,7 @@ function readTieredPolicy(
     rules.flatMap((rule, i) => readClusterRule(rule, ['spec', direction, i], report));
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),
-    tier,
+    tier: given ?? (tier === 'Baseline' ? 'baseline' : 'admin'),
     priority: priority ?? 0,
     subject: pods ?? { pods: [], namespaces: [] },
     ingress: rulesOf('ingress', ingress ?? []),
@@ -180,49 +164,4 @@ export function readSelector(raw: RawSelector | null | undefined): LabelSelector
       values: values ?? [],
     })),
   ];
-}
-
-/** Reads where an Ingress sends requests. */
-export function readIngress(raw: RawIngressObject, report: Report, names: CommonNames): Ingress {
-  const spec = raw.spec ?? {};
-  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
-  const common = { conditions: [], filters: [] };
-  const { namespace } = metadata;
-  return {
-    kind: 'Ingress',
-    metadata,
-    created: '',
-    parents: [],
-    routes: [
-      ...(spec.rules ?? []).flatMap(({ host, http }) =>
-        (http?.paths ?? []).map(({ path, pathType, backend }): IngressRoute => ({
-          ...common,
-          hosts: host ? [host] : [],
-          path: path || '/',
-          pathType: pathType === 'Exact' ? 'exact' : 'prefix',
-          backends: [readBackend(backend, namespace)],
-        })),
-      ),
-      ...(spec.defaultBackend
-        ? [
-            {
-              ...common,
-              hosts: [],
-              path: undefined,
-              pathType: 'prefix' as const,
-              backends: [readBackend(spec.defaultBackend, namespace)],
-            },
-          ]
-        : []),
-    ],
-  };
-}
-
-/** What an Ingress or a route names that is no Service. */
-export const notAService = 'something else than a Service';
-
-function readBackend(raw: RawBackend | null | undefined, namespace: string): IngressBackend {
-  const { name, port } = raw?.service ?? {};
-  const number = String(port?.number ?? port?.name ?? '');
-  return { service: name || undefined, instead: notAService, namespace, port: number, weight: 1, isCopy: false };
 }

@@ -9,10 +9,12 @@ import {
   type RouteCondition,
 } from '../../cluster/objects.ts';
 import { type CommonNames, readMetadata } from './check-values.ts';
-import { notAService, readSelector } from './read-traffic.ts';
+import { readSelector } from './read-traffic.ts';
 import type { Report } from './report.ts';
 import type {
+  RawBackend,
   RawGateway,
+  RawIngressObject,
   RawNamespaces,
   RawReference,
   RawReferenceGrant,
@@ -22,6 +24,25 @@ import type {
 } from './shapes/traffic.ts';
 
 const gatewayGroup = 'gateway.networking.k8s.io';
+
+/** Reads where an Ingress sends requests. */
+export function readIngress(raw: RawIngressObject, report: Report, names: CommonNames): Ingress {
+  const { rules, defaultBackend } = raw.spec ?? {};
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
+  const to = (backend: RawBackend | null | undefined): Omit<IngressRoute, 'hosts' | 'path' | 'pathType'> => {
+    const { name, port } = backend?.service ?? {};
+    const read = readReference({ name: name ?? '', port: port?.number ?? port?.name ?? null }, metadata.namespace);
+    return { conditions: [], filters: [], backends: [read] };
+  };
+  const routes = (rules ?? []).flatMap(({ host, http }) =>
+    (http?.paths ?? []).map(({ path, pathType, backend }): IngressRoute => {
+      const type = pathType === 'Exact' ? 'exact' : 'prefix';
+      return { hosts: host ? [host] : [], path: path || '/', pathType: type, ...to(backend) };
+    }),
+  );
+  if (defaultBackend) routes.push({ hosts: [], path: undefined, pathType: 'prefix', ...to(defaultBackend) });
+  return { kind: 'Ingress', metadata, created: '', parents: [], routes };
+}
 
 /** Reads where a route of the Gateway API sends requests or connections. */
 export function readRoute(
@@ -77,11 +98,14 @@ function readRule(
   }));
 }
 
-function readReference(ref: RawReference, namespace: string): IngressBackend {
+function readReference(
+  ref: Omit<RawReference, 'port'> & { readonly port?: number | string | null },
+  namespace: string,
+): IngressBackend {
   const isService = (ref.kind || 'Service') === 'Service' && !ref.group;
   return {
     service: isService && ref.name ? ref.name : undefined,
-    instead: notAService,
+    instead: 'something else than a Service',
     namespace: ref.namespace || namespace,
     port: String(ref.port ?? ''),
     weight: 1,
