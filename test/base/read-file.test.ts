@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readNamedFile, readRegularFile } from '../../src/base/read-file.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { kpcProgram, runKpc, runKpcApply, runProgram } from '../support/run-kpc.ts';
@@ -190,8 +191,13 @@ test('a watch says that the manifest is a pipe, and hears SIGTERM', async () => 
   rmSync(join(folder, 'manifest.json'));
   makePipe(join(folder, 'manifest.json'));
   const program = kpcProgram.replace(/kpc\.js$/, 'kpc-apply.js');
-  const script = `timeout -k 20 5 "${process.execPath}" "${program}" watch "${folder}" --state-dir "${at('state-of-watch')}"; echo "status $?"`;
-  const { stdout, stderr } = await runProgram('bash', ['-c', script]);
-  expect(stderr).toContain('manifest.json: it is a named pipe, not a file');
-  expect(stdout).toBe('status 124\n');
-}, 60_000);
+  const watch = spawn(process.execPath, [program, 'watch', folder, '--state-dir', at('state-of-watch')]);
+  onTestFinished(() => void watch.kill('SIGKILL'));
+  let said = '';
+  watch.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    said += chunk;
+    if (said.includes('there is one\n')) watch.kill('SIGTERM');
+  });
+  expect(await once(watch, 'close')).toEqual([0, null]);
+  expect(said).toContain('manifest.json: it is a named pipe, not a file');
+});
