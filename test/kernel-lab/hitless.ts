@@ -1,13 +1,14 @@
-// Connections survive what does not concern them, and drain where their endpoint goes. In both modes.
+// Connections survive what does not concern them, and drain where their endpoint goes. In the modes that are asked for.
 import { assert, expectApply, startSuite } from './harness.ts';
 import { buildNetwork, run } from './network.ts';
 import { startServers } from './servers.ts';
 import { repeat, type Probe } from './traffic.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
-const suite = startSuite('hitless');
+const modes = process.argv.slice(2);
+const suite = startSuite(`hitless ${modes.join(' ')}`);
 buildNetwork();
-const traffic = await startServers();
+const traffic = await startServers(['tcp', 'udp']);
 const web: Probe = { from: 'client', protocol: 'tcp', address: '10.96.0.10', port: 80 };
 const dns: Probe = { from: 'client', protocol: 'udp', address: '10.96.0.11', port: 53 };
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -25,7 +26,7 @@ async function assertMoving(id: string): Promise<void> {
   }
 }
 
-for (const mode of ['ipvs', 'iptables'] as const) {
+for (const mode of modes) {
   const [before, after] = [`${bundles}/before-${mode}`, `${bundles}/after-${mode}`];
 
   await suite.check(`${mode}: a transfer over an unchanged endpoint survives ten applies`, async () => {

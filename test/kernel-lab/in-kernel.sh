@@ -1,5 +1,5 @@
 #!/bin/bash
-# in-kernel.sh [--megabytes N] [--own | --uml] COMMAND ARGUMENT...
+# in-kernel.sh [--megabytes N] [--own | --legacy | --uml] COMMAND ARGUMENT...
 #
 # Runs COMMAND as root in a network of its own, in a kernel that has IPVS, and exits with its status.
 #
@@ -8,7 +8,8 @@
 # process that boots in about three seconds where a core is free. Files that COMMAND writes stay, but for /run, which is empty and its own;
 # what it does to the network is gone when it ends.
 #
-# --own takes this machine's kernel in any case, IPVS or not; --uml takes User Mode Linux.
+# --own takes this machine's kernel in any case, IPVS or not; --legacy takes it where it has all that the rules of iptables mode ask
+# of the legacy variant of iptables, whose tools COMMAND then has; --uml takes User Mode Linux.
 #
 # Installs what it needs from Debian's packages. Times taken in User Mode Linux compare only with each other: system
 # calls and new processes cost several times more there.
@@ -20,7 +21,7 @@ if [ "${1:-}" = --megabytes ]; then
   shift 2
 fi
 which=
-case "${1:-}" in --own | --uml)
+case "${1:-}" in --own | --legacy | --uml)
   which=$1
   shift
   ;;
@@ -36,7 +37,33 @@ lab=$(dirname "$(readlink -f "$0")")
 
 has_ipvs() { [ -e /proc/net/ip_vs ] || modprobe --quiet ip_vs 2>/dev/null; }
 
-if [ "$which" = --own ] || { [ "$which" != --uml ] && has_ipvs; }; then
+# Tries what the rules of iptables mode ask of a kernel.
+has_legacy_tables() {
+  unshare --net bash -e -o pipefail -c '
+    # try TOOL ADDRESS
+    try() {
+      "$1-legacy-restore" --noflush <<EOF_RULES
+*filter
+:TRIAL - [0:0]
+-A TRIAL -p sctp -m sctp --dport 1 -m conntrack --ctstate INVALID -m comment --comment "of a trial" -j REJECT
+COMMIT
+*nat
+:TRIAL - [0:0]
+-A TRIAL -m addrtype --dst-type LOCAL -m statistic --mode random --probability 0.5 -m mark --mark 0x1/0x1 -j MARK --or-mark 0x2
+-A TRIAL -p tcp -m tcp --dport 1 -m recent --name TRIAL --set -j DNAT --to-destination $2:1
+-A TRIAL -j MASQUERADE --random-fully
+COMMIT
+EOF_RULES
+    }
+    try iptables 10.0.0.1
+    try ip6tables [fd00::1]' 2>/dev/null
+}
+
+if [ "$which" = --legacy ]; then
+  install_missing "${tools[@]}"
+  if has_legacy_tables; then export -f link_legacy_tools; else which=; fi
+fi
+if [ "$which" = --own ] || [ "$which" = --legacy ] || { [ "$which" != --uml ] && has_ipvs; }; then
   install_missing "${tools[@]}"
   for module in "${modules[@]}"; do modprobe --quiet "$module" 2>/dev/null || true; done
   exec unshare --net --mount bash -c '
@@ -44,7 +71,11 @@ if [ "$which" = --own ] || { [ "$which" != --uml ] && has_ipvs; }; then
     mount -t sysfs sys /sys 2>/dev/null || true
     mkdir -p /run/netns
     ip link set lo up
-    exec "$@" </dev/null' in-kernel "$@"
+    if [ "$0" = --legacy ]; then
+      link_legacy_tools /run/bin
+      PATH=/run/bin:$PATH
+    fi
+    exec "$@" </dev/null' "${which:-in-kernel}" "$@"
 fi
 
 install_missing user-mode-linux "${tools[@]}"
@@ -70,7 +101,7 @@ mount -t sysfs sys /sys
 mount -t tmpfs tmpfs /run
 mkdir -p /run/netns
 ip link set lo up
-for module in ${modules[*]}; do modprobe \$module; done
+modprobe -a ${modules[*]}
 : > $work/started
 bash $work/command
 echo \$? > $work/status

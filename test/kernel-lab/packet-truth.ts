@@ -25,9 +25,10 @@ import { repeat } from './traffic.ts';
 const bundles = process.env['KPC_BUNDLES'] ?? '';
 // What is not answered holds its lot up until then; a connection's first packet is sent again after one and after three seconds.
 process.env['PROBE_TIMEOUT'] = '4';
-/** "every=5" asks one packet in five, where a kernel is slow. */
+/** "every=10+5" asks one packet in ten, the fifth of each ten and so on, where a kernel is slow. */
 const words = process.argv.slice(2);
-const every = Number(words.find((word) => word.startsWith('every='))?.slice('every='.length) ?? 1);
+const sample = words.find((word) => word.startsWith('every='))?.slice('every='.length) ?? '1';
+const [every = 1, first = 0] = sample.split('+').map(Number);
 /** "others=3" asks three times under the rules of each other program. */
 const rounds = Number(words.find((word) => word.startsWith('others='))?.slice('others='.length) ?? 0);
 /** Other programs refuse in other words. */
@@ -64,7 +65,7 @@ for (const mode of rounds > 0 ? [] : modes) {
     const { state, services } = side;
     const evaluate = prepareNode1(state);
     const trials = listQuestions(services, hasSctp)
-      .filter((_, i) => i % every === 0)
+      .filter((_, i) => i % every === first)
       .map((question) => tryOut(evaluate, question));
     // Each lot takes as long as its slowest packet: those that nothing answers go together.
     const [silent, answered] = [true, false].map((is) => trials.filter((trial) => isSilent(trial) === is));
