@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Takes minutes: large input, other versions of Node, npm itself. */
 const slowTests = 'test/**/*.slow.test.ts';
@@ -11,6 +12,17 @@ const randomTests = readdirSync(join(import.meta.dirname, 'test'), { recursive: 
   .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
   .map((name) => join('test', name))
   .filter((path) => readFileSync(join(import.meta.dirname, path), 'utf8').includes('support/rounds.ts'));
+
+/** Those that take minutes: they begin first, or the last of them leaves every core but one idle. */
+const longest = ['test/architecture/patterns.slow.test.ts', 'test/cli/endless.slow.test.ts'];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => longest.some((name) => moduleId.endsWith(name));
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 const rewrites = process.env['UPDATE_GOLDEN'] === '1' || process.env['UPDATE_DOCS'] === '1';
 
@@ -33,6 +45,7 @@ export default defineConfig({
     // Vitest itself would leave a core to its main process, which has next to nothing to do. Where tests rewrite pages and
     // fixtures, other tests read them.
     maxWorkers: rewrites ? 1 : availableParallelism(),
+    sequence: { sequencer: LongestFirst },
     projects: [
       // All recordings of kube-proxy: thousands of compilations, a file each mode.
       { extends: true, test: { ...shared, name: 'kube-proxy', include: ['test/kube-proxy/*.recorded.ts'] } },
