@@ -1,21 +1,24 @@
 import { count, formatCount } from '../base/format-count.ts';
-import type { ShownPort } from '../cluster/model.ts';
-import { deleteArguments, findStaleFlows, type StaleFlow } from '../cluster/stale-flows.ts';
+import { portAddresses, type ShownPort } from '../cluster/model.ts';
+import { deleteArguments, findStaleFlows } from '../cluster/stale-flows.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import type { Family } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
-import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
+import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { cutLines, line, type DescriptionLine } from './describe-words.ts';
 
 /** Stale flows between the same two ends. */
 interface StaleGroup {
-  readonly flow: TrackedFlow;
-  /** The Service port that it is to; undefined if no Service is there any more. */
+  /** The Service port that they are to; undefined if no Service is there any more. */
   readonly port: ShownPort | undefined;
+  readonly destination: string;
+  readonly endpoint: string;
   readonly because: keyof typeof reasons;
   flows: number;
   unanswered: number;
+  /** Deletes these flows and no others. */
+  readonly command: string;
 }
 
 const reasons = {
@@ -53,21 +56,21 @@ export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): 
   const ports = [...shown, ...known];
   const fromManifests = new Set(known);
   const groups = new Map<string, StaleGroup>();
-  const add = ({ flow, port }: Omit<StaleFlow, 'port'> & Pick<StaleGroup, 'port'>, because: StaleGroup['because']) => {
-    const key = deleteArguments(flow).join(' ');
-    const group = groups.get(key) ?? { flow, port, because, flows: 0, unanswered: 0 };
-    groups.set(key, group);
+  const add = (flow: TrackedFlow, port: StaleGroup['port'], because: StaleGroup['because']): void => {
+    const command = ['conntrack', ...deleteArguments(flow)].join(' ');
+    const [destination, endpoint] = [formatSocketAddress(flow.destination), formatSocketAddress(flow.answers)];
+    const group = groups.get(command) ?? { port, destination, endpoint, because, flows: 0, unanswered: 0, command };
+    groups.set(command, group);
     group.flows++;
     if (!flow.isReplied) group.unanswered++;
   };
-  for (const stale of findStaleFlows(udp, ports, { withoutEndpoints: true, isToNode })) {
-    const reason = fromManifests.has(stale.port) ? 'not-serving' : 'no-rule';
-    add(stale, isTranslated(stale.flow) ? reason : 'untranslated');
+  for (const { flow, port } of findStaleFlows(udp, ports, { withoutEndpoints: true, isToNode })) {
+    const reason = fromManifests.has(port) ? 'not-serving' : 'no-rule';
+    add(flow, port, isTranslated(flow) ? reason : 'untranslated');
   }
   const leadsSomewhere = targetsOf(ports, state);
   for (const flow of udp) {
-    if (!isTranslated(flow) || !showsAll(flow.family) || leadsSomewhere(flow)) continue;
-    add({ flow, port: undefined }, 'no-service');
+    if (isTranslated(flow) && showsAll(flow.family) && !leadsSomewhere(flow)) add(flow, undefined, 'no-service');
   }
   return { listed: udp.length, stale: [...groups.values()].sort((a, b) => b.flows - a.flows) };
 }
@@ -80,15 +83,16 @@ function isTranslated({ destination, answers }: TrackedFlow): boolean {
 function targetsOf(ports: readonly ShownPort[], state: KernelState): (flow: TrackedFlow) => boolean {
   const targets = new Set(ports.flatMap(({ endpoints = [] }) => endpoints.map(({ label }) => label)));
   const fronts = new Set<string>();
-  for (const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [], port, nodePort } of ports) {
-    const addresses = [...(clusterIP ? [clusterIP] : []), ...externalIPs, ...loadBalancerIPs, ...otherIPs];
-    for (const address of addresses) fronts.add(formatSocketAddress({ address, port: port ?? 0 }));
-    if (nodePort) fronts.add(String(nodePort));
+  for (const shown of ports) {
+    for (const { address } of portAddresses(shown)) fronts.add(formatSocketAddress({ address, port: shown.port ?? 0 }));
+    if (shown.nodePort) fronts.add(String(shown.nodePort));
   }
   for (const tables of Object.values(state.iptables)) {
     for (const chain of tableNames.flatMap((name) => [...(tables[name]?.values() ?? [])])) {
       for (const arg of chain.rules.flatMap(({ args }) => args)) {
-        if (arg.kind === 'jump' && arg.target.kind === 'dnat') targets.add(targetText(arg.target));
+        if (arg.kind !== 'jump' || arg.target.kind !== 'dnat') continue;
+        const { address, port } = arg.target;
+        targets.add(port === undefined ? address.text : formatSocketAddress({ address, port }));
       }
     }
   }
@@ -97,10 +101,6 @@ function targetsOf(ports: readonly ShownPort[], state: KernelState): (flow: Trac
     fronts.has(String(destination.port)) ||
     targets.has(formatSocketAddress(answers)) ||
     targets.has(answers.address.text);
-}
-
-function targetText({ address, port }: Pick<SocketAddress, 'address'> & { readonly port: number | undefined }): string {
-  return port === undefined ? address.text : formatSocketAddress({ address, port });
 }
 
 /** The findings, with the commands that delete these flows and no others. `isAsked` chooses Service ports. */
@@ -117,7 +117,7 @@ export function describeFlows(
     ...cutLines(
       groups.flatMap((group) => [
         line('bad', 1, `${groupName(group)}: ${groupWords(group)}`),
-        line('plain', 2, deleteCommand(group)),
+        line('plain', 2, group.command),
       ]),
       limit * 2,
       1,
@@ -125,35 +125,18 @@ export function describeFlows(
   ];
 }
 
-function groupName({ port, flow }: StaleGroup): string {
-  const at = `${formatSocketAddress(flow.destination)}/udp`;
-  return port === undefined || port.service === undefined ? at : `${port.label}, ${at}`;
+function groupName({ port, destination }: StaleGroup): string {
+  return `${port?.service === undefined ? '' : `${port.label}, `}${destination}/udp`;
 }
 
-function groupWords({ flow, flows, unanswered, because }: StaleGroup): string {
+function groupWords({ endpoint, flows, unanswered, because }: StaleGroup): string {
   const silent =
     unanswered === 0 ? '' : unanswered === flows ? ' without an answer' : `, ${unanswered} without an answer,`;
-  return `${count(flows, 'flow')}${silent} to ${formatSocketAddress(flow.answers)}, ${reasons[because]}`;
-}
-
-function deleteCommand({ flow }: StaleGroup): string {
-  return ['conntrack', ...deleteArguments(flow)].join(' ');
+  return `${count(flows, 'flow')}${silent} to ${endpoint}, ${reasons[because]}`;
 }
 
 /** The findings as --output json of kpc describe has them. */
 export function flowsJson({ listed, stale }: FlowFindings, isAsked: (port: ShownPort | undefined) => boolean) {
-  return {
-    listed,
-    stale: stale
-      .filter(({ port }) => isAsked(port))
-      .map((group) => ({
-        servicePort: group.port?.label,
-        destination: formatSocketAddress(group.flow.destination),
-        endpoint: formatSocketAddress(group.flow.answers),
-        because: group.because,
-        flows: group.flows,
-        unanswered: group.unanswered,
-        command: deleteCommand(group),
-      })),
-  };
+  const groups = stale.filter(({ port }) => isAsked(port));
+  return { listed, stale: groups.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })) };
 }

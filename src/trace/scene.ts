@@ -1,12 +1,11 @@
 import { joinWords } from '../base/join-words.ts';
-import type { Gateway, Ingress, Namespace, NetworkPolicy, Pod, ReferenceGrant, Sourced } from '../cluster/objects.ts';
+import type { Pod } from '../cluster/objects.ts';
 import type { ShownPort } from '../cluster/model.ts';
-import type { AddressObjects } from '../describe/describe-services.ts';
 import { findOwners, type Owners } from '../changes/owners.ts';
 import type { DecompiledPort } from '../describe/decompiled-port.ts';
 import { decompileSide } from '../describe/decompile.ts';
 import type { Side } from '../dumps/side.ts';
-import type { UnreadLists } from '../input/objects/kinds.ts';
+import { emptyLists, type ObjectLists, type UnreadLists } from '../input/objects/kinds.ts';
 import { addressBits, loopbackAddresses, type Address } from '../kernel/address.ts';
 import { families, familyNames } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
@@ -51,28 +50,15 @@ interface KnownEndpoint {
 }
 
 /** The manifests that name senders, policies and ways to Services. */
-export interface SceneObjects extends AddressObjects {
-  readonly policies: readonly Sourced<NetworkPolicy>[];
-  /** Ingresses, and the routes of the Gateway API. */
-  readonly ingresses: readonly Sourced<Ingress>[];
-  readonly gateways: readonly Sourced<Gateway>[];
-  readonly referenceGrants: readonly Sourced<ReferenceGrant>[];
-  readonly namespaces: readonly Sourced<Namespace>[];
+export type SceneObjects = {
+  readonly [List in SceneList]: readonly ObjectLists[List][number][];
+} & {
   /** What of a cluster could not be read. */
   readonly unread: UnreadLists;
-}
-
-const noObjects: SceneObjects = {
-  services: [],
-  nodes: [],
-  pods: [],
-  policies: [],
-  ingresses: [],
-  gateways: [],
-  referenceGrants: [],
-  namespaces: [],
-  unread: new Set(),
 };
+
+type SceneList =
+  'services' | 'nodes' | 'pods' | 'policies' | 'ingresses' | 'gateways' | 'referenceGrants' | 'namespaces';
 
 /** Makes a scene of any side. The ports of a dump are read back from its state; `objects` are those of manifests. */
 export function sceneOfSide(side: Side, objects?: SceneObjects): Scene {
@@ -89,7 +75,7 @@ export function sceneOf(
   owners: Owners,
   mode: ProxyMode | undefined,
   decompiled: readonly ScenePort[],
-  objects: SceneObjects = noObjects,
+  objects: SceneObjects = { ...emptyLists(), unread: new Set() },
 ): Scene {
   const links = linksOfSide(side);
   const ports = side.services?.cluster.servicePorts ?? decompiled;

@@ -161,6 +161,12 @@ const kinds: Readonly<Record<string, Kind>> = {
   }),
 };
 
+/** The lists, with nothing read yet. */
+export function emptyLists(): ObjectLists {
+  const lists = Object.values(kinds).map(({ list }) => [list, []] as const);
+  return Object.fromEntries(lists) as unknown as ObjectLists;
+}
+
 /** Lists that no cluster is asked for: slices and pods say the same, or the API server has no such object. */
 const unasked: ReadonlySet<keyof ObjectLists> = new Set(['endpoints', 'workloads', 'configs']);
 

@@ -7,7 +7,7 @@ import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-co
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { unpackConfigMap } from '../configuration/config-map.ts';
 import { findMaker } from '../files/beside-manifests.ts';
-import { findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
+import { emptyLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
 import { Report } from './report.ts';
 import { nameSkipped } from './unread-kinds.ts';
 import { holdsPlaceholder } from '../files/templates.ts';
@@ -50,19 +50,7 @@ export function createChecks(asked: Omit<Checks, 'names'>): Checks {
 /** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
   return {
-    services: [],
-    slices: [],
-    endpoints: [],
-    nodes: [],
-    serviceCidrs: [],
-    pods: [],
-    workloads: [],
-    policies: [],
-    ingresses: [],
-    gateways: [],
-    referenceGrants: [],
-    namespaces: [],
-    configs: [],
+    ...emptyLists(),
     facts: [],
     skipped: new Map(),
     faulty: [],
