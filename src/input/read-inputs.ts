@@ -18,6 +18,7 @@ import {
   removeObjects,
   type CollectedObjects,
   type FaultyObject,
+  type ObjectName,
 } from './objects/read-objects.ts';
 import { findUnreadKind } from './objects/unread-kinds.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
@@ -32,6 +33,8 @@ export type Inputs = {
   readonly facts: readonly ClusterFacts[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
   readonly skipped: ReadonlyMap<string, number>;
+  /** Of those, the ones whose kind another program defined: it may make Pods for them. */
+  readonly customResources: readonly ObjectName[];
   /** What of a cluster could not be read. */
   readonly unread: UnreadLists;
   /** What is wrong in some field, so that it is in no list or not as it is written. */

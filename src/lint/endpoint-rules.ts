@@ -1,9 +1,10 @@
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import type { ServicePort } from '../cluster/model.ts';
-import type { Pod, Sourced } from '../cluster/objects.ts';
+import type { Pod, Service, Sourced } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { ObjectName } from '../input/objects/read-objects.ts';
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
 import { asPod, nameOfSelected, type LintInput } from './lint-input.ts';
 import { socketOf } from './policy-rules.ts';
@@ -88,16 +89,19 @@ function portWords({ name, protocol }: { readonly name: string; readonly protoco
 
 /**
  * Selectors that no Pod has: of the Pods of a cluster; or of the workloads and Pods of manifests, if there are any. A Pod that
- * was printed from a cluster says nothing of a Service that was not.
+ * was printed from a cluster says nothing of a Service that was not. An operator makes Pods that no manifest shows, and labels
+ * them with the name of the custom resource that asks for them.
  */
 export function findEmptySelections(input: LintInput): readonly Finding[] {
-  const { pods, workloads } = input.loaded.inputs;
+  const { pods, workloads, customResources } = input.loaded.inputs;
   const templates = [...pods, ...workloads.map(asPod)];
   const hasManifests = templates.some(({ object }) => object.status === undefined);
   const empty = input.services.filter(({ object, selected, slices, ports, isOfCluster, knowsEndpoints }) => {
     if (Object.keys(object.spec.selector ?? {}).length === 0 || selected.length > 0) return false;
     if (slices.length > 0 || ports.length === 0) return false;
-    return isOfCluster ? knowsEndpoints : hasManifests && !knowsEndpoints;
+    return isOfCluster
+      ? knowsEndpoints
+      : hasManifests && !knowsEndpoints && !isServedByOperator(object, customResources);
   });
   if (empty.length === 0) return [];
   const byNamespace = groupBy(templates, ({ object }) => object.metadata.namespace);
@@ -111,6 +115,12 @@ export function findEmptySelections(input: LintInput): readonly Finding[] {
     const diagnostic = diagnose('selects-nothing', details, source.place(['spec', 'selector']));
     return { diagnostic, service: name, packet: isOfCluster && port ? refused(port, input) : undefined };
   });
+}
+
+/** Whether a selector asks for the name of a custom resource in the namespace of its Service. */
+function isServedByOperator({ metadata, spec }: Service, customResources: readonly ObjectName[]): boolean {
+  const values = new Set(Object.values(spec.selector ?? {}));
+  return customResources.some(({ name, namespace }) => namespace === metadata.namespace && values.has(name));
 }
 
 /** Returns a function that names a Pod or workload with all labels of a selector, in whatever namespace. */

@@ -118,6 +118,16 @@ describe('a selector that no workload of the manifests has', () => {
     expect(findings.map((finding) => [finding.code, finding.help])).toEqual([['selects-nothing', help]]);
   });
 
+  test('says nothing where an operator may make the Pods', async () => {
+    const database = (name: string, fields = '') =>
+      `---\napiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: { name: ${name}${fields} }\n`;
+    expect(told(await lint(service('web') + frontend + database('web')))).toEqual([]);
+    expect(told(await lint(service('web') + frontend + database('db')))).toEqual(['selects-nothing']);
+    expect(told(await lint(service('web') + frontend + database('web', ', namespace: prod')))).toEqual([
+      'selects-nothing',
+    ]);
+  });
+
   test('says nothing where a slice has the endpoints', async () => {
     expect(told(await lint(service('web') + frontend + endpoint(ready)))).toEqual([]);
   });

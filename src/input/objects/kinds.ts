@@ -211,6 +211,11 @@ export function isOfOtherVersion(apiVersion: string, kind: string): boolean {
   return known !== undefined && known.group !== 'traffic' && !known.versions.includes(apiVersion);
 }
 
+/** Whether an API group is one of Kubernetes itself: no other program can define a kind in it. */
+export function isOfKubernetes(apiVersion: string): boolean {
+  return /^(?:[^/]*$|[^./]+\/|[^/]+\.k8s\.io\/)/.test(apiVersion);
+}
+
 /** A misspelling of a kind differs by these many letters at most: APIService and ServiceAccount are kinds of their own. */
 const mostLetters = 2;
 
@@ -219,20 +224,18 @@ const mostLetters = 2;
  * may well be a kind of its own, such as the Service of Knative.
  */
 export function findMeantKind(apiVersion: string, kind: string, asked: AskedKinds): string | undefined {
-  // An API group of Kubernetes itself: no other program can define a kind in it.
-  const isOfKubernetes = /^(?:[^/]*$|[^./]+\/|[^/]+\.k8s\.io\/)/.test(apiVersion);
   const own = kindNamed(kind);
   // The first version of a ServiceCIDR had other fields.
   const isKnown = own?.versions.includes(apiVersion) || apiVersion === 'networking.k8s.io/v1alpha1';
   if (own) {
     const near = own.group === 'always' && !isKnown ? findNearest(apiVersion, own.versions) : undefined;
-    const isMeant = near !== undefined || (own.group === 'always' && !isKnown && isOfKubernetes);
+    const isMeant = near !== undefined || (own.group === 'always' && !isKnown && isOfKubernetes(apiVersion));
     return isMeant ? `${kind} (${near ?? own.versions[0] ?? ''})` : undefined;
   }
   const candidates = Object.entries(kinds).flatMap(([name, known]) => {
     const isNear = Math.abs(name.length - kind.length) <= mostLetters;
     return isNear && known.group !== 'traffic' && isAsked(known, asked) ? [name] : [];
   });
-  const near = isOfKubernetes ? findNearest(kind, candidates, mostLetters) : undefined;
+  const near = isOfKubernetes(apiVersion) ? findNearest(kind, candidates, mostLetters) : undefined;
   return near === undefined ? undefined : `${near} (${kindNamed(near)?.versions[0] ?? ''})`;
 }

@@ -7,7 +7,7 @@ import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-co
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { unpackConfigMap } from '../configuration/config-map.ts';
 import { findMaker } from '../files/beside-manifests.ts';
-import { emptyLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
+import { emptyLists, findMeantKind, findReader, isOfKubernetes, type AskedKinds, type ObjectLists } from './kinds.ts';
 import { Report } from './report.ts';
 import { nameSkipped } from './unread-kinds.ts';
 import { holdsPlaceholder } from '../files/templates.ts';
@@ -19,10 +19,14 @@ export interface CollectedObjects extends ObjectLists {
   readonly facts: ClusterFacts[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
+  /** Of those, the ones whose kind another program defined: it may make Pods for them. */
+  readonly customResources: ObjectName[];
   /** What is wrong in some field, so that it is in no list or not as it is written. */
   readonly faulty: FaultyObject[];
   readonly diagnostics: Diagnostic[];
 }
+
+export type ObjectName = Pick<ObjectMeta, 'name' | 'namespace'>;
 
 /** An object with errors, as far as it can be read. */
 export interface FaultyObject {
@@ -53,6 +57,7 @@ export function emptyCollection(): CollectedObjects {
     ...emptyLists(),
     facts: [],
     skipped: new Map(),
+    customResources: [],
     faulty: [],
     diagnostics: [],
   };
@@ -127,7 +132,7 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
   if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
     const named = withNamespace(value, checks.namespace);
     read(named, report, checks, into);
-    if (report.hasErrors) into.faulty.push({ kind, metadata: readFaulty(named['metadata']), source: report.source });
+    if (report.hasErrors) into.faulty.push({ kind, metadata: findMetadata(named['metadata']), source: report.source });
     return;
   }
   // What it would be filled in with may be a Service: it is not to be skipped as another kind.
@@ -145,9 +150,11 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
     return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
   countSkipped(nameSkipped(apiVersion, kind), into);
+  if (!isOfKubernetes(apiVersion))
+    into.customResources.push(findMetadata(withNamespace(value, checks.namespace)['metadata']));
 }
 
-function readFaulty(metadata: unknown): FaultyObject['metadata'] {
+function findMetadata(metadata: unknown): FaultyObject['metadata'] {
   const { name, namespace, annotations } = isObject(metadata) ? metadata : {};
   const texts = Object.entries(isObject(annotations) ? annotations : {}).filter(([, text]) => typeof text === 'string');
   return {
