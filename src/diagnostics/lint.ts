@@ -81,6 +81,7 @@ metadata: { name: pool, namespace: metallb-system }
 /** What asks for hints, and is without effect. */
 type Asking = OfService & Texts<'field'>;
 
+const takeAnother = 'leave healthCheckNodePort out, and the API server gives it a free one';
 const fallsBack = 'kube-proxy uses the endpoints of all zones';
 
 /** Rules of kpc lint: what is valid, but does not do what it seems to say. */
@@ -192,6 +193,73 @@ export const lintDiagnostics = {
     rule: {
       why: 'kube-proxy keeps a proxier for each family, and a proxier skips Services without a cluster IP of its own. Packets to the address pass the node as if no Service had it.',
       passes: lint(aService(`${anIP}, externalIPs: [192.0.2.5], ports: [{ port: 80 }]`)),
+    },
+  }),
+  'headless-addresses': row('warning', {
+    meaning: 'a headless Service has external addresses, which kube-proxy does not program',
+    example: lint(
+      aService('clusterIP: None, externalIPs: [203.0.113.5], ports: [{ port: 80 }]') + someNodes('worker-1'),
+    ),
+    words: ({ service, addresses }: OfService & Lists<'addresses'>) => [
+      `${service} is headless (clusterIP: None), so kube-proxy programs nothing for ${nameSome(addresses)}`,
+      'leave clusterIP out, so that the Service gets one, or leave the addresses out',
+    ],
+    rule: {
+      why: 'kube-proxy skips a Service without a cluster IP as a whole: its external IPs and load balancer addresses too. The API server takes them all the same.',
+      reports: ['https://kubernetes.io/docs/concepts/services-networking/service/#headless-services'],
+      passes: lint(aService('clusterIP: None, ports: [{ port: 80 }]')),
+    },
+  }),
+  'taken-health-check-port': row('warning', {
+    meaning: 'the health check node port of a Service is also that of another Service, or a node port',
+    example: lint(
+      balancer('externalTrafficPolicy: Local, healthCheckNodePort: 30081') +
+        endpoint(ready) +
+        aService('type: NodePort, clusterIP: 10.96.0.11, ports: [{ port: 80, nodePort: 30081 }]', '', 'api') +
+        slice('addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.2] }]', 'api') +
+        someNodes('worker-1'),
+      cidr,
+    ),
+    words: wordsBy('taken', {
+      'as-node-port': ({ service, port, holder }: OfService & Numbers<'port'> & Texts<'holder'>) => [
+        `${service}: its health check node port ${port} is also the node port of ${holder}, which gets the packets: load balancers do not learn which nodes have endpoints of ${service}`,
+        takeAnother,
+      ],
+      'as-health-check-port': ({ service, port, holder }: OfService & Numbers<'port'> & Texts<'holder'>) => [
+        `${service}: its health check node port ${port} is also that of ${holder}: kube-proxy answers there for one of the two, and load balancers take that for the health of both`,
+        takeAnother,
+      ],
+    }),
+    rule: {
+      why: 'kube-proxy itself listens on the health check node port, and answers whether the node has endpoints. It can listen for one Service only, and rules for a node port come before what listens. The API server refuses a port that is taken, but only once both Services reach it.',
+      passes: lint(
+        balancer('externalTrafficPolicy: Local, healthCheckNodePort: 30081') +
+          endpoint(ready) +
+          aService('type: NodePort, clusterIP: 10.96.0.11, ports: [{ port: 80, nodePort: 30082 }]', '', 'api') +
+          someNodes('worker-1'),
+        cidr,
+      ),
+    },
+  }),
+  'cluster-ip-endpoint': row('warning', {
+    meaning: 'an endpoint of a Service is a cluster IP',
+    example: lint(
+      aService(`${anIP}, ports: [{ port: 80 }]`) +
+        aService('clusterIP: 10.96.0.11, ports: [{ port: 80 }]', '', 'api') +
+        endpoint(ready).replace('10.244.0.1', '10.96.0.11'),
+    ),
+    words: ({ service, address, holder }: OfService & Texts<'address' | 'holder'>) => [
+      `${service}: its endpoint ${address} is ${holder === service ? 'its own cluster IP' : `the cluster IP of ${holder}`}: kube-proxy translates a packet once, so it reaches no Pod`,
+      `list the addresses of the Pods or machines that serve it${holder === service ? '' : ', or use type: ExternalName with the DNS name of that Service'}`,
+    ],
+    rule: {
+      why: 'A cluster IP is an address that nothing has: it exists in the rules of kube-proxy alone. A packet that one rule has sent there meets no second rule. It leaves the node for nowhere, or ends on it.',
+      reports: ['https://kubernetes.io/docs/concepts/services-networking/service/#services-without-selectors'],
+      passes: lint(
+        aService(`${anIP}, ports: [{ port: 80 }]`) +
+          aService('clusterIP: 10.96.0.11, ports: [{ port: 80 }]', '', 'api') +
+          endpoint(ready),
+      ),
     },
   }),
   'unused-slice-port': row('warning', {

@@ -5,7 +5,7 @@ import { isLoopback, parseAddress, type Address } from '../kernel/address.ts';
 import { isDeprecated } from '../kube-proxy/announced.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
 import type { Place } from '../kernel/place.ts';
-import { unanswered, type Finding } from './finding.ts';
+import { unanswered, type Finding, type PacketClaim } from './finding.ts';
 import type { LintedNode, LintedService, LintInput } from './lint-input.ts';
 import { socketOf } from './policy-rules.ts';
 
@@ -59,6 +59,52 @@ export function findUnservedAddresses(input: LintInput): readonly Finding[] {
   });
 }
 
+/** External addresses of headless Services, which kube-proxy skips. */
+export function findHeadlessAddresses({ services, nodes }: LintInput): readonly Finding[] {
+  return services.flatMap((service): readonly Finding[] => {
+    const { name, skipped, object } = service;
+    const outside = outsideAddresses(service);
+    const [first] = outside;
+    if (skipped !== 'headless' || !first) return [];
+    const addresses = outside.map(({ address }) => address.text);
+    const diagnostic = diagnose('headless-addresses', { service: name, addresses }, first.place);
+    const [port] = object.spec.ports;
+    const claim = { from: 'external', to: first.address, node: nodes[0]?.name ?? '', ends: ['forwarded'] } as const;
+    return [{ diagnostic, service: name, packet: port && { ...claim, ...socketOf(port) } }];
+  });
+}
+
+/** Health check node ports that are also another Service's, or a node port. */
+export function findTakenHealthChecks(input: LintInput): readonly Finding[] {
+  const all = input.services.flatMap(({ name, ports }) => ports.map((port) => ({ name, port })));
+  const nodePorts = new Map(
+    all.filter(({ port }) => port.protocol === 'TCP').map((each) => [each.port.nodePort, each]),
+  );
+  const checks = new Map<number, string>();
+  return input.services.flatMap(({ name, ports, source }): readonly Finding[] => {
+    const port = ports.find(({ healthCheckNodePort }) => healthCheckNodePort !== 0)?.healthCheckNodePort;
+    if (port === undefined) return [];
+    const nodePort = nodePorts.get(port);
+    const holder = nodePort?.name ?? checks.get(port);
+    if (!checks.has(port)) checks.set(port, name);
+    if (holder === undefined) return [];
+    const taken = nodePort ? 'as-node-port' : 'as-health-check-port';
+    const details = { taken, service: name, port, holder } as const;
+    const diagnostic = diagnose('taken-health-check-port', details, source.place(['spec', 'healthCheckNodePort']));
+    // In iptables mode, a node port without endpoints leaves the packets to what listens.
+    const isServed = nodePort && planTraffic(nodePort.port, { name: '', zone: '' }).hasEndpoints;
+    return [{ diagnostic, service: name, packet: isServed ? toNodePort(nodePort.port, input) : undefined }];
+  });
+}
+
+/** A packet of a client to a node port, which it sends on; undefined if no node's address is known. */
+function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim | undefined {
+  const node = nodes.find(({ context }) => !isLoopback(context.nodeIPs[port.family]));
+  if (!node) return undefined;
+  const to = node.context.nodeIPs[port.family];
+  return { from: 'external', to, port: port.nodePort, protocol: port.protocol, node: node.name, ends: ['delivered'] };
+}
+
 /** Load balancers with source ranges. */
 function restricted({ services }: LintInput): readonly LintedService[] {
   return services.filter(
@@ -88,19 +134,7 @@ export function findOpenNodePorts(input: LintInput): readonly Finding[] {
       source.place(['spec', 'loadBalancerSourceRanges']),
     );
     const port = ports.find(({ nodePort }) => own.some((each) => each.nodePort === nodePort));
-    const node = port && input.nodes.find(({ context }) => !isLoopback(context.nodeIPs[port.family]));
-    const packet =
-      port && node
-        ? ({
-            ...socketOf(port),
-            from: 'external',
-            to: node.context.nodeIPs[port.family],
-            port: port.nodePort,
-            node: node.name,
-            ends: ['delivered'],
-          } as const)
-        : undefined;
-    return [{ diagnostic, service: name, packet }];
+    return [{ diagnostic, service: name, packet: port && toNodePort(port, input) }];
   });
 }
 

@@ -2,6 +2,7 @@ import { planTraffic } from '../cluster/plan-traffic.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import type { Pod, Service, Sourced } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
+import { parseAddress } from '../kernel/address.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { ObjectName } from '../input/objects/read-objects.ts';
@@ -51,6 +52,24 @@ export function findLackingFamilies(input: LintInput): readonly Finding[] {
     const details = { service: name, address: clusterIP.text, family, other };
     const diagnostic = diagnose('family-without-endpoints', details, source.place(['spec', 'ipFamilies']));
     return [{ diagnostic, service: name, packet: refused(port, input) }];
+  });
+}
+
+/** Endpoints that are cluster IPs of the input, but for those that kpc chose. */
+export function findVirtualEndpoints({ services }: LintInput): readonly Finding[] {
+  const holders = new Map(
+    services.flatMap(({ name, written }) =>
+      written.spec.clusterIPs.map((text) => [parseAddress(text)?.text ?? '', name] as const),
+    ),
+  );
+  return services.flatMap(({ name, ports }): readonly Finding[] => {
+    const endpoints = new Map(ports.flatMap((port) => port.endpoints.map((each) => [each.address.text, each])));
+    return [...endpoints].flatMap(([address, { place }]): readonly Finding[] => {
+      const holder = holders.get(address);
+      if (holder === undefined) return [];
+      const diagnostic = diagnose('cluster-ip-endpoint', { service: name, address, holder }, place);
+      return [{ diagnostic, service: name }];
+    });
   });
 }
 

@@ -12,13 +12,21 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Verdict } from '../packet/packet.ts';
 import {
   findEndingAddresses,
+  findHeadlessAddresses,
   findNodesShutOut,
   findOpenNodePorts,
   findStrangeNodePorts,
+  findTakenHealthChecks,
   findUnboundRanges,
   findUnservedAddresses,
 } from './address-rules.ts';
-import { findEmptySelections, findLackingFamilies, findUnserved, findUnusedPorts } from './endpoint-rules.ts';
+import {
+  findEmptySelections,
+  findLackingFamilies,
+  findUnserved,
+  findUnusedPorts,
+  findVirtualEndpoints,
+} from './endpoint-rules.ts';
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
 import { findIdleHints } from './hint-rules.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
@@ -61,13 +69,16 @@ const rules: readonly Rule[] = [
   findUnserved,
   findLackingFamilies,
   findUnusedPorts,
+  findVirtualEndpoints,
   findEmptySelections,
   findEndingAddresses,
   findUnservedAddresses,
+  findHeadlessAddresses,
   findOpenNodePorts,
   findUnboundRanges,
   findNodesShutOut,
   findStrangeNodePorts,
+  findTakenHealthChecks,
   findIdleHints,
   findIdleAffinity,
   findChangingModes,

@@ -61,7 +61,10 @@ function isRefusedForLack({ refusal }: ReturnType<typeof planTraffic>['internal'
   return refusal?.reason === 'no-local-endpoints';
 }
 
-export function socketOf({ port, protocol }: ServicePort): Pick<PacketClaim, 'port' | 'protocol'> {
+export function socketOf({
+  port,
+  protocol,
+}: Pick<ServicePort, 'port' | 'protocol'>): Pick<PacketClaim, 'port' | 'protocol'> {
   return { port, protocol };
 }
 

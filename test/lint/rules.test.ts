@@ -23,8 +23,9 @@ function codesOf({ findings }: Linted): readonly DiagnosticCode[] {
   return findings.map(({ code }) => code);
 }
 
-/** Rules that say nothing of packets, or of packets that no rule of a kernel sees: to a hostPort, by ARP, through a set that does not load. */
+/** Rules that say nothing of packets, or of packets that no rule of a kernel sees: to a hostPort, by ARP, through a set that does not load, from a cluster IP on. */
 const silent: ReadonlySet<DiagnosticCode> = new Set([
+  'cluster-ip-endpoint',
   'covered-addresses',
   'external-ips',
   'full-set',
