@@ -22,6 +22,8 @@ export interface EquivalenceReport {
   readonly from: string;
   readonly to: string;
   readonly trace: TraceWords;
+  /** The mode of both sides, if they have the same and neither names it. */
+  readonly sharedMode?: string | undefined;
   /** How many nodes there are, and how many of them were traced to represent all. */
   readonly nodes: number;
   readonly standIns: number;
@@ -153,7 +155,8 @@ function preparationLines(
 
 /** Summary: how much was compared, how much differs, and what that means to clients. */
 function summaryWords(report: EquivalenceReport): string {
-  const { from, to, nodes, classes, findings, preparations = [] } = report;
+  const { from, to, sharedMode, nodes, classes, findings, preparations = [] } = report;
+  const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
   const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
   const effects = findings.flatMap((finding) => finding.effects);
   const counts = severities.flatMap((severity) => {
@@ -169,7 +172,7 @@ function summaryWords(report: EquivalenceReport): string {
       : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${counts.join(', ')}`;
   const required = preparations.filter(({ isRequired }) => isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
-  return `${from} → ${to}${where}: ${result}${first}`;
+  return `${from} → ${to}${mode}${where}: ${result}${first}`;
 }
 
 function notes({ unknown, reasons, nodes, standIns }: EquivalenceReport): readonly string[] {
@@ -213,7 +216,7 @@ export function formatEquivalence(
 
 /** What `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
-  const { trace, ...facts } = report;
+  const { trace, sharedMode: _, ...facts } = report;
   const findings = report.findings.map((finding) => ({
     ...finding,
     effects: finding.effects.map((effect) => ({ ...effect, trace: traceEffect(trace, effect) })),

@@ -36,6 +36,21 @@ describe('kpc equivalence', () => {
     expect(stderr).toContain('rules of IPv6');
   });
 
+  test('the summary says a mode that nothing names, and no note does', async () => {
+    const web = join(folder, 'mode.yaml');
+    writeFileSync(
+      web,
+      'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.80, ports: [{ port: 80 }] }\n',
+    );
+    const unnamed = await runKpc(['equivalence', '1.30', '1.37', '-f', web]);
+    expect(unnamed.stderr).not.toContain('default-mode');
+    expect(unnamed.stdout).toMatch(/^1\.30 → 1\.37 in IPVS mode \(nothing names a mode\): /);
+    const named = await runKpc(['equivalence', '1.30', '1.37', '-f', web, '--proxy-mode', 'iptables']);
+    expect(named.stdout).toMatch(/^1\.30 → 1\.37 in iptables mode: /);
+    const modes = await runKpc(['equivalence', 'ipvs', 'iptables', '-f', web]);
+    expect(modes.stdout).toMatch(/^ipvs → iptables: /);
+  });
+
   describe('the command of a finding shows the side that explains it', () => {
     const web = `apiVersion: v1
 kind: Service

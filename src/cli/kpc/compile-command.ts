@@ -246,9 +246,9 @@ async function runOne(
   ];
   // The summary says which mode it is.
   const hasSummary = options.print === undefined && options.output === 'text';
-  const said = hasSummary ? withoutDefaultMode(loaded) : loaded;
-  const own = host ? { ...said, hostAddresses: host.addresses.get(nodeName) } : said;
-  const { content, gaps, diagnostics: found } = compileLoaded(own, { node, ipFamily }, wrong);
+  const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
+  const made = compileLoaded(own, { node, ipFamily }, wrong);
+  const { content, gaps, diagnostics: found } = hasSummary ? withoutDefaultMode(made) : made;
   const diagnostics = makeStrict([...gaps, ...found], options);
   const failed = await reportAll(diagnostics, loaded, options, terminal);
   if (!content || failed !== undefined) return failed ?? exitStatus.badInput;

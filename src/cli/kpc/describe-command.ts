@@ -172,9 +172,9 @@ async function runDescribe(
   }
   const loaded =
     kind === 'manifests' ? await loadInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin) : undefined;
+  const read = loaded ? compileAs('-f', loaded, options) : input;
   // What is printed says which mode it is.
-  const isSaid = options.output === 'text';
-  const reading = loaded ? compileAs('-f', isSaid ? withoutDefaultMode(loaded) : loaded, options) : input;
+  const reading = options.output === 'text' ? withoutDefaultMode(read) : read;
   const modeFrom = loaded ? modeFromWords(loaded) : '';
   const isRight = await reportInput(reading, options, terminal);
   const view = isRight ? await viewOf(reading, terminal) : undefined;

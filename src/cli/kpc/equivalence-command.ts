@@ -1,7 +1,7 @@
 import { pathWord, quotePrintable } from '../../base/printable.ts';
 import { Option, type Command } from 'commander';
 import { loadInputs } from '../../compile/read-texts.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { planChange, sortPreparations, type Change, type ChangedSide } from '../../equivalence/change.ts';
 import { Comparison } from '../../equivalence/comparison.ts';
 import { chooseStandIns } from '../../equivalence/representatives.ts';
@@ -115,20 +115,36 @@ async function report(
     : nodes.map((node) => ({ node, only: undefined }));
   const comparison = new Comparison();
   let trace: Tracing = { old: [], new: [] };
+  let sharedMode: string | undefined;
   const progress = showProgress(standIns.length, terminal);
   for (const { node, only } of standIns) {
     const scenes = await read(node);
     if (!scenes) return exitStatus.badInput;
     trace = traceOf(scenes);
+    sharedMode = asked.preparations ? undefined : sharedModeOf(scenes);
     comparison.add(scenes, only);
     await progress.step();
   }
   await progress.end();
-  const compared = { ...asked, trace, nodes: nodes.length, standIns: standIns.length, ...comparison.result() };
+  const compared = {
+    ...asked,
+    trace,
+    sharedMode,
+    nodes: nodes.length,
+    standIns: standIns.length,
+    ...comparison.result(),
+  };
   await terminal.out(formatEquivalence(compared, output, terminal.colour.out));
   // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
   const isWorse = asked.preparations ? needsWork(compared) : compared.findings.length > 0;
   return isWorse ? exitStatus.negative : exitStatus.ok;
+}
+
+/** In words; undefined if the sides differ in it, or one does not show its settings. */
+function sharedModeOf([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): string | undefined {
+  const mode = fresh.services?.settings.mode;
+  if (mode === undefined || mode !== old.services?.settings.mode) return undefined;
+  return `${modeFacts[mode].title}${fresh.services?.assumed.mode ? ` ${unnamedMode}` : ''}`;
 }
 
 interface MigrateOptions extends EquivalenceOptions {

@@ -7,6 +7,7 @@ import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../settings/table.ts';
 import { helpGroups } from '../shared/help.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Side } from '../../dumps/side.ts';
 import type { StoredSide } from '../../sides/stored-side.ts';
 
@@ -149,8 +150,8 @@ export function describeIdleFlags(
 }
 
 /** Leaves out the note about a mode that nobody named, for results whose summary says it. */
-export function withoutDefaultMode(loaded: LoadedInputs): LoadedInputs {
-  return loaded.modeNote?.code === 'default-mode' ? { ...loaded, modeNote: undefined } : loaded;
+export function withoutDefaultMode<T extends { readonly diagnostics: readonly Diagnostic[] }>(read: T): T {
+  return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
 /** Where the mode comes from, if nobody named it: words that follow it in a summary. */

@@ -15,7 +15,7 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { revisionOf } from '../../git/revision-path.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { describeUnshown, sceneOfSide, type Scene, onOneNode } from '../../trace/scene.ts';
-import { describeIdleFlags, storedPath } from './input-options.ts';
+import { describeIdleFlags, storedPath, withoutDefaultMode } from './input-options.ts';
 import { type MessageOptions, reportInput, refuse } from './messages.ts';
 import { type Terminal, say } from '../shared/terminal.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
@@ -46,7 +46,8 @@ async function loadManifests(
   const loaded = await loadInputs(options, readStdin);
   const memo = new NodeMemo();
   const compile = (node: string): SideReading => {
-    const reading = compileAs(name, loaded, node === '' ? options : { ...options, node }, memo);
+    // What is printed says which mode it is.
+    const reading = withoutDefaultMode(compileAs(name, loaded, node === '' ? options : { ...options, node }, memo));
     const diagnostics = reading.diagnostics.filter(({ text }) => !said.has(text));
     for (const { text } of diagnostics) said.add(text);
     return { ...reading, diagnostics };
@@ -96,8 +97,7 @@ export async function readScenes(options: SceneOptions, terminal: Terminal): Pro
   const nodes = source ? await nodesOf(source.loaded, options, terminal) : [''];
   const scenes: Scene[] = [];
   for (const name of nodes ?? []) {
-    // What is printed says which mode it is.
-    const read = withoutModeNote(source?.compile(name)) ?? (await withHostAddresses(stored, options, terminal));
+    const read = source?.compile(name) ?? (await withHostAddresses(stored, options, terminal));
     const reading = read?.side && flows ? { ...read, side: { ...read.side, flows } } : read;
     const scene = reading && (await sceneOfReading(reading, options, terminal));
     if (!scene) return undefined;
@@ -119,10 +119,6 @@ async function withObjects(
   // Nobody chose what a support bundle holds.
   if (errors.length > 0 && beside.length === 0) return input;
   return { ...input, inputs, files, diagnostics: [...input.diagnostics, ...errors] };
-}
-
-function withoutModeNote(reading: SideReading | undefined): SideReading | undefined {
-  return reading && { ...reading, diagnostics: reading.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
 /**
