@@ -7,7 +7,7 @@ import { loadInputs, type FileOptions, type ReadStdin } from '../compile/read-te
 import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
 import { openTrees } from '../git/open-trees.ts';
 import { disk, type FileTree, type Trees } from '../input/files/file-tree.ts';
-import { listFolder } from '../input/files/list-files.ts';
+import { isInside, listFolder } from '../input/files/list-files.ts';
 import { lookInto, readTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
 import {
@@ -247,9 +247,11 @@ async function* findFiles(
       const listed = tree.list(source).map(({ name }) => name);
       const names = listed.filter((name) => !isDocument.test(name)).toSorted();
       tree.expect(names.map((name) => tree.join(source, name)));
+      const root = tree.realPath(source);
       for (const name of names) {
         const path = tree.join(source, name);
-        yield { name: isOneOfMany ? path : name, path, file: readAs(() => tree.read(path)), isNamed: false };
+        const file = isInside(path, root, tree) ? readAs(() => tree.read(path)) : linkOutside(source);
+        yield { name: isOneOfMany ? path : name, path, file, isNamed: false };
       }
     } else {
       const file = readAs(() => tree.readNamed(source));
@@ -260,6 +262,10 @@ async function* findFiles(
 
 function treeOf(source: string, trees: Trees): FileTree {
   return trees.get(source) ?? disk;
+}
+
+function linkOutside(folder: string): Decoded {
+  return { kind: 'none', reason: `it is a link to something outside ${folder}` };
 }
 
 function readAs(read: () => Uint8Array): Decoded {

@@ -33,6 +33,21 @@ function grep(word: string, text: string, below = 0): string {
 const oldTable = natTable.replaceAll(/ -> [\d.:]+"/g, '"');
 const whole = write('whole.txt', oldTable);
 
+test('a file in a folder of a dump is read through a link only if that stays in the folder', async () => {
+  const folder = join(scratch, 'linked');
+  mkdirSync(join(folder, 'data'), { recursive: true });
+  writeFileSync(join(folder, 'data', 'v4'), natTable);
+  symlinkSync(join('data', 'v4'), join(folder, 'iptables-save'));
+  const secret = write('secret', '# secret of another\n');
+  symlinkSync(secret, join(folder, 'ipset-save'));
+  const { status, stdout, stderr } = await runKpc(['describe', folder]);
+  expect(status).toBe(0);
+  expect(stdout).toContain('shop/web:http');
+  expect(stderr).toContain(`it is a link to something outside ${folder}`);
+  expect(stderr).not.toContain('secret of another');
+  expect((await runKpc(['describe', secret])).status).toBe(2);
+});
+
 describe('a piece of iptables-save', () => {
   test.each([
     ['the rules of an address', grep('10.96.7.7', oldTable)],
