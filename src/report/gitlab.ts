@@ -20,7 +20,9 @@ export function formatGitlab({ findings, files }: LintReport): string {
       fingerprint: finding.fingerprint,
       severity: severities[severity],
       location: { path: file.replace(/^(?:\.\/)+/, ''), lines: { begin: line } },
-      ...(help === undefined ? {} : { content: { body: `${help}\n\n${finding.page}` } }),
+      ...(help === undefined
+        ? {}
+        : { content: { body: `${help}\n\n${finding.page ?? `kpc explain ${finding.diagnostic.code}`}` } }),
     };
   });
   return `${printableJson(JSON.stringify(issues, undefined, 2))}\n`;

@@ -1,6 +1,6 @@
 import { hashName } from '../base/hash-name.ts';
 import { projectUrl } from '../base/version.ts';
-import { entryOf } from '../diagnostics/codes.ts';
+import { entryOf, type DiagnosticCode } from '../diagnostics/codes.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { LintResult, ShownFinding } from '../lint/lint.ts';
@@ -11,8 +11,8 @@ export interface ReportedFinding {
   readonly diagnostic: Diagnostic;
   readonly service: string | undefined;
   readonly trace: { readonly command: string; readonly verdict: string } | undefined;
-  /** Where the rule is explained. */
-  readonly page: string;
+  /** Where the rule is explained, if the project's pages are published. */
+  readonly page: string | undefined;
   /** The same as long as the finding is about the same, wherever its lines are. */
   readonly fingerprint: string;
 }
@@ -22,8 +22,10 @@ export interface LintReport extends Omit<LintResult, 'findings' | 'ignored'> {
   readonly ignored: readonly ReportedFinding[];
 }
 
-/** Where the pages of the project are. */
-const pages = `${projectUrl}/blob/main/docs`;
+/** The page and section that explain a code; undefined if the project has no address. */
+export function pageOf(code: DiagnosticCode, project: string | undefined = projectUrl): string | undefined {
+  return project && `${project}/blob/main/docs/${entryOf(code).rule ? 'lint' : 'codes'}.md#${code}`;
+}
 
 /** `trace` are the words of a kpc trace over the same input, without the packet. */
 export function reportLint(result: LintResult, trace: readonly string[]): LintReport {
@@ -37,7 +39,7 @@ export function reportLint(result: LintResult, trace: readonly string[]): LintRe
       diagnostic,
       service,
       trace: shown && { command: commandOf(shown.packet, trace), verdict: shown.verdict },
-      page: `${pages}/${entryOf(code).rule ? 'lint' : 'codes'}.md#${code}`,
+      page: pageOf(code),
       fingerprint: before === 0 ? base : `${base}-${before + 1}`,
     };
   };

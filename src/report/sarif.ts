@@ -20,8 +20,8 @@ export function formatSarif(report: LintReport): string {
   const driver = {
     name: 'kpc',
     version,
-    informationUri: projectUrl,
-    rules: rules.map((code) => ruleOf(code, pageOf.get(code) ?? '')),
+    ...(projectUrl === undefined ? {} : { informationUri: projectUrl }),
+    rules: rules.map((code) => ruleOf(code, pageOf.get(code))),
   };
   const hidden = new Set(ignored);
   const run = {
@@ -36,17 +36,18 @@ export function formatSarif(report: LintReport): string {
   return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;
 }
 
-function ruleOf(code: DiagnosticCode, helpUri: string) {
+function ruleOf(code: DiagnosticCode, helpUri: string | undefined) {
   const { meaning, rule } = entryOf(code);
   const [worst = 'warning'] = severitiesOf(code);
   const links = (rule?.reports ?? []).map((link) => `\n- <${link}>`).join('');
   const why = rule ? `${rule.why}${links}` : `${meaning}.`;
+  const command = `kpc explain ${code}`;
   return {
     id: code,
     shortDescription: { text: meaning },
     fullDescription: { text: rule?.why ?? meaning },
-    help: { text: rule?.why ?? meaning, markdown: why },
-    helpUri,
+    help: { text: `${rule?.why ?? meaning}\n${command}`, markdown: `${why}\n\n\`${command}\`` },
+    ...(helpUri === undefined ? {} : { helpUri }),
     defaultConfiguration: { level: levels[worst] },
     properties: { tags: ['kubernetes', 'network'], 'problem.severity': worst === 'note' ? 'recommendation' : worst },
   };

@@ -71,11 +71,20 @@ test.each([lines, run])('so does a comparison of modes (%#)', async (file) => {
   expectHarmless(stdout);
 });
 
+test('kpc.yaml that is written for a file name is harmless, and names it', async () => {
+  const fresh = writeFolder(join(scratch, 'init'), { [lines]: without });
+  expect(await runKpc(['init', lines], { cwd: fresh })).toMatchObject({ status: 0 });
+  const written = readFileSync(join(fresh, 'kpc.yaml'), 'utf8');
+  expectHarmless(written);
+  expect(parse(written)).toMatchObject({ file: lines });
+});
+
 test('tests that are written for a file name it on one line', async () => {
   const { status, stdout } = await runKpc(['test', '--init', '-f', lines], { cwd });
   expect({ status, stdout }).toMatchObject({
     status: 0,
     stdout: expect.not.stringMatching(/^\s*(?:::|##)/m) as string,
   });
+  expectHarmless(stdout);
   expect(parse(stdout)).toMatchObject({ inputs: lines });
 });

@@ -25,6 +25,7 @@ const places: Readonly<Record<string, readonly (readonly [pattern: RegExp, value
     [/(?<=--repo |github\.com\/)[\w.-]+\/[\w.-]+/g, name],
     [/\b\d+\.\d+\.\d+/g, project.version],
   ],
+  'src/base/version.ts': [[/(?<=repository: string = ')[\w.-]+\/[\w.-]+/g, name]],
   'action.yml': [[/(?<=^# {3}- uses: )(?!actions\/)[\w.-]+\/[\w.-]+(?=@)/gm, name]],
   'examples/kubernetes/apply-daemonset.yaml': [[/(?<=image: kpc-apply:)\S+/g, project.version]],
   'examples/kubernetes/fleet-job.yaml': [[/(?<=image: kpc:)\S+/g, project.version]],

@@ -3,8 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
-import { version } from '../../src/base/version.ts';
+import { projectUrl, version } from '../../src/base/version.ts';
+import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
 import { lintOutputs } from '../../src/report/lint.ts';
+import { pageOf } from '../../src/report/lint-report.ts';
 import { inFolder } from '../diagnostics/tripped.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
@@ -89,18 +91,25 @@ test('the schema refuses what is no SARIF', () => {
   expect(isSarif({ version: '2.0.0', runs: [] })).toBe(false);
 });
 
-test('each rule has a page, with a section of its name', async () => {
-  const { runs } = JSON.parse(await print('sarif')) as Sarif;
+test('each code has a page, with a section of its name', () => {
   const pages = new Map(
     ['lint', 'codes'].map((name) => [name, readFileSync(join(projectFolder, `docs/${name}.md`), 'utf8')]),
   );
-  const uris = runs.flatMap(({ tool }) => tool.driver.rules.map(({ helpUri }) => helpUri));
-  expect(uris.length).toBeGreaterThan(3);
-  for (const uri of uris) {
-    const [, page = '', code = ''] = /\/docs\/(\w+)\.md#([\w-]+)$/.exec(uri) ?? [];
+  for (const code of diagnosticCodes) {
+    const [, page = ''] =
+      /^https:\/\/a\.example\/kpc\/.*\/docs\/(\w+)\.md#[\w-]+$/.exec(pageOf(code, 'https://a.example/kpc') ?? '') ?? [];
     expect(pages.get(page)).toContain(`\n### ${code}\n`);
   }
 });
+
+test.runIf(projectUrl === undefined)(
+  'without an address of the project, no page is named but the command',
+  async () => {
+    for (const format of ['json', 'sarif', 'gitlab']) expect(await print(format)).not.toContain('OWNER/');
+    expect(await print('sarif')).toContain('kpc explain open-node-port');
+    expect(await print('gitlab')).toContain('kpc explain open-node-port');
+  },
+);
 
 test('fingerprints survive another name of the folder that is given', async () => {
   const text = (name: string) =>

@@ -3,9 +3,9 @@ import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { kpcYaml } from '../../base/file-names.ts';
 import { joinWords } from '../../base/join-words.ts';
-import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
+import { printable, printableJson, quotePrintable, shellWord } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { projectUrl, version } from '../../base/version.ts';
+import { projectUrl, repository, version } from '../../base/version.ts';
 import { replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleContent } from '../../bundle/make-bundle.ts';
@@ -20,7 +20,7 @@ import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { findRepository } from '../../input/files/disk-paths.ts';
 import { findStrayTarget } from './kpc-yaml.ts';
-import { addInputOptions, givenFlags, namedInputs } from './input-options.ts';
+import { addInputOptions, givenFlags, namedInputs, takeIptables } from './input-options.ts';
 import { addMessageOptions, quieten, refuse, reportInput, type MessageOptions } from './messages.ts';
 
 interface InitOptions extends FileOptions, MessageOptions {
@@ -40,7 +40,7 @@ export function addInitCommand(program: Command, terminal: Terminal, done: Done)
         'with --github a workflow that compares each pull request with it. It asks nothing and replaces nothing but a golden.',
     )
     .argument('[input...]', 'manifests, as with -f (default: this folder)');
-  addInputOptions(command, 'looks')
+  takeIptables(addInputOptions(command, 'looks'))
     .option('--node <name>', 'the node to compile for (default: the first Node in the input)')
     .option('--golden <folder>', 'the folder of the golden', parseOutFolder, 'golden')
     .option('--github', `also write ${workflowFile}`);
@@ -174,7 +174,7 @@ function yamlValue(value: string | readonly string[] | boolean): string {
 function yamlWord(text: string): string {
   return /^[A-Za-z./][\w./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
     ? text
-    : JSON.stringify(text);
+    : printableJson(JSON.stringify(text));
 }
 
 /** Whether a line of the workflow may hold the name: GitHub splits lines, trims them, and evaluates what stands in ${{ }}. */
@@ -200,7 +200,7 @@ jobs:
           # The base of the pull request, too: the summary compares with it.
           fetch-depth: 2
           persist-credentials: false
-      - uses: ${projectUrl.replace('https://github.com/', '')}@v${version}
+      - uses: ${repository}@v${version}${projectUrl === undefined ? ' # write the repository that you have kpc from' : ''}
         with:
           files: |
 ${file.map((path) => `            ${path}\n`).join('')}          golden: ${yamlWord(golden)}

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/choose-families.ts';
 import { pathWord } from '../../base/printable.ts';
 import { withSlashes } from '../../base/system-paths.ts';
-import { unnamedMode } from '../../kube-proxy/modes.ts';
+import { proxyModeNames, unnamedMode } from '../../kube-proxy/modes.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../settings/table.ts';
 import { helpGroups } from '../shared/help.ts';
@@ -147,6 +147,13 @@ export function describeIdleFlags(
   const own = side?.services?.node.name;
   if (kind === 'bundle') return own === node ? undefined : `--node ${node}: ${path} is a bundle of ${own || 'no node'}`;
   return `--node: only for manifests and bundles, and ${path} is a dump of one node`;
+}
+
+/** Says of a command that judges a cluster by its manifests that it takes kube-proxy's own default, where others take IPVS mode. */
+export function takeIptables(command: Command): Command {
+  const mode = command.options.find(({ long }) => long === '--proxy-mode');
+  if (mode) mode.description = `${proxyModeNames} (default: as the input or its configuration says, or else iptables)`;
+  return command;
 }
 
 /** Leaves out the note about a mode that nobody named, for results whose summary says it. */

@@ -8,11 +8,10 @@ import { lintInputs } from '../../lint/lint.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { formatLint, lintOutputs } from '../../report/lint.ts';
 import { reportLint } from '../../report/lint-report.ts';
-import { proxyModeNames } from '../../kube-proxy/modes.ts';
 import { readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { addClusterOptions, withCluster, type ClusterOptions } from './cluster-input.ts';
-import { addInputOptions, namedInputs, traceWords } from './input-options.ts';
+import { addInputOptions, namedInputs, takeIptables, traceWords } from './input-options.ts';
 import { addMessageOptions, makeStrict, quieten, reportDiagnostics, type MessageOptions, refuse } from './messages.ts';
 
 interface LintOptions extends SideOptions, MessageOptions, ClusterOptions {
@@ -39,12 +38,10 @@ export function addLintCommand(program: Command, terminal: Terminal, done: Done)
         .choices(lintOutputs)
         .default('text'),
     );
-  addClusterOptions(addInputOptions(command, 'looks')).option(
+  addClusterOptions(takeIptables(addInputOptions(command, 'looks'))).option(
     '--node <name>',
     'look at this node only (default: all Nodes of the input)',
   );
-  const mode = command.options.find(({ long }) => long === '--proxy-mode');
-  if (mode) mode.description = `${proxyModeNames} (default: as the input or its configuration says, or else iptables)`;
   addMessageOptions(command).action(async (inputs: readonly string[], given: LintOptions) => {
     const named = namedInputs(command, inputs, given.file);
     const asked = await withCluster(command, { file: named, terminal: quieten(terminal, given) }, 'traffic');

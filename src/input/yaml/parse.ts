@@ -1,4 +1,16 @@
-import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, stringify, type YAMLMap } from 'yaml';
+import {
+  Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  visit,
+  type Alias,
+  type Node,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml';
+import { printable, printableJson } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
@@ -244,7 +256,16 @@ export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) =>
   };
 }
 
-/** A value in YAML. What is undefined is left out. A text is on one line: those of an input begin none. */
+/**
+ * A value in YAML. What is undefined is left out. A text is on one line, those of an input begin none, and what a terminal or a
+ * CI service would act on is escaped.
+ */
 export function writeYaml(value: unknown): string {
-  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, blockQuote: false, doubleQuotedAsJSON: true });
+  const document = new Document(value, { aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar: (_, scalar) => {
+      if (typeof scalar.value === 'string' && printable(scalar.value) !== scalar.value) scalar.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return printableJson(document.toString({ lineWidth: 0, blockQuote: false, doubleQuotedAsJSON: true }));
 }

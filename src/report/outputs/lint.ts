@@ -16,7 +16,7 @@ const finding = named(
       about('"namespace/name" of the Service that it is about; absent if it is about none, or several', text),
     ),
     trace: optional(trace),
-    page: about('where the rule is explained', text),
+    page: optional(about('where the rule is explained; "kpc explain CODE" says the same', text)),
     fingerprint: about('the same as long as the finding is about the same, wherever its lines are', text),
   }),
 );
