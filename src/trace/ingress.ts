@@ -34,7 +34,7 @@ interface RouteInWords {
   readonly gateway: string | undefined;
   /** What else the request needs; undefined if that is nothing. */
   readonly conditions: readonly string[] | undefined;
-  /** Between 0 and 1; undefined if all of it goes there. */
+  /** Between 0 and 1; undefined if all of it goes there, 0 for a backend of weight 0. */
   readonly share: number | undefined;
 }
 
@@ -59,7 +59,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   if (named) return followNamed(named, question, scene);
   const followed = request ? followRequest(request, scene) : [];
   if (followed.length > 0) return { kind: 'read', value: follow(followed, question, scene) };
-  return request?.scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: request.words });
+  return request?.scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: question.to });
 }
 
 /** What a way from outside depends on: what is not known may be its first part, or forbid it. */
@@ -118,8 +118,6 @@ interface WantedRequest {
   readonly port: number | undefined;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Host and path, as they were written. */
-  readonly words: string;
 }
 
 function readRequest(to: string): WantedRequest | undefined {
@@ -132,7 +130,6 @@ function readRequest(to: string): WantedRequest | undefined {
     port: port === undefined ? undefined : Number(port),
     path,
     query: new URLSearchParams(query),
-    words: `${host}${path}`,
   };
 }
 
@@ -325,7 +322,7 @@ function backendWords({ namespace, service, port }: IngressRoute['backends'][num
   return `${namespace}/${service}${port === '' ? '' : `:${port}`}`;
 }
 
-/** A row for each backend that gets requests. */
+/** A row for each backend: first those that get requests. */
 function routeInWords(
   { hosts, path, pathType, conditions, backends, filters }: IngressRoute,
   way: Pick<RouteInWords, 'route' | 'gateway'>,
@@ -344,14 +341,19 @@ function routeInWords(
   const used = backends.filter(({ weight }) => weight > 0);
   const answering = used.filter(({ isCopy }) => !isCopy);
   const total = answering.reduce((sum, { weight }) => sum + weight, 0);
-  const none = { ...common, to: 'an error, because it has no backend', share: undefined };
+  const idle = backends.filter(({ weight, isCopy }) => weight === 0 && !isCopy);
+  const reason = idle.length === 0 ? 'it has no backend' : 'its backends have weight 0';
+  const none = { ...common, to: `an error, because ${reason}`, share: undefined };
   const ends = used.map((backend) => {
     const { weight, isCopy, service, instead } = backend;
     const share = isCopy ? weight : weight / total;
     const to = service === undefined ? instead : backendWords(backend);
     return { ...common, to: isCopy ? `${to}, a copy` : to, share: share < 1 ? share : undefined };
   });
-  return answering.length === 0 ? [none, ...ends] : ends;
+  const unused = idle.flatMap((backend) =>
+    backend.service === undefined ? [] : [{ ...common, to: backendWords(backend), share: 0 }],
+  );
+  return [...(answering.length === 0 ? [none] : []), ...ends, ...unused];
 }
 
 const mostShown = 5;
@@ -365,5 +367,6 @@ function routeWords({ host, path, to, route, conditions, share }: RouteInWords):
   const any = route === undefined ? 'everything else' : 'everything';
   const request = isOfPath ? `${host === '' ? 'any host' : host}${path === undefined ? '' : ` ${path}`}` : host || any;
   const needs = conditions ? `, if ${joinWords(conditions, 'and')}` : '';
+  if (share === 0) return `${request}${needs} → ${to} gets nothing (weight 0)`;
   return `${request}${needs} → ${to}${share === undefined ? '' : `  ${percent(share)}`}`;
 }

@@ -520,7 +520,12 @@ describe('the backends of a rule', () => {
 
   test('weights, of which 0 gets nothing', () => {
     const backendRefs = [to('v1', { weight: 70 }), to('v2', { weight: 30 }), to('v3', { weight: 0 })];
-    expect(goes([open, route('weights', [{ backendRefs }])], 'http://a.b/')).toEqual(['v1 0.7', 'v2 0.3']);
+    const objects = [open, route('weights', [{ backendRefs }])];
+    expect(goes(objects, 'http://a.b/')).toEqual(['v1 0.7', 'v2 0.3', 'v3 0']);
+    const words = followIn(objects, 'http://a.b/')?.lines.map(({ text }) => text);
+    expect(words).toContain('any host / → infra/v3:8080 gets nothing (weight 0)');
+    const idle = [open, route('idle', [{ backendRefs: [to('v3', { weight: 0 })] }])];
+    expect(goes(idle, 'http://a.b/')).toEqual(['an error, because its backends have weight 0', 'v3 0']);
   });
 
   test('copies, redirects of one backend, and filters that may do anything', () => {
