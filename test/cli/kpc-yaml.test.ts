@@ -105,6 +105,19 @@ describe('kpc.yaml', () => {
     expect(run, run.stderr).toMatchObject({ status: 1 });
   });
 
+  test('gives its flags to the commands that are printed, to paste them elsewhere', async () => {
+    const slice =
+      '---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: { name: web-1, labels: { kubernetes.io/service-name: web } }\n' +
+      'addressType: IPv4\nports: [{ port: 80 }]\nendpoints: [{ addresses: [10.1.0.9] }]\n';
+    const cwd = write({
+      'kpc.yaml': `${range}diff: { proxy-mode: nftables }\n`,
+      'a.yaml': service + slice,
+      'b.yaml': service.replace('80', '81') + slice,
+    });
+    const { stdout } = await runKpc(['diff', 'a.yaml', 'b.yaml', '--output', 'json', '-q'], { cwd });
+    expect(stdout).toContain('kpc trace b.yaml --service-cluster-ip-range 10.96.0.0/16 --proxy-mode nftables ');
+  });
+
   test('leaves bundles and dumps as they are', async () => {
     const cwd = write({ ...files, 'kpc.yaml': `${range}file: services\n` });
     await runKpc(['compile', '-o', 'bundle'], { cwd });

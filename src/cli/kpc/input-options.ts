@@ -168,8 +168,8 @@ export function modeFromWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): str
 }
 
 /**
- * A `kpc trace` over the same input with the command line's settings, without the packet; `words` name the input, and
- * `settings` are further flags, which win.
+ * A `kpc trace` over the same input with the settings of the command line and of kpc.yaml, which may have others for trace;
+ * without the packet. `words` name the input, and `settings` are further flags, which win.
  */
 export function traceWords(
   command: Command,
@@ -179,8 +179,9 @@ export function traceWords(
   const known = new Set(addInputOptions(new Command(), 'looks').options.map((option) => option.attributeName()));
   const flags = command.options.flatMap((option) => {
     const name = option.attributeName();
+    const source = command.getOptionValueSource(name) ?? '';
     const isGiven =
-      (known.has(name) || name === 'node') && name !== 'file' && command.getOptionValueSource(name) === 'cli';
+      (known.has(name) || name === 'node') && name !== 'file' && (source === 'cli' || source === 'config');
     const long = option.long ?? '';
     if (!isGiven || long in settings || option.negate !== (command.getOptionValue(name) === false)) return [];
     const value: unknown = command.getOptionValue(name);
