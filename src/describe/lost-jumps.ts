@@ -1,34 +1,56 @@
-import { showsRules } from '../dumps/coverage.ts';
 import type { Side } from '../dumps/side.ts';
-import type { Family } from '../kernel/family.ts';
-import { isBuiltInChain, type Chain } from '../kernel/iptables/iptables.ts';
-import { jumpChain } from '../kernel/restrict.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
+import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
+import { nftChains } from '../kube-proxy/nft-names.ts';
 
 /** Why they are lost, and what to do. */
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
 
-const entries = ['PREROUTING', 'OUTPUT'] as const;
-
 /**
- * The built-in chains of table nat in which nothing leads to the rules of Services, though these are there: kube-proxy makes both
- * jumps (iptablesJumpChains in iptables/proxier.go), and something removed one. Empty in modes whose Services do not hang on these.
+ * The jumps that are gone from a node whose Services hang on them, though the Services' rules are there: kube-proxy makes each
+ * (iptablesJumpChains in iptables/proxier.go, nftablesJumpChains), and something removed it.
  */
-export function findLostJumps(
-  { kind, state, coverage }: Side,
-  mode: ProxyMode,
-  family: Family,
-): readonly (typeof entries)[number][] {
-  const translates = programs(mode, 'iptables') && !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
-  const nat = state.iptables[family]?.nat;
-  if (kind !== 'dump' || !translates || !nat || !showsRules(coverage, family)) return [];
-  if ((nat.get(baseChains.services)?.rules ?? []).length === 0) return [];
-  const jumps = ({ rules }: Chain): boolean => rules.some((rule) => jumpChain(rule) === baseChains.services);
-  // A chain of the administrator's may lead there, too.
-  if ([...nat.values()].some((chain) => !isBuiltInChain('nat', chain.name) && jumps(chain))) return [];
-  return entries.filter((entry) => {
-    const chain = nat.get(entry);
-    return !chain || !jumps(chain);
-  });
+export function findLostJumps(side: Side, mode: ProxyMode, family: Family): readonly MissingJump[] {
+  const translates = !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
+  return missingJumps(side, mode, family).filter(
+    (jump) => translates && jump.hasTarget && leadsToServices(jump) && isRead(side, jump),
+  );
+}
+
+/** The jumps that a part of a listing lacks: whether they are there is not known. */
+export function findUnshownJumps(side: Side, mode: ProxyMode): readonly MissingJump[] {
+  return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
+}
+
+function missingJumps({ kind, state }: Side, mode: ProxyMode, family: Family): readonly MissingJump[] {
+  return kind === 'dump' ? findMissingJumps(state, mode, family) : [];
+}
+
+/** Whether all rules of its chain are known. */
+function isRead({ coverage }: Side, jump: MissingJump): boolean {
+  if (jump.tool === 'nftables') return jump.hasChain || coverage.nftables.includes(jump.family);
+  return coverage.iptables[jump.family].includes(jump.table);
+}
+
+/** Whether it leads packets to the rules that translate addresses of Services. */
+export function leadsToServices(jump: MissingJump): boolean {
+  if (jump.tool === 'nftables') return jump.to === nftChains.services;
+  return jump.table === 'nat' && jump.to === baseChains.services;
+}
+
+/** That nobody knows whether a jump is there: a clause. */
+export function unshownJumpWords({ from, to }: Pick<MissingJump, 'from' | 'to'>): string {
+  return `nothing in the dump jumps from ${from} to ${to}, so it is not known whether packets reach the rules there`;
+}
+
+/** What prints the rules of the chain of a jump. */
+export function jumpCommand({ tool, family }: Pick<MissingJump, 'tool' | 'family'>): string {
+  return tool === 'nftables' ? 'nft list ruleset' : family === 'ipv4' ? 'iptables-save' : 'ip6tables-save';
+}
+
+/** Where the kernel enters the chain of a jump to Services. */
+export function entryOf(jump: MissingJump): string {
+  return jump.tool === 'nftables' ? (jump.chain.base?.hook ?? '') : jump.from.toLowerCase();
 }

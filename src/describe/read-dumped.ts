@@ -1,5 +1,7 @@
 import { count } from '../base/format-count.ts';
+import { joinWords } from '../base/join-words.ts';
 import { findOwners } from '../changes/owners.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { nameServers, weighServersOfSides } from '../diff/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../dumps/coverage.ts';
@@ -7,12 +9,20 @@ import type { Side } from '../dumps/side.ts';
 import { families } from '../kernel/family.ts';
 import { baseChains, portalChains } from '../kube-proxy/chain-names.ts';
 import type { Evidence } from '../kube-proxy/evidence.ts';
+import type { MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { decompile } from './decompile.ts';
 import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
 import { dumpJson } from './describe-json.ts';
 import { logJson, modeOfLog } from './describe-log.ts';
-import { findLostJumps, lostJumpCause } from './lost-jumps.ts';
+import {
+  findLostJumps,
+  findUnshownJumps,
+  jumpCommand,
+  leadsToServices,
+  lostJumpCause,
+  unshownJumpWords,
+} from './lost-jumps.ts';
 import type { DumpedServices } from './find-subject.ts';
 
 /** All that a dump shows: Services, what another mode left, flows, and what kube-proxy's log says. */
@@ -41,13 +51,32 @@ export function readDumped(side: Side, cluster?: Cluster): DumpReading {
   const flows = side.flows && findFlows(side.flows, { known, shown: ports, state, showsAll });
   const read = { ...decompiled, state, owners, coverage, flows, log, knowsServices: known.length > 0 };
   const evidence = state.virtualServers.map(weighServer);
-  const lost = new Set(mode ? families.flatMap((family) => findLostJumps(side, mode, family)) : []);
-  const notes = [...[...lost].map(lostJumpWords), ...notesOf(read, evidence, cluster !== undefined)];
+  const notes = [...(mode ? jumpNotes(side, mode) : []), ...notesOf(read, evidence, cluster !== undefined)];
   return { ...read, notes, nothing: findNothing(read, side) };
 }
 
-function lostJumpWords(chain: string): string {
-  return `nothing in ${chain} jumps to ${baseChains.services}, so no packet from there reaches a Service: ${lostJumpCause}`;
+function jumpNotes(side: Side, mode: ProxyMode): readonly string[] {
+  const lost = families.flatMap((family) => findLostJumps(side, mode, family));
+  const unshown = findUnshownJumps(side, mode).filter(leadsToServices);
+  const notes = [
+    ...byTarget(lost).map(
+      ([{ to }, from]) =>
+        `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
+    ),
+    ...byTarget(unshown).map(
+      ([jump, from]) => `${unshownJumpWords({ ...jump, from })}; add all that ${jumpCommand(jump)} prints`,
+    ),
+  ];
+  return [...new Set(notes)];
+}
+
+/** Jumps to one chain, with the names of the chains that lack them. */
+function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJump, string])[] {
+  const groups = groupBy(jumps, (jump) => `${jump.to} ${jumpCommand(jump)}`);
+  return [...groups.values()].map((group) => {
+    const names = new Set(group.map(({ from }) => from));
+    return [group[0], joinWords([...names], 'or')];
+  });
 }
 
 /** A dump for programs: --output json of kpc describe. */

@@ -2,6 +2,7 @@ import { tableNames, type Chain, type Rule, type RuleArg, type TableName } from 
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import { baseChains } from './chain-names.ts';
 import { accessFilter } from './ipvs-sets.ts';
+import type { ProxyMode } from './modes.ts';
 
 /**
  * What an iptables chain is to kube-proxy, by its name and table:
@@ -141,6 +142,30 @@ export const userspaceJumps: readonly Jump[] = [
   ['nat', 'OUTPUT', baseChains.nodePortHost, nodePorts, 'LOCAL'],
   ['filter', 'INPUT', baseChains.nodePortNonLocal, 'Ensure that non-local NodePort traffic can flow'],
 ];
+
+/** The jumps of each mode, and those within its own chains that lead to node ports: these are the last rules there. */
+const jumpsOfMode: { readonly [M in ProxyMode]: readonly Jump[] } = {
+  iptables: [...iptablesJumps, ['nat', baseChains.services, baseChains.nodePorts, undefined, 'LOCAL']],
+  ipvs: [...ipvsJumps, ['nat', baseChains.services, baseChains.nodePort, undefined, 'LOCAL']],
+  userspace: userspaceJumps,
+  nftables: [],
+};
+
+/** A jump that kube-proxy makes. */
+export interface OwnJump {
+  readonly table: TableName;
+  readonly from: string;
+  readonly to: string;
+  readonly rule: Rule;
+}
+
+/** The jumps by which packets come to kube-proxy's rules of iptables in a mode. */
+export function listJumps(mode: ProxyMode): readonly OwnJump[] {
+  return jumpsOfMode[mode].map((jump) => {
+    const [table, from, to] = jump;
+    return { table, from, to, rule: jumpRule(jump) };
+  });
+}
 
 /** The kernel's own chains of a table, with the jumps there. */
 export function jumpChains(jumps: readonly Jump[], table: TableName): readonly Chain[] {

@@ -28,7 +28,7 @@ function testOf({ name, type, family, entries, options }: IpSet, all: IpSetTests
     return (flow, directions) =>
       anyOf(entries, (entry) => {
         const member = formatEntry(entry);
-        return all.get(member)?.(flow, directions) ?? lacks({ kind: 'set', set: member });
+        return all.get(member)?.(flow, directions) ?? lacks({ kind: 'set', tool: 'iptables', set: member });
       });
   }
   const [, parts] = /^(?:hash|bitmap(?=:ip$)):((?:ip|net)(?:,port(?:,(?:ip|net))?)?)$/.exec(type) ?? [];

@@ -18,14 +18,14 @@ import {
   type Flow,
 } from './flow.ts';
 import { indexIpSet, type IpSetTest, type IpSetTests } from './ip-sets.ts';
-import { iptablesPriorities, type Knowledge } from './knowledge.ts';
+import { iptablesPriorities, type Knowledge, type SupposedJump } from './knowledge.ts';
 import type { Decision } from './packet.ts';
 import { hooks, type Action } from './step.ts';
 import { anyOf, negateIf, allOf } from './maybe.ts';
 import { matchesWords } from './other-matches.ts';
 import { actionOfWords } from './other-targets.ts';
 import { lacks, unreadRule, type Answer } from './reason.ts';
-import { meet, type BaseChain, type RuleTable } from './run-chain.ts';
+import { hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 
 /** Positions of a chain's rules, ascending, by the address or port that they ask for as destination; others by ''. */
 type RuleIndex = ReadonlyMap<string, readonly number[]>;
@@ -41,27 +41,55 @@ export function iptablesOf(
   tables: FamilyTables,
   ipSets: readonly IpSet[],
   family: Family,
-  { lacksEntries, lacksPolicies }: Pick<Knowledge, 'lacksEntries' | 'lacksPolicies'>,
+  { lacksEntries, lacksPolicies, supposed }: Pick<Knowledge, 'lacksEntries' | 'lacksPolicies' | 'supposed'>,
 ): readonly RuleTable[] {
   const sets = new Map<string, IpSetTest>();
   for (const set of ipSets) {
     const test = indexIpSet(set, sets);
-    sets.set(set.name, lacksEntries ? (...asked) => test(...asked) || lacks({ kind: 'set', set: set.name }) : test);
+    sets.set(
+      set.name,
+      lacksEntries ? (...asked) => test(...asked) || lacks({ kind: 'set', tool: 'iptables', set: set.name }) : test,
+    );
   }
   return tableNames.flatMap((name) => {
     const chains = tables[family]?.[name];
     if (!chains) return [];
     const lacksPolicy = (chain: string): Answer =>
       lacksPolicies(family, name) && lacks({ kind: 'policy', family, table: name, chain }, `policy ${name} ${chain}`);
-    return [prepareTable(name, chains, sets, lacksPolicy)];
+    const jumps = supposed.filter((jump) => jump.tool === 'iptables' && jump.family === family && jump.table === name);
+    return [prepareTable(name, withJumps(chains, jumps), { sets, supposed: byRule(jumps) }, lacksPolicy)];
   });
+}
+
+type SupposedRules = ReadonlyMap<Rule, SupposedJump>;
+
+function byRule(jumps: readonly SupposedJump[]): SupposedRules {
+  return new Map(jumps.flatMap((jump) => (jump.tool === 'iptables' ? [[jump.rule, jump] as const] : [])));
+}
+
+/** Puts jumps before all other rules, or behind them if they are marked so. */
+function withJumps(given: ReadonlyMap<string, Chain>, jumps: readonly SupposedJump[]): ReadonlyMap<string, Chain> {
+  const chains = new Map(given);
+  for (const jump of jumps) {
+    if (jump.tool !== 'iptables') continue;
+    const { from: name, rule } = jump;
+    const chain = chains.get(name) ?? { name, rules: [] };
+    chains.set(name, { ...chain, rules: rule.isLast ? [...chain.rules, rule] : [rule, ...chain.rules] });
+  }
+  return chains;
+}
+
+/** What rules of a table look into. */
+interface Lookups {
+  readonly sets: IpSetTests;
+  readonly supposed: SupposedRules;
 }
 
 /** `lacksPolicy`: why a policy that the table does not say is not known; false if such a chain accepts. */
 function prepareTable(
   name: TableName,
   given: ReadonlyMap<string, Chain>,
-  sets: IpSetTests,
+  lookups: Lookups,
   lacksPolicy: (chain: string) => Answer,
 ): RuleTable {
   const indexes = new Map<Chain, RuleIndex>();
@@ -87,7 +115,7 @@ function prepareTable(
       let index = indexes.get(chain);
       if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
       for (const at of index ? candidates(flow, index) : chain.rules.keys()) {
-        const decision = runRule(flow, table, sets, chain, at);
+        const decision = runRule(flow, table, lookups, chain, at);
         if (decision) return decision;
       }
       return undefined;
@@ -126,13 +154,21 @@ function placeAsked({ args }: Rule): string {
 }
 
 /** Undefined if the packet goes on to the next rule. */
-function runRule(flow: Flow, table: RuleTable, sets: IpSetTests, chain: Chain, at: number): Decision | undefined {
+function runRule(
+  flow: Flow,
+  table: RuleTable,
+  { sets, supposed }: Lookups,
+  chain: Chain,
+  at: number,
+): Decision | undefined {
   const rule = chain.rules[at] as Rule;
+  const unshown = supposed.get(rule);
   const jump = rule.args.find((arg) => arg.kind === 'jump');
   const action = jump && actionOf(jump);
   if (!action) return undefined;
   const test = (): Answer => {
     const isMatch = allOf(rule.args, (arg) => isByChance(arg) || matches(flow, sets, arg));
+    if (isMatch === true && unshown) return hasJump(flow, unshown);
     // Chance is asked once, when all else is known.
     return isMatch === true ? allOf(rule.args, (arg) => !isByChance(arg) || matches(flow, sets, arg)) : isMatch;
   };
@@ -142,11 +178,16 @@ function runRule(flow: Flow, table: RuleTable, sets: IpSetTests, chain: Chain, a
     tool: 'iptables',
     table: table.name,
     chain: chain.name,
-    position: at + 1,
+    position: unshown ? unshownPosition : at + 1 - countBefore(chain.rules, at, supposed),
     rule,
     origin: rule.origin ?? chain.origin,
     action,
   });
+}
+
+/** How many of the rules before one no listing shows. */
+function countBefore(rules: readonly Rule[], at: number, supposed: SupposedRules): number {
+  return supposed.size === 0 ? 0 : rules.slice(0, at).filter((rule) => supposed.has(rule)).length;
 }
 
 function isByChance(arg: RuleArg): boolean {
@@ -212,7 +253,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
         flow,
         arg.set,
         arg.directions.join(','),
-        sets.get(arg.set)?.(flow, arg.directions) ?? lacks({ kind: 'set', set: arg.set }),
+        sets.get(arg.set)?.(flow, arg.directions) ?? lacks({ kind: 'set', tool: 'iptables', set: arg.set }),
       );
     case 'physdev-is-in':
       // Packets that are routed, not bridged. kube-proxy asks only which of two rules with one target takes a packet.

@@ -1,8 +1,9 @@
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
-import type { TableName } from '../kernel/iptables/iptables.ts';
+import type { Rule, TableName } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';
+import type { NftChain, NftRule } from '../kernel/nftables/table.ts';
 import type { Packet } from './packet.ts';
 import { hooks, type Hook } from './step.ts';
 import type { Reason } from './reason.ts';
@@ -25,6 +26,8 @@ export interface Knowledge {
   readonly otherVariant: FamilyTables;
   /** What may see packets and is not known. */
   readonly gaps: readonly Gap[];
+  /** Jumps that the state does not have, and that likely are there. */
+  readonly supposed: readonly SupposedJump[];
   /**
    * The listing and the place in it of tables of nftables, by family and name ("ipv4 kube-proxy"). Tables are listed in the order
    * of their making. Two tables of one listing are in a known order; all others are not.
@@ -46,6 +49,13 @@ export interface Gap {
   /** If it sees only packets that come in or go out by these: names, with `*` at the end for all that begin so. */
   readonly at?: { readonly end: 'input' | 'output'; readonly interfaces: readonly string[] } | undefined;
 }
+
+/** A rule that goes on to another chain for all packets that it matches. */
+export type SupposedJump = { readonly family: Family; readonly from: string; readonly to: string } & (
+  | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
+  /** `chain`: where it is, if the state does not have that, either. */
+  | { readonly tool: 'nftables'; readonly table: string; readonly chain: NftChain; readonly rule: NftRule }
+);
 
 /** Where rules see packets. */
 export interface Station {
@@ -92,6 +102,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     lacksProxyPorts: false,
     otherVariant: {},
     gaps: [],
+    supposed: [],
     listed: new Map(),
     sendsFrom,
     isElsewhere: () => false,

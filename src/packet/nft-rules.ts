@@ -9,14 +9,38 @@ import { decide, isDrawn, isInWritten, writeSet, type Flow } from './flow.ts';
 import { allOf, anyOf, negateIf } from './maybe.ts';
 import { holdsReading, readFields, type FieldValue, type Known } from './nft-fields.ts';
 import { readStatements, type Elements, type Statement } from './nft-statements.ts';
-import type { Decision } from './packet.ts';
+import { unknown, type Decision } from './packet.ts';
 import { hooks, type Action, type RuleStep } from './step.ts';
-import { unreadRule, unreadValue, type Answer } from './reason.ts';
-import { carryOut, meet, type BaseChain, type RuleTable } from './run-chain.ts';
+import { lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
+import type { Knowledge, SupposedJump } from './knowledge.ts';
+import { carryOut, hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 
 /** The tables of a family, ready for packets. Sets are hashed and rules read when the first packet asks for them. */
-export function nftTablesOf(state: KernelState, family: Family): readonly RuleTable[] {
-  return state.nftables.filter((table) => table.family === family).map(prepareTable);
+export function nftTablesOf(
+  state: KernelState,
+  family: Family,
+  { supposed }: Pick<Knowledge, 'supposed'>,
+): readonly RuleTable[] {
+  return state.nftables
+    .filter((table) => table.family === family)
+    .map((table) => {
+      const isOfTable = (jump: SupposedJump) => jump.tool === 'nftables' && jump.table === table.name;
+      return prepareTable(
+        table,
+        supposed.filter((jump) => jump.family === family && isOfTable(jump)),
+      );
+    });
+}
+
+/** Puts jumps before all other rules. */
+function withJumps(given: NftTable['chains'], jumps: readonly SupposedJump[]): NftTable['chains'] {
+  const chains = new Map(given);
+  for (const jump of jumps.toReversed()) {
+    if (jump.tool !== 'nftables') continue;
+    const chain = chains.get(jump.from) ?? { ...jump.chain, rules: [] };
+    chains.set(jump.from, { ...chain, rules: [jump.rule, ...chain.rules] });
+  }
+  return chains;
 }
 
 /** What rules of one table look into. */
@@ -27,7 +51,9 @@ interface Lookups {
   readonly statementsOf: (rule: NftRule) => readonly Statement[];
 }
 
-function prepareTable({ name, chains, sets, family }: NftTable): RuleTable {
+function prepareTable({ name, chains: given, sets, family }: NftTable, supposed: readonly SupposedJump[]): RuleTable {
+  const chains = withJumps(given, supposed);
+  const unshown = new Map(supposed.map((jump) => [jump.rule as unknown, jump]));
   const indexed = new Map<unknown, Lookup>();
   const read = new Map<NftRule, readonly Statement[]>();
   const lookups: Lookups = {
@@ -58,14 +84,17 @@ function prepareTable({ name, chains, sets, family }: NftTable): RuleTable {
     bases,
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as NftChain;
+      const before = chain.rules.filter((rule) => unshown.has(rule)).length;
       for (const [at, rule] of chain.rules.entries()) {
-        const decision = runRule(flow, table, lookups, rule, (action, element) => ({
+        const jump = unshown.get(rule);
+        const pending = jump ? [() => hasJump(flow, jump)] : [];
+        const decision = runRule({ flow, table, lookups, pending }, rule, (action, element) => ({
           kind: 'rule',
           hook: flow.hook,
           tool: 'nftables',
           table: name,
           chain: chain.name,
-          position: at + 1,
+          position: jump ? unshownPosition : at + 1 - before,
           rule,
           element,
           origin: element?.origin ?? rule.origin ?? chain.origin,
@@ -95,13 +124,12 @@ interface RuleRun {
 
 /** Undefined if the packet goes on to the next rule. */
 function runRule(
-  flow: Flow,
-  table: RuleTable,
-  lookups: Lookups,
+  start: Pick<RuleRun, 'flow' | 'table' | 'lookups' | 'pending'>,
   rule: NftRule,
   stepOf: MakeStep,
 ): Decision | undefined {
-  const run: RuleRun = { flow, table, lookups, stepOf, pending: [], last: { kind: 'continue' } };
+  const run: RuleRun = { ...start, stepOf, last: { kind: 'continue' } };
+  const { flow, lookups } = run;
   for (const statement of lookups.statementsOf(rule)) {
     const outcome = runStatement(run, statement);
     if (outcome !== 'next') return outcome;
@@ -139,7 +167,12 @@ function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | u
     case 'verdict-map': {
       const found = findElement(flow, lookups, statement.fields, statement.among);
       if (!found) return undefined;
-      if ('kind' in found) return meet(flow, run.table, () => found, stepOf(unreadMap(statement.among)));
+      if ('kind' in found) {
+        const step = stepOf(unreadMap(statement.among));
+        if (!passes(run, step)) return undefined;
+        flow.steps.push(step);
+        return unknown({ ...found, rule: step });
+      }
       return found.value?.kind === 'data' ? undefined : found.value && act(run, found.value, found);
     }
     case 'random-verdict': {
@@ -193,7 +226,7 @@ function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kin
     if (!readings) return false;
     if (operator !== '==' && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
     const lookup = lookups.find(among);
-    if (!lookup) return unreadRule('set' in among ? `set ${among.set}` : 'an empty set');
+    if (!lookup) return unread(among);
     const isListed = lookup.holds(flow, readings);
     const isIn =
       'set' in among ? isInWritten(flow, lookups.nameOf(among.set), formatSelector(fields), isListed) : isListed;
@@ -208,6 +241,10 @@ function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kin
     ? [0, operator === '<' ? value - 1 : value]
     : [operator === '>' ? value + 1 : value, 0xffffffff];
   return first <= last && holdsReading({ kind: 'numbers', first, last }, reading);
+}
+
+function unread(among: Elements): Exclude<Answer, boolean> {
+  return 'set' in among ? lacks({ kind: 'set', tool: 'nftables', set: among.set }) : unreadRule('an empty set');
 }
 
 /** What stays as it is as long as addresses and ports do. */
@@ -230,8 +267,8 @@ function formatSelector(fields: Selector): string {
  */
 function isWholeStatus(among: Elements): Answer {
   if ('set' in among) return unreadRule(`a set of whole statuses, ${among.set}`);
-  const unread = among.elements.find(({ key: [value] }) => value?.kind !== 'word' || !statusBits.has(value.text));
-  return unread ? unreadValue(formatKey(unread.key)) : false;
+  const strange = among.elements.find(({ key: [value] }) => value?.kind !== 'word' || !statusBits.has(value.text));
+  return strange ? unreadValue(formatKey(strange.key)) : false;
 }
 
 const statusBits: ReadonlySet<string> = new Set('expected seen-reply assured confirmed snat dnat dying'.split(' '));
@@ -241,7 +278,7 @@ function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Elem
   const readings = readFields(flow, fields);
   if (!readings) return undefined;
   const lookup = lookups.find(among);
-  if (!lookup) return unreadRule('set' in among ? `map ${among.set}` : 'an empty map');
+  if (!lookup) return unread(among);
   const { candidates } = lookup;
   for (const element of candidates(readings)) {
     // One after the other: each that is not known may be the one.

@@ -16,11 +16,16 @@ export type Missing =
   /** The other variant of iptables, which the kernel runs as well. */
   | { readonly kind: 'legacy-iptables'; readonly family: Family }
   | { readonly kind: 'nftables'; readonly family: Family }
+  /** Whether a rule of the chain `from` goes on to the rules that are there. */
+  | { readonly kind: 'jump'; readonly tool: RuleStep['tool']; readonly from: string; readonly to: string }
+  /** A chain to which a rule goes. */
+  | { readonly kind: 'chain'; readonly tool: RuleStep['tool']; readonly table: string; readonly chain: string }
   /** What a chain of the kernel does with packets that none of its rules decides. */
   | { readonly kind: 'policy'; readonly family: Family; readonly table: TableName; readonly chain: string }
   /** `unlisted`: a clause about one that another listing names, though the list looks whole. */
   | { readonly kind: 'virtual-servers'; readonly unlisted?: string | undefined }
-  | { readonly kind: 'set'; readonly set: string }
+  /** `tool`: that of the rule that asks for it. */
+  | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
   /** The endpoints of a Service, "namespace/name". */
   | { readonly kind: 'endpoint-slices'; readonly service: string }
   /** The networks of cluster IPs, of which kube-proxy drops those that no Service has. */

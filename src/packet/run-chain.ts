@@ -10,9 +10,10 @@ import {
   writeSet,
   type Flow,
 } from './flow.ts';
+import type { SupposedJump } from './knowledge.ts';
 import { unknown, type Decision } from './packet.ts';
 import type { Hook, RuleStep } from './step.ts';
-import { unreadRule, type Answer } from './reason.ts';
+import { lacks, unreadRule, type Answer } from './reason.ts';
 
 /** A table of iptables or nftables, ready for packets. */
 export interface RuleTable {
@@ -47,8 +48,16 @@ export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: Bas
 }
 
 function runChain(flow: Flow, table: RuleTable, chain: string): Decision {
-  if (!table.chains.has(chain)) return unknown(unreadRule(`chain ${chain}`));
+  if (!table.chains.has(chain)) return unknown(lacks({ kind: 'chain', tool: table.tool, table: table.name, chain }));
   return flow.choices.enter(() => table.runRules(flow, chain) ?? 'return');
+}
+
+/** Where a supposed jump is: a rule that no listing shows has no number. */
+export const unshownPosition = 0;
+
+/** Whether a jump that is supposed is there. */
+export function hasJump(flow: Flow, { tool, from, to }: SupposedJump): Answer {
+  return recall(flow, lacks({ kind: 'jump', tool, from, to }, `jump ${tool} ${from} ${to}`));
 }
 
 /** Carries out a rule, if it takes the packet. Undefined if the packet goes on to the next rule. */

@@ -1,4 +1,5 @@
 import type { Side } from '../dumps/side.ts';
+import { findUnshownJumps } from '../describe/lost-jumps.ts';
 import { portAddresses, type ShownPort } from '../cluster/model.ts';
 import { isLoopback, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -85,6 +86,7 @@ export function knowledgeOf(
     lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
     otherVariant: Object.fromEntries(variants) as Knowledge['otherVariant'],
     gaps: [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side)],
+    supposed: mode ? findUnshownJumps(side, mode) : [],
     listed: coverage.listed ?? new Map(),
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isElsewhere: ({ text }) => elsewhere.has(text),

@@ -6,6 +6,8 @@ import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/f
 import { isGap, type Circumstance, type Missing, type Reason } from '../packet/reason.ts';
 import type { Fate } from '../packet/packet.ts';
 import type { RuleStep } from '../packet/step.ts';
+import { unshownPosition } from '../packet/run-chain.ts';
+import { jumpCommand, unshownJumpWords } from '../describe/lost-jumps.ts';
 import type { Scene } from './scene.ts';
 
 /** Why a verdict is unknown, and what would settle it. */
@@ -24,7 +26,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
   const { kind } = reason;
   switch (kind) {
     case 'missing-listing': {
-      const { text, command, settle } = missingWords(reason.missing, scene);
+      const { text, command, settle } = missingWords(reason.missing, family, scene);
       return { kind, text, command, settle: settle ?? `add what ${command} prints` };
     }
     case 'missing-flag':
@@ -109,7 +111,7 @@ const unreadRanges: MissingInWords = {
   settle: 'name their networks with --service-cluster-ip-range',
 };
 
-function missingWords(missing: Missing, { side }: Scene): MissingInWords {
+function missingWords(missing: Missing, family: Family, { side }: Scene): MissingInWords {
   switch (missing.kind) {
     case 'iptables':
       return tableWords(missing);
@@ -119,19 +121,18 @@ function missingWords(missing: Missing, { side }: Scene): MissingInWords {
     }
     case 'nftables':
       return listing('nft list ruleset');
+    case 'jump':
+    case 'chain':
     case 'policy': {
-      const { family, table, chain } = missing;
-      const command = savingCommands[family];
-      return {
-        text: `the dump lacks the policy of ${chain} in table ${table} of ${familyNames[family]}`,
-        command,
-        settle: `add all that ${command} prints`,
-      };
+      const command = jumpCommand({ tool: 'iptables', ...missing, family });
+      return { text: unshownWords(missing), command, settle: `add all that ${command} prints` };
     }
     case 'virtual-servers':
       return serverWords(missing.unlisted);
     case 'set':
-      return { text: `the dump lacks all or part of the set ${missing.set}`, command: 'ipset save' };
+      return missing.tool === 'iptables'
+        ? { text: `the dump lacks all or part of the set ${missing.set}`, command: 'ipset save' }
+        : { text: `the dump lacks the set or map ${missing.set}`, command: 'nft list ruleset' };
     case 'endpoint-slices':
       return sliceWords(missing.service);
     case 'service-cidrs':
@@ -146,11 +147,8 @@ function missingWords(missing: Missing, { side }: Scene): MissingInWords {
     case 'route': {
       const { text } = missing.address;
       const command = `ip route get ${text}`;
-      return {
-        text: `a rule matches the interface by which packets to ${text} leave`,
-        command,
-        settle: `${command} on the node shows it`,
-      };
+      const leaves = `a rule matches the interface by which packets to ${text} leave`;
+      return { text: leaves, command, settle: `${command} on the node shows it` };
     }
     case 'sysctl': {
       const command = `sysctl ${missing.name}`;
@@ -158,6 +156,17 @@ function missingWords(missing: Missing, { side }: Scene): MissingInWords {
     }
     case 'bridge':
       return bridgeWords(`sysctl ${missing.sysctl}`);
+  }
+}
+
+function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'policy' }): string {
+  switch (missing.kind) {
+    case 'jump':
+      return unshownJumpWords(missing);
+    case 'chain':
+      return `the dump lacks chain ${missing.chain} of table ${missing.table}, to which a rule goes`;
+    case 'policy':
+      return `the dump lacks the policy of ${missing.chain} in table ${missing.table} of ${familyNames[missing.family]}`;
   }
 }
 
@@ -228,6 +237,7 @@ function flagWords(
 
 /** "iptables nat KUBE-SERVICES rule 3". */
 export function whereOf({ tool, table, chain, position }: RuleStep): string {
+  if (position === unshownPosition) return `${tool} ${table} ${chain}, a rule that the dump lacks`;
   return `${tool} ${table} ${chain} rule ${position}`;
 }
 
@@ -249,6 +259,7 @@ export function conditionWords({ reasons, otherwise }: Fate): string {
 function assumptionWords(reason: Reason, isSo: boolean): string | undefined {
   if (reason.kind === 'circumstance') return 'no limit is reached';
   if (reason.kind !== 'missing-listing') return undefined;
+  if (reason.missing.kind === 'jump') return `${reason.missing.from} jumps to ${reason.missing.to}`;
   if (reason.missing.kind === 'policy') return `the policy of ${reason.missing.chain} is to accept`;
   if (reason.missing.kind !== 'own-address') return undefined;
   return `${reason.missing.address.text} is ${isSo ? 'an' : 'no'} address of this node`;

@@ -11,9 +11,9 @@ import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import type { Side } from '../dumps/side.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
-import { baseChains } from '../kube-proxy/chain-names.ts';
-import { findLostJumps, lostJumpCause } from '../describe/lost-jumps.ts';
+import { entryOf, findLostJumps, lostJumpCause } from '../describe/lost-jumps.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import { nftChains } from '../kube-proxy/nft-names.ts';
 import { lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
 import type { Hook, MarkChange, RouteDecision, RuleStep, Step } from '../packet/step.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
@@ -90,7 +90,7 @@ export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] 
     ...trace.doubts.map((doubt) => line('bad', 1, doubt)),
     ...trace.endpoints.map((endpoint) => line('plain', 2, endpoint)),
     ...trace.notes.map((note) => line('plain', 1, note)),
-    line('heading', 1, 'how'),
+    ...(trace.steps.length === 0 ? [] : [line('heading', 1, 'how')]),
     ...trace.steps.flatMap(({ hook, where, what, rule, servicePort, place }, i) => {
       const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
       const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
@@ -203,11 +203,14 @@ function skippedListings({ side: { doubts } }: Scene): readonly string[] {
 
 /** Explains rules for a packet that no packet comes to, because what leads there is gone. */
 function lostJump({ sender, target, fate }: Trace, { mode, side }: Scene): string | undefined {
-  const { verdict } = fate.otherwise ?? fate;
-  if (!mode || !(verdict === 'local' || verdict === 'forwarded')) return undefined;
-  const from = sender.enters ? 'PREROUTING' : 'OUTPUT';
-  if (!findLostJumps(side, mode, target.address.family).includes(from)) return undefined;
-  return `chain ${baseChains.services} has rules for it, and nothing in ${from} jumps there: ${lostJumpCause}`;
+  const { verdict, steps } = fate.otherwise ?? fate;
+  const last = steps.findLast((step) => step.kind === 'rule');
+  // What no rule of nftables mode translates, it refuses.
+  const isUntaken = verdict === 'refused' && last?.chain === nftChains.clusterIPsCheck;
+  if (!mode || !(verdict === 'local' || verdict === 'forwarded' || isUntaken)) return undefined;
+  const hook = sender.enters ? 'prerouting' : 'output';
+  const lost = findLostJumps(side, mode, target.address.family).find((jump) => entryOf(jump) === hook);
+  return lost && `chain ${lost.to} has rules for it, and nothing in ${lost.from} jumps there: ${lostJumpCause}`;
 }
 
 /** Where flows of the same ends go that the dump lists. */

@@ -4,6 +4,7 @@ import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/
 import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Expression, Field, Right } from '../../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
+import { hookedChains } from '../../kube-proxy/nft-jumps.ts';
 import { nftChains, nftSets, localhostRejection } from '../../kube-proxy/nft-names.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {
@@ -13,7 +14,6 @@ import {
   equalTo,
   familyFields,
   inSet,
-  jump,
   l4proto,
   markForMasquerade,
   masqueradedClients,
@@ -38,34 +38,6 @@ export interface BaseChainInput {
   readonly rejectedOnLocalhost: readonly Protocol[];
   readonly behaviours: Behaviours;
 }
-
-/** The priority before DNAT, while packets still have the destination that the client asked for. */
-const preDnat = -110;
-
-const { firewallCheck, serviceEndpointsCheck, nodePortEndpointsCheck, clusterIPsCheck } = nftChains;
-
-/**
- * The base chains and the chains that they jump to (nftablesBaseChains, nftablesJumpChains). Those of type filter see
- * packets that open a connection only: later ones need no check.
- */
-const hooks = [
-  [nftChains.filterPreroutingPreDnat, 'filter', 'prerouting', preDnat, [firewallCheck]],
-  [nftChains.filterOutputPreDnat, 'filter', 'output', preDnat, [firewallCheck]],
-  [nftChains.filterInput, 'filter', 'input', 0, [nodePortEndpointsCheck, serviceEndpointsCheck]],
-  [nftChains.filterForward, 'filter', 'forward', 0, [serviceEndpointsCheck, clusterIPsCheck]],
-  [nftChains.filterOutput, 'filter', 'output', 0, [serviceEndpointsCheck, clusterIPsCheck]],
-  [nftChains.natPrerouting, 'nat', 'prerouting', -100, [nftChains.services]],
-  [nftChains.natOutput, 'nat', 'output', -100, [nftChains.services]],
-  [nftChains.natPostrouting, 'nat', 'postrouting', 100, [nftChains.masquerading]],
-] as const;
-
-const ifNew = matches({ name: 'ct state' }, equalTo(word('new')));
-
-const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, priority, targets]) => ({
-  name,
-  base: { type, hook, priority },
-  rules: targets.map((target) => rule(type === 'filter' ? [ifNew, jump(target)] : [jump(target)])),
-}));
 
 export function baseChains(input: BaseChainInput): readonly NftChain[] {
   const fields = familyFields[input.family];

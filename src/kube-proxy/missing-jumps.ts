@@ -1,0 +1,89 @@
+import type { Family } from '../kernel/family.ts';
+import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import { jumpChain } from '../kernel/restrict.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { baseChains } from './chain-names.ts';
+import { isServiceChainName, listJumps } from './chains.ts';
+import type { ProxyMode } from './modes.ts';
+import { hookedChains } from './nft-jumps.ts';
+import { isKubeProxyTable, isNftServiceName, nftChains } from './nft-names.ts';
+
+/** A jump that kube-proxy makes, and that a state does not have, though it has rules to which the jump leads. */
+export type MissingJump = {
+  readonly family: Family;
+  readonly from: string;
+  readonly to: string;
+  /** Whether the state has the rules of the chain `to`: else of chains behind it. */
+  readonly hasTarget: boolean;
+} & (
+  | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
+  /** `chain`: the one that it is in, as kube-proxy makes it. `hasChain`: whether the state has that. */
+  | {
+      readonly tool: 'nftables';
+      readonly table: string;
+      readonly chain: NftChain;
+      readonly rule: NftRule;
+      readonly hasChain: boolean;
+    }
+);
+
+/** Finds them in a family. A jump that an administrator's chain makes instead counts, too. */
+export function findMissingJumps(state: KernelState, mode: ProxyMode, family: Family): readonly MissingJump[] {
+  const own = state.nftables.filter((table) => table.family === family && isKubeProxyTable(table.name));
+  return [...missingOfTables(state.iptables[family] ?? {}, mode, family), ...own.flatMap(missingOfTable)];
+}
+
+function missingOfTables(tables: Tables, mode: ProxyMode, family: Family): readonly MissingJump[] {
+  const jumps = listJumps(mode);
+  return jumps.flatMap((jump): readonly MissingJump[] => {
+    const { table, from, to } = jump;
+    const chains = tables[table];
+    if (!chains || !leadsSomewhere(chains, jumps, table, to)) return [];
+    const isMade = [...chains.values()].some((chain) => {
+      return (chain.name === from || !isBuiltInChain(table, chain.name)) && leadsTo(chain, to);
+    });
+    return isMade ? [] : [{ ...jump, tool: 'iptables', family, hasTarget: hasRules(chains, to) }];
+  });
+}
+
+function leadsTo({ rules }: Chain, to: string): boolean {
+  return rules.some((rule) => jumpChain(rule) === to);
+}
+
+function hasRules(chains: ReadonlyMap<string, Pick<Chain, 'rules'> | NftChain>, name: string): boolean {
+  return (chains.get(name)?.rules ?? []).length > 0;
+}
+
+/** Whether a chain has rules, or one that only it leads to has. */
+function leadsSomewhere(
+  chains: ReadonlyMap<string, Chain>,
+  jumps: ReturnType<typeof listJumps>,
+  table: TableName,
+  name: string,
+): boolean {
+  if (hasRules(chains, name)) return true;
+  if (jumps.some((jump) => jump.table === table && jump.from === name && hasRules(chains, jump.to))) return true;
+  return table === 'nat' && name === baseChains.services && [...chains.keys()].some(isServiceChainName);
+}
+
+function missingOfTable({ family, name: table, chains }: NftTable): readonly MissingJump[] {
+  const hasServices = [...chains.keys()].some(isNftServiceName);
+  const rulesOfOthers = [...chains.values()].filter(({ base }) => !base).flatMap(({ rules }) => rules);
+  return hookedChains.flatMap((chain) =>
+    chain.rules.flatMap((rule): readonly MissingJump[] => {
+      const [to = ''] = targetsOf(rule);
+      const hasTarget = hasRules(chains, to);
+      if (!hasTarget && !(to === nftChains.services && hasServices)) return [];
+      const own = chains.get(chain.name);
+      if ([...(own?.rules ?? []), ...rulesOfOthers].some((each) => targetsOf(each).includes(to))) return [];
+      return [{ tool: 'nftables', family, table, from: chain.name, to, chain, rule, hasTarget, hasChain: !!own }];
+    }),
+  );
+}
+
+function targetsOf({ expressions }: NftRule): readonly string[] {
+  return expressions.flatMap((each) =>
+    each.kind === 'verdict' && 'chain' in each.verdict ? [each.verdict.chain] : [],
+  );
+}
