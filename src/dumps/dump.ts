@@ -116,10 +116,9 @@ export class DumpDraft {
   );
   /** With the weights of their real servers, which differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
-  readonly links = new Listed<Link>(
-    ({ name }) => `link ${name}`,
-    ({ addresses }) => sorted(addresses.map(({ address }) => address.text)),
-  );
+  /** By family, those with an address of it: ip addr lists both, or one. */
+  readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
+  readonly #linkKinds = new Map<string, Link['kind']>();
   readonly sysctls = new Listed<readonly [name: string, value: string]>(
     ([name]) => name,
     ([, value]) => value,
@@ -236,6 +235,31 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
+  /** Takes the links that ip addr lists, as `list` does. A listing without an address of a family says nothing of that. */
+  listLinks(links: readonly Link[], isWhole: boolean, printed: Printed): boolean {
+    const ofFamily = (family: Family): readonly Link[] =>
+      links.flatMap((link) => {
+        const addresses = link.addresses.filter((each) => each.family === family);
+        return addresses.length > 0 ? [{ ...link, addresses }] : [];
+      });
+    const isTaken = families.every((family) => {
+      const own = ofFamily(family);
+      const listed = this.#links[family];
+      // All links of two nodes have lo in common: `ip addr show eth0` beside `ip addr show kube-ipvs0` is of one.
+      return own.length === 0 || this.list(listed, own, isWhole && !listed.isCompletedBy(own), printed);
+    });
+    if (isTaken) this.file(printed.file, printed.kind);
+    for (const { name, kind } of isTaken ? links : []) this.#linkKinds.set(name, this.#linkKinds.get(name) ?? kind);
+    return isTaken;
+  }
+
+  #takenLinks(): readonly Link[] {
+    const listed = families.flatMap((family) => this.#links[family].items);
+    return Array.from(this.#linkKinds, ([name, kind]) => {
+      return { name, kind, addresses: listed.flatMap((link) => (link.name === name ? link.addresses : [])) };
+    });
+  }
+
   /** Reads a log: that of one pod or node, in one file or several. A log of which kpc knows no line is left out, as another program's. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
@@ -296,7 +320,7 @@ export class DumpDraft {
   }
 
   finish(): Dump {
-    const { sets, virtualServers, links, sysctls } = this;
+    const { sets, virtualServers, sysctls } = this;
     const rules = families.flatMap((family) => (this.#tables[family] ? [[family, this.#tables[family]] as const] : []));
     const state: KernelState = {
       iptables: Object.fromEntries(rules.map(([family, { tables }]) => [family, chainsOf(tables)])),
@@ -304,7 +328,7 @@ export class DumpDraft {
       sets: sets.items,
       virtualServers: virtualServers.items.toSorted(compareVirtualServers),
       proxyPorts: [],
-      links: links.items,
+      links: this.#takenLinks(),
       sysctls: new Map(sysctls.items),
       ipvsTimeouts: undefined,
       modules: [],
@@ -317,7 +341,7 @@ export class DumpDraft {
         nftables: families.filter((family) => this.#showsNftables(family)),
         sets: sets.isWhole,
         virtualServers: virtualServers.isWhole,
-        links: links.isWhole,
+        links: families.some((family) => this.#links[family].isWhole),
         sysctls: sysctls.items.length > 0,
         // A dump shows no timeouts, no balancer, and no modules: what needs one is in the kernel only with it.
         ipvsTimeouts: false,
@@ -437,6 +461,13 @@ class Listed<T> {
   get items(): readonly T[] {
     return [...this.#items.values()];
   }
+}
+
+function listedLinks(): Listed<Link> {
+  return new Listed(
+    ({ name }) => `link ${name}`,
+    ({ addresses }) => sorted(addresses.map(({ address }) => address.text)),
+  );
 }
 
 /** A chain, set or map, and all that is in it as text. */

@@ -177,8 +177,7 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
   const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
   if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
   draft.unread(file, kind, unread, line - 1);
-  // All links of two nodes have lo in common: `ip addr show eth0` beside `ip addr show kube-ipvs0` is of one.
-  const isTaken = draft.list(draft.links, links, !isPart && !draft.links.isCompletedBy(links), { file, line, kind });
+  const isTaken = draft.listLinks(links, !isPart, { file, line, kind });
   const all = !isPart && isTaken ? command?.allAddresses : undefined;
   if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }

@@ -12,7 +12,6 @@ import { isUsualNodePort } from '../kube-proxy/node-port-servers.ts';
 import { unlistedWords, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
 import { everywhere, ipvsStations, stationsOf, type Gap, type Knowledge, type Station } from '../packet/knowledge.ts';
 import { lacks, unreadRule, type Reason } from '../packet/reason.ts';
-import { loopbackInterface } from '../packet/routing.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 
 /** A side's state with the tables of other programs, and the sysctl that kube-proxy's rules imply. */
@@ -60,12 +59,10 @@ export function knowledgeOf(
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
-  // Every node has it: without their command, links without it are a part of what ip addr printed. Those of a compiled side have
-  // one name.
-  const hasLoopback = links.some(({ name, addresses }) => {
-    return name === loopbackInterface || addresses.some(({ address }) => isLoopback(address));
-  });
-  const showsAll = (family: Family): boolean => coverage.allAddresses?.includes(family) ?? hasLoopback;
+  // Every node has it: without their command, links without it are a part of what ip addr printed, or of the other family.
+  const hasLoopback = (family: Family): boolean =>
+    links.some(({ addresses }) => addresses.some(({ address }) => address.family === family && isLoopback(address)));
+  const showsAll = (family: Family): boolean => coverage.allAddresses?.includes(family) ?? hasLoopback(family);
   const variants = doubts.flatMap((doubt) => (doubt.kind === 'other-variant' ? [[doubt.family, doubt.tables]] : []));
   const served = [...endpoints.values()].map(({ address }) => address);
   // Pods' addresses, and cluster IPs unless the mode gives them to the node.

@@ -128,6 +128,40 @@ describe('a second listing of a tool, of another node or another time', () => {
     }
   });
 
+  test.each([
+    ['', ''],
+    ['$ ip -4 addr\n', '$ ip -6 addr\n'],
+  ])('the addresses of both families of one node, each printed alone, are one: "%s"', async (four, six) => {
+    const ofFour =
+      '1: lo: <UP>\n    inet 127.0.0.1/8 scope host lo\n2: eth0: <UP>\n    inet 192.168.0.1/24 scope global eth0\n';
+    const ofSix = '1: lo: <UP>\n    inet6 ::1/128 scope host\n2: eth0: <UP>\n    inet6 fd00::1/64 scope global\n';
+    const nft = 'table inet filter {\n\tchain c {\n\t}\n}\n';
+    for (const parts of [
+      [four + ofFour, six + ofSix],
+      [six + ofSix, four + ofFour],
+    ]) {
+      const stdin = `$ nft list ruleset\n${nft}${parts.join('')}`;
+      for (const [to, verdict] of [
+        ['192.168.0.1:22', 'reaches the node itself'],
+        ['192.168.0.2:22', 'left to routing'],
+        ['[fd00::1]:22', 'reaches the node itself'],
+        ['[fd00::2]:22', 'left to routing'],
+      ] as const) {
+        const run = await runKpc(['trace', '-', '--from', to.startsWith('[') ? 'fd00::9' : '192.168.0.9', '--to', to], {
+          stdin,
+        });
+        expect(run.stderr).not.toContain('another node');
+        expect(run.stdout).toContain(verdict);
+      }
+    }
+  });
+
+  test('the addresses of one family of two nodes are not one', async () => {
+    const other = '1: lo: <UP>\n    inet6 ::1/128 scope host\n2: eth0: <UP>\n    inet6 fd00::2/64 scope global\n';
+    const stdin = `$ ipvsadm -Ln\n${titles}${server}${real}${other}$ ip addr\n${other.replace('fd00::2', 'fd00::3')}`;
+    expect((await runKpc(['describe', '-'], { stdin })).stderr).toContain('skipped ip addr of another node');
+  });
+
   test('what Ansible prints of a host is as whole as the command above it says', async () => {
     const part = `$ ansible all -a "ipvsadm -Ln -t 10.109.131.66:6379"\nnode-a | CHANGED | rc=0 >>\n${titles}${server}${real}`;
     for (const stdin of [part, `node-a | CHANGED | rc=0 >>\n${server}${real}`]) {

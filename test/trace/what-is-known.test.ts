@@ -154,6 +154,8 @@ describe('what is not shown', () => {
     const six = (text: string): string => `$ nft list ruleset\ntable inet f {\n}\n$ ${text}\n${eth0}`;
     expect(trace(six('ip addr'), '2001:db8::9', '[fd00::5]:80')).not.toContain('unknown');
     expect(trace(six('ip -4 addr'), '2001:db8::9', '[fd00::5]:80')).toContain('unknown');
+    const ofSix = '1: lo: <UP>\n    inet6 ::1/128 scope host\n2: eth0: <UP>\n    inet6 fd00::1/64 scope global\n';
+    expect(trace(`${nat}${filter}${ofSix}`, '192.168.50.99', '192.168.50.12:31674')).toContain('unknown');
   });
 
   test('addresses that the other side has, without the name of their link', () => {
