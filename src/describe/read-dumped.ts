@@ -5,6 +5,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { nameServers, weighServersOfSides } from '../diff/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../dumps/coverage.ts';
+import { describeSkipped } from '../dumps/dump.ts';
 import type { Side } from '../dumps/side.ts';
 import { families } from '../kernel/family.ts';
 import { baseChains, portalChains } from '../kube-proxy/chain-names.ts';
@@ -33,6 +34,8 @@ export interface DumpReading extends DumpedServices {
   readonly knowsServices: boolean;
   /** What the reading takes for granted, and what the dump lacks, in sentences. */
   readonly notes: readonly string[];
+  /** What is left out of it, in sentences. */
+  readonly skipped: readonly string[];
   /** That it shows no Service, why, and what to add; undefined if something else is known of them. */
   readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;
 }
@@ -52,7 +55,7 @@ export function readDumped(side: Side, cluster?: Cluster): DumpReading {
   const read = { ...decompiled, state, owners, coverage, flows, log, knowsServices: known.length > 0 };
   const evidence = state.virtualServers.map(weighServer);
   const notes = [...(mode ? jumpNotes(side, mode) : []), ...notesOf(read, evidence, cluster !== undefined)];
-  return { ...read, notes, nothing: findNothing(read, side) };
+  return { ...read, notes, skipped: describeSkipped(side.doubts), nothing: findNothing(read, side) };
 }
 
 function jumpNotes(side: Side, mode: ProxyMode): readonly string[] {
@@ -82,7 +85,17 @@ function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJum
 /** A dump for programs: --output json of kpc describe. */
 export function readingJson(read: DumpReading) {
   const { flows, log } = read;
-  return { ...dumpJson(read), flows: flows && flowsJson(flows, () => true), log: log && logJson(log) };
+  return {
+    ...dumpJson(read),
+    ...skippedJson(read),
+    flows: flows && flowsJson(flows, () => true),
+    log: log && logJson(log),
+  };
+}
+
+/** What is left out of a dump, for programs. */
+export function skippedJson({ skipped }: Pick<DumpReading, 'skipped'>) {
+  return { skipped: skipped.length > 0 ? skipped : undefined };
 }
 
 type ReadServices = Pick<DumpReading, 'mode' | 'ports' | 'coverage' | 'log' | 'knowsServices'>;

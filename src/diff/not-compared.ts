@@ -79,8 +79,7 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
       return [];
     return unshownParts(part, sides).map((table) => ({ part: part.kind, family: part.family, table, held }));
   });
-  // What was left out is reported, and hides no difference of the node that was read.
-  const doubts = [...from.doubts, ...to.doubts].filter(({ kind }) => kind !== 'second-listing');
+  const doubts = [...from.doubts, ...to.doubts];
   return [...ofParts, ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }))];
 }
 

@@ -83,6 +83,17 @@ export function isForeign(doubt: Doubt): doubt is ForeignDoubt {
   return doubt.kind === 'other-table' || doubt.kind === 'other-variant' || doubt.kind === 'legacy-tables';
 }
 
+/** The outputs of another node or time than the first of their kind, which are no part of an answer: a sentence each. */
+export function describeSkipped(doubts: readonly Doubt[]): readonly string[] {
+  return doubts.flatMap((doubt) =>
+    doubt.kind === 'second-listing'
+      ? [
+          `${doubt.file} holds ${doubt.output} of another node or another time, which is skipped: this answer is of the first`,
+        ]
+      : [],
+  );
+}
+
 /** Interfaces at which chains of nftables see packets that come in or go out: those of the hooks ingress and egress. */
 export interface HookedInterfaces {
   readonly end: 'input' | 'output';

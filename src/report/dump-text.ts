@@ -33,6 +33,7 @@ export function formatDump(read: DumpReading, { limit, rows, width, isColoured }
       .join(''),
     flows ? formatDescription([describeFlows(flows, limit)], isColoured) : '',
     log ? formatDescription([describeLog(log, limit)], isColoured) : '',
+    read.skipped.map((text) => `${printable(text)}\n`).join(''),
   ];
   return parts.filter((part) => part !== '').join('\n');
 }
@@ -47,7 +48,7 @@ export function isAmong(ports: readonly ShownPort[]): (port: ShownPort | undefin
 export function describeFound(
   ports: readonly DecompiledPort[],
   subjects: readonly SharedSubject[],
-  { leftovers, flows }: DumpReading,
+  { leftovers, flows, skipped }: DumpReading,
   limit: number,
 ): readonly (readonly DescriptionLine[])[] {
   const left = new Set(leftovers.ports);
@@ -65,5 +66,6 @@ export function describeFound(
         .map((each) => leftLine(describeReach(each))),
     ]),
     ...(flows && ports.length > 0 ? [describeFlows(flows, limit, isAmong(ports))] : []),
+    ...(skipped.length > 0 ? [skipped.map((text) => line('plain', 0, text))] : []),
   ];
 }

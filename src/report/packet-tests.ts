@@ -2,6 +2,7 @@ import { printable, printableJson } from '../base/printable.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import { describeSkipped } from '../dumps/dump.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../trace/packet-tests.ts';
 import { listTraceLines, describeTrace, traceJson } from '../trace/trace-words.ts';
@@ -39,7 +40,13 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const summary = isGood ? `${count(passed, 'packet')} as expected` : `${failed.length} failed, ${passed} as expected`;
   const blocks = failed.map((result) => [line('bad', 0, `${at(result.place)}: ${result.title}`), ...explain(result)]);
   const text = [summary, ...describeScenes(results.map(({ scene }) => scene))].join(', ');
-  return formatDescription([...blocks, [line(isGood ? 'good' : 'bad', 0, text)]], isColoured);
+  const skipped = [...new Set(results.flatMap(skippedOf))].map((each) => line('plain', 0, each));
+  return formatDescription([...blocks, [line(isGood ? 'good' : 'bad', 0, text), ...skipped]], isColoured);
+}
+
+/** What is no part of a result. That of a failed one is in its trace, too. */
+function skippedOf({ scene: { side } }: PacketResult): readonly string[] {
+  return describeSkipped(side.doubts);
 }
 
 /** Where packets were sent: the nodes, modes and releases, as far as the inputs say them. */
@@ -79,6 +86,7 @@ function resultsToJunit(results: readonly PacketResult[]): string {
   const cases = results.map((result) => ({
     name: result.title,
     place: result.place,
+    output: skippedOf(result),
     failure: hasFailed(result) ? { title: result.faults.join('; '), lines: explainLines(result) } : undefined,
   }));
   return formatTestSuite('kpc test', cases);
@@ -87,7 +95,8 @@ function resultsToJunit(results: readonly PacketResult[]): string {
 function resultsToTap(results: readonly PacketResult[]): string {
   const lines = results.flatMap((result, i) => {
     const title = printable(result.title).replaceAll(/[\\#]/g, '\\$&');
-    if (!hasFailed(result)) return [`ok ${i + 1} - ${title}`];
+    if (!hasFailed(result))
+      return [`ok ${i + 1} - ${title}`, ...skippedOf(result).map((each) => `# ${printable(each)}`)];
     const text = explainLines(result).map((each) => `    ${each}`);
     const place = printableJson(JSON.stringify(at(result.place)));
     return [`not ok ${i + 1} - ${title}`, '  ---', `  at: ${place}`, '  message: |', ...text, '  ...'];

@@ -8,6 +8,7 @@ import { planNodePorts } from '../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { explainUnserved } from '../describe/find-subject.ts';
 import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
+import { describeSkipped } from '../dumps/dump.ts';
 import type { Side } from '../dumps/side.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
@@ -173,7 +174,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const strays = fate.endpoints.some((end) => end.source !== 'masqueraded' && isLocalEndpoint(scene, end) === false);
   const notes = [
     healthCheckNote(trace, scene),
-    ...skippedListings(scene),
+    ...describeSkipped(scene.side.doubts),
     services && explainUnserved(target, scene.objects, services),
     port && (lostJump(trace, scene) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace, scene),
@@ -188,17 +189,6 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
   ];
   return notes.filter((note) => note !== undefined);
-}
-
-/** Outputs that are of another node or time than the rest, and so are no part of the answer. */
-function skippedListings({ side: { doubts } }: Scene): readonly string[] {
-  return doubts.flatMap((doubt) =>
-    doubt.kind === 'second-listing'
-      ? [
-          `${doubt.file} holds ${doubt.output} of another node or another time, which is skipped: this answer is of the first`,
-        ]
-      : [],
-  );
 }
 
 /** Explains rules for a packet that no packet comes to, because what leads there is gone. */

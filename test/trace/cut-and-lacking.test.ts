@@ -198,14 +198,45 @@ test('policy Local without an endpoint on the node is told of a dump, too', asyn
   );
 });
 
-test('an answer of a dump of two hosts says that it is of the first', async () => {
+describe('an answer of a dump of two hosts says that it is of the first', () => {
   const folder = join(scratch, 'hosts');
   mkdirSync(folder);
   const rules = readFileSync(new URL(`${iptables}/iptables-save`, fixtures), 'utf8');
   writeFileSync(join(folder, 'a.txt'), `root@n1:~# iptables-save\n${rules}`);
   writeFileSync(join(folder, 'b.txt'), `root@n2:~# iptables-save\n${rules.replaceAll('10.244.1.2', '10.244.9.9')}`);
   const note = 'b.txt holds iptables of another node or another time, which is skipped: this answer is of the first';
-  expect(await trace(folder, '10.244.1.77', '10.98.154.163:80')).toContain(note);
-  const json = JSON.parse(await trace(folder, '10.244.1.77', '10.98.154.163:80', '--output', 'json')) as object;
-  expect(json).toMatchObject({ notes: expect.arrayContaining([note]) as unknown });
+  const expected = write(
+    'expected.yaml',
+    'tests:\n  - { from: 10.244.1.77, to: 10.98.154.163:80, expect: delivered }\n',
+  );
+
+  test('kpc trace', async () => {
+    expect(await trace(folder, '10.244.1.77', '10.98.154.163:80')).toContain(note);
+    const json = JSON.parse(await trace(folder, '10.244.1.77', '10.98.154.163:80', '--output', 'json')) as object;
+    expect(json).toMatchObject({ notes: expect.arrayContaining([note]) as unknown });
+  });
+
+  test.each([
+    ['describe', '-q', folder],
+    ['describe', '-q', folder, '--output', 'json'],
+    ['describe', '-q', 'nginx', folder],
+    ['describe', '-q', 'nginx', folder, '--output', 'json'],
+    ['test', '-q', '-f', folder, expected],
+    ['test', '-q', '-f', folder, expected, '--output', 'json'],
+    ['test', '-q', '-f', folder, expected, '--output', 'tap'],
+    ['test', '-q', '-f', folder, expected, '--output', 'junit'],
+  ])('kpc %s', async (...words) => {
+    expect((await runKpc(words)).stdout).toContain(note);
+  });
+
+  test.each(['text', 'json', 'markdown'])('kpc diff, as %s', async (format) => {
+    const { stdout } = await runKpc([
+      'diff',
+      '-q',
+      folder,
+      dumpOf(iptables, {}),
+      ...(format === 'text' ? [] : ['--output', format]),
+    ]);
+    expect(stdout).toMatch(/iptables of another node in \S*b\.txt/);
+  });
 });

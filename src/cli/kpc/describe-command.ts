@@ -9,7 +9,7 @@ import { decompiledJson, serviceJson } from '../../describe/describe-json.ts';
 import { describeServiceInWords, describeSharedInWords, line } from '../../describe/describe-words.ts';
 import { flowsJson } from '../../describe/describe-flows.ts';
 import { findInDump, findSubject } from '../../describe/find-subject.ts';
-import { readDumped, readingJson, type DumpReading } from '../../describe/read-dumped.ts';
+import { readDumped, readingJson, type DumpReading, skippedJson } from '../../describe/read-dumped.ts';
 import { formatRows, serviceRows, summarizeServices } from '../../describe/service-table.ts';
 import { findOwners } from '../../changes/owners.ts';
 import type { Cluster } from '../../cluster/model.ts';
@@ -342,6 +342,7 @@ async function printSubjectOfDump(
         mode,
         ports: shown,
         subjects,
+        ...skippedJson(read),
         flows: read.flows && flowsJson(read.flows, isAmong(ports)),
       }),
     );

@@ -187,6 +187,7 @@ export const describedDump = objectOf({
     }),
   ),
   leftovers: optional(about('what another mode left, in sentences', listOf(text))),
+  skipped: optional(about('what is left out, as of another node or time than the rest, in sentences', listOf(text))),
   log: optional(
     about(
       'what a log of kube-proxy says',
