@@ -39,3 +39,8 @@ test.each(programs)('%s version refuses what it does not know', async (_, run) =
     expect(await run(['version', ...flags])).toMatchObject({ status: 2, stdout: '' });
   }
 });
+
+test('two flags that name different formats are refused', async () => {
+  const run = await runKpc(['version', '--json', '--output', 'text']);
+  expect(run).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('--json') as unknown });
+});

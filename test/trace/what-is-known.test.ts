@@ -122,6 +122,13 @@ describe('what is not shown', () => {
     expect(answer.split('\n')[1]).not.toMatch(/^delivered/);
   });
 
+  test('that an address is the node’s, where none of its addresses is known: the condition says so', () => {
+    const answer = trace(nat + filter, 'external', 'shop/web');
+    expect(answer).toContain('to the node, port 31674');
+    expect(answer).toMatch(/^ *if the address that is asked for is one of this node.*: delivered to 1 endpoint:$/m);
+    expect(answer).not.toContain('if :');
+  });
+
   test('whether an address that a part of ip addr does not show is another host’s', () => {
     const part = addresses.replace(/^1: lo.*\n/, '');
     expect(trace(nat + filter + part, '192.168.50.99', '192.168.50.12:31674')).toContain('unknown: ');

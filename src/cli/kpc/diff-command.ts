@@ -99,7 +99,9 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
         if (found) await sayTaken(takenWords(found), command, terminal);
         return found;
       };
-      done(await runDiff([from, to], options, { flags: flagsOfManifests(command), traceOf, optionsOf }, quiet));
+      const asksForRules = command.getOptionValueSource('rules') === 'cli';
+      const words = { flags: flagsOfManifests(command), asksForRules, traceOf, optionsOf };
+      done(await runDiff([from, to], options, words, quiet));
     },
   );
 }
@@ -119,6 +121,7 @@ function tracer(
 interface SideWords {
   /** The flags that shape what manifests compile to. */
   readonly flags: readonly string[];
+  readonly asksForRules: boolean;
   readonly traceOf: (from: Side, to: Side) => Tracing;
   /** The options of a side in a revision that has a kpc.yaml. */
   readonly optionsOf: (path: string) => Promise<ReturnType<typeof optionsInTree>>;
@@ -127,7 +130,7 @@ interface SideWords {
 async function runDiff(
   paths: readonly [from: string, to: string],
   options: DiffOptions,
-  { flags, traceOf, optionsOf }: SideWords,
+  { flags, asksForRules, traceOf, optionsOf }: SideWords,
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { readStdin } = terminal;
@@ -138,6 +141,8 @@ async function runDiff(
   const isStored = [from, to].every(({ kind }) => kind === 'bundle' || kind === 'dump');
   const strays = isStored ? flags.filter((flag) => !isUseful(flag, paths, [from, to])) : [];
   if (strays.length > 0) return refuse(terminal, describeStrays(strays, paths));
+  if (asksForRules && [from, to].some(({ kind }) => kind === 'dump'))
+    return refuse(terminal, '--rules: beside a dump, rules are always shown', 'leave it out');
   const taken = [...(options.taken ?? [])];
   const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> => {
     if (side.kind !== 'manifests') return side;

@@ -1,19 +1,22 @@
 import { Option, type Command } from 'commander';
+import { parseAskedAddress } from '../../describe/parse-asked.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { parseAddress } from '../../kernel/address.ts';
 import { packetProtocols } from '../../packet/packet.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { answer as answerShape, tracedNodes } from '../../report/outputs/trace.ts';
 import { answerTrace, nodeOfScene, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
-import type { SideOptions } from '../../sides/read-side.ts';
+import { senderKinds } from '../../trace/question.ts';
+import type { Scene } from '../../trace/scene.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { addClusterOptions, withCluster } from './cluster-input.ts';
 import { addInputOptions, flagsOfManifests, namedInputs } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
-import { readScenes } from './read-scene.ts';
+import { addMessageOptions, quieten, refuse, reportDiagnostics } from './messages.ts';
+import { readScenes, type SceneOptions } from './read-scene.ts';
 
-interface TraceOptions extends SideOptions, MessageOptions, Omit<TraceQuestion, 'namespace'> {
+interface TraceOptions extends SceneOptions, Omit<TraceQuestion, 'namespace'> {
   readonly allNodes?: boolean;
   readonly output: 'text' | 'json' | 'svg';
 }
@@ -71,6 +74,9 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
 async function runTrace(options: TraceOptions, terminal: Terminal): Promise<ExitStatus> {
   const scenes = await readScenes(options, terminal);
   if (!scenes) return exitStatus.badInput;
+  const idle = scenes.every((scene) => readsNoNames(options, scene));
+  if (idle && (options.flagsOfManifests ?? []).includes('--namespace'))
+    return refuse(terminal, '--namespace: nothing in the question or the input has a name', 'leave it out');
   const answers: { readonly node: string; readonly answer: TraceAnswer }[] = [];
   for (const scene of scenes) {
     const answer = answerTrace(options, scene);
@@ -89,6 +95,13 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
   } else if (options.output === 'svg') await terminal.out(drawTraces(answers.flatMap(({ answer }) => answer.words)));
   else await terminal.out(answers.map(({ answer }) => answer.text(terminal.colour.out, terminal.width)).join('\n'));
   return exitStatus.ok;
+}
+
+/** Whether no name is looked up: neither of the question, nor of objects beside a bundle or dump. */
+function readsNoNames({ from, to, all }: TraceOptions, { side, objects }: Scene): boolean {
+  if (side.kind === 'manifests' || objects.services.length + objects.pods.length > 0) return false;
+  if (all !== undefined || to === undefined || !parseAskedAddress(to)) return false;
+  return from !== undefined && (parseAddress(from) !== undefined || senderKinds.some((kind) => kind === from));
 }
 
 /** Whether nothing has the name that was asked for: the question is understood, and its answer is no. */

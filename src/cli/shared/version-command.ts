@@ -13,7 +13,7 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
       'Print the version, the kube-proxy and releases of Kubernetes that it follows, and the Node that runs it.',
     )
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
-    .addOption(new Option('--json', 'the same as --output json').default(false, 'no'))
+    .addOption(new Option('--json', 'the same as --output json').default(false, 'no').conflicts('output'))
     .action(async ({ output, json }: { readonly output: 'text' | 'json'; readonly json: boolean }) => {
       const nodeVersion = process.version;
       const kubeProxyVersion = kubeProxyVersions[newestRelease];
