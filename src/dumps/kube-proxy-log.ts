@@ -112,7 +112,9 @@ export class ProxyLog {
     this.lastTime = time;
     // What is fatal is an error alone.
     const known = findKnownLine(severity === 'F' ? `command failed ${message}` : message, detail);
-    this.isKnown ||= known !== undefined && known.fact !== 'shared' && known.problem?.code !== 'ended';
+    const isNamed = namesProxy.test(`${this.#source ?? ''} ${file}`);
+    const isOwn = isNamed || !sharedProblems.has(known?.problem?.code ?? '');
+    this.isKnown ||= known !== undefined && known.fact !== 'shared' && isOwn;
     if (known?.problem) {
       const { code } = known.problem;
       const { at: first, count } = this.problems.get(code) ?? { at, count: 0 };
@@ -143,6 +145,12 @@ export class ProxyLog {
       this.slowest = { ...at, elapsed: name, seconds };
   }
 }
+
+/** Matches the name of a pod, or the path of a file, that says whose log it is. */
+const namesProxy = /\bkube-?proxy\b/i;
+
+/** Problems of any program that asks an API server, or ends with an error. */
+const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);
 
 /** Reads a line that begins an entry; undefined for any other. */
 function readEntry(line: string, number: number): Entry | undefined {

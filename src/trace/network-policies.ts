@@ -31,10 +31,11 @@ export interface PolicyFinding {
   /**
    * - refused: whatever the network plugin sees as the client
    * - refused-node, refused-client: if it sees the node's address as the client, or the client before masquerading
+   * - refused-endpoint: if it sees the endpoint, and not the address that the sender asked for, which policies allow
    * - unknown: the input does not hold all labels that they ask for
    * - ambiguous: policies of one priority differ, and which of them decides is up to the plugin
    */
-  readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'unknown' | 'ambiguous';
+  readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'refused-endpoint' | 'unknown' | 'ambiguous';
   /** None if the cluster's could not be read, or the Pods that they ask for. */
   readonly policies: readonly { readonly name: string; readonly place: Location }[];
   /** By "ip:port". */
@@ -157,9 +158,15 @@ class PolicyJudge {
 
   judge({ sender: { address: client }, target, fate }: Trace): readonly PolicyFinding[] {
     const findings = new Map<string, PolicyFinding>();
-    const add = (direction: Direction, server: SocketAddress, judgements: readonly Judgement[]): void => {
-      const [verdict, policies] = sumUp(judgements);
-      if (!verdict) return;
+    const add = (
+      direction: Direction,
+      server: SocketAddress,
+      judgements: readonly Judgement[],
+      allowsAsked = false,
+    ): void => {
+      const [sum, policies] = sumUp(judgements);
+      if (!sum) return;
+      const verdict = sum === 'refused' && allowsAsked ? 'refused-endpoint' : sum;
       const named = policies.map(({ object: { metadata, tier }, source }) => {
         return { name: tier === 'namespace' ? fullName(metadata) : metadata.name, place: source.place([]).locate() };
       });
@@ -173,9 +180,15 @@ class PolicyJudge {
       // No policy keeps a Pod from itself.
       if (client?.text === address.text) continue;
       const server = { address, port };
+      // Whether plugins see a packet before kube-proxy translates it, no specification says.
+      const allowsAsked = (sender: Address): boolean => {
+        const connection = { client: sender, server: target, protocol: target.protocol };
+        const isTranslated = formatSocketAddress(server) !== formatSocketAddress(target);
+        return isTranslated && this.#judgePod('egress', this.#podAt(sender), connection).allowed === true;
+      };
       const judge = (direction: Direction, seen: Address | undefined, pod: KnownPod | undefined) =>
         this.#judgePod(direction, pod, { client: seen, server, protocol: target.protocol });
-      if (client) add('egress', server, [judge('egress', client, this.#podAt(client))]);
+      if (client) add('egress', server, [judge('egress', client, this.#podAt(client))], allowsAsked(client));
       const pod = this.#podAt(address);
       // What comes from a Pod's own node always gets there.
       const here = this.#scene.side.services?.node.name;

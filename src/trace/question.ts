@@ -228,6 +228,12 @@ function firstFree(network: Network | undefined, scene: Scene, except: readonly 
   return undefined;
 }
 
+/** Whether a question is of addresses alone, or of kinds of senders. */
+export function hasNoNames({ from, to }: Pick<Question, 'from' | 'to'>): boolean {
+  const isOfKind = senderKinds.some((kind) => kind === from);
+  return parseAskedAddress(to) !== undefined && (isOfKind || parseAddress(from) !== undefined);
+}
+
 /** The destination, and whether the sender is outside the cluster. */
 type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
 

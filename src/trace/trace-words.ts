@@ -352,6 +352,7 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
     refused: '',
     'refused-node': " and sees the node's address as the client",
     'refused-client': ' and sees the client before masquerading',
+    'refused-endpoint': ', and sees the endpoint and not the address that the sender asks for',
   };
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }

@@ -269,3 +269,25 @@ describe('a line is known as', () => {
     expect(findKnownLine(message, detail)).toMatchObject({ problem: { code } });
   });
 });
+
+describe('lines that any program writes which watches Services', () => {
+  const line = (type: string): string =>
+    `E1127 10:00:00.000000       1 reflector.go:150] k8s.io/client-go/informers/factory.go:160: Failed to watch *v1.${type}: connection refused\n`;
+
+  test('are no log of kube-proxy alone', async () => {
+    const { stdout, stderr } = await runKpc(['describe', '-'], { stdin: line('Service') + line('Node') });
+    expect(stdout + stderr).not.toContain('its rules grow old');
+  });
+
+  test('are one in its pod, or beside a line of its own', async () => {
+    const own = 'I1127 10:00:00.000000       1 server_linux.go:53] Using iptables Proxier\n';
+    for (const stdin of [
+      own + line('Service'),
+      line('Service') + own,
+      `[pod/kube-proxy-abcde/kube-proxy] ${line('Service')}`,
+    ]) {
+      const { stdout } = await runKpc(['describe', '-'], { stdin });
+      expect(stdout, stdin).toContain('its rules grow old');
+    }
+  });
+});

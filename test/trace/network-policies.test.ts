@@ -103,7 +103,10 @@ describe.concurrent('what NetworkPolicies make of a packet that kube-proxy deliv
     [egress(''), 'refused'],
     [egress('{to: [{podSelector: {matchLabels: {app: web}}}]}'), undefined],
     [egress('{to: [{podSelector: {matchLabels: {app: web}}}], ports: [{port: 80}]}'), 'refused'],
-    [egress('{to: [{ipBlock: {cidr: 10.96.0.0/16}}]}'), 'refused'],
+    [egress('{to: [{ipBlock: {cidr: 10.96.0.0/16}}]}'), 'refused-endpoint'],
+    [egress('{to: [{ipBlock: {cidr: 10.97.0.0/16}}]}'), 'refused'],
+    [egress('{to: [{ipBlock: {cidr: 10.96.0.0/16}}], ports: [{port: 80}]}'), 'refused-endpoint'],
+    [egress('{to: [{ipBlock: {cidr: 10.96.0.0/16}}], ports: [{port: 81}]}'), 'refused'],
     ['{podSelector: {}, egress: [{to: [{podSelector: {}}]}], ingress: [{}]}', undefined],
   ] as const)('of the sender: %s: %s', async ([spec, verdict]) => {
     const found = await find(spec, 'shop/client');

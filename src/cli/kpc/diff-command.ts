@@ -99,11 +99,13 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
         if (found) await sayTaken(takenWords(found), command, terminal);
         return found;
       };
-      const asksForRules = command.getOptionValueSource('rules') === 'cli';
-      const words = { flags: flagsOfManifests(command), asksForRules, traceOf, optionsOf };
-      done(await runDiff([from, to], options, words, quiet));
+      done(await runDiff([from, to], options, { ...flagsOf(command), traceOf, optionsOf }, quiet));
     },
   );
+}
+
+function flagsOf(command: Command): Pick<SideWords, 'flags' | 'asksForRules'> {
+  return { flags: flagsOfManifests(command), asksForRules: command.getOptionValueSource('rules') === 'cli' };
 }
 
 function tracer(

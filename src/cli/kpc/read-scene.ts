@@ -110,14 +110,18 @@ export async function readScenes(options: SceneOptions, terminal: Terminal): Pro
 async function withObjects(
   input: NamedInput & DumpedSide,
   options: SceneOptions,
-  { readStdin }: Terminal,
+  terminal: Terminal,
 ): Promise<StoredSide> {
   const { beside, manifests: texts = [] } = input;
   if (beside.length + texts.length === 0) return input;
-  const { inputs, files, diagnostics } = await loadInputs({ ...options, file: beside, texts }, readStdin);
+  const { inputs, files, diagnostics } = await loadInputs({ ...options, file: beside, texts }, terminal.readStdin);
   const errors = diagnostics.filter(isError);
+  const [wrong] = errors;
   // Nobody chose what a support bundle holds.
-  if (errors.length > 0 && beside.length === 0) return input;
+  if (wrong && beside.length === 0) {
+    await terminal.err(`warning: left out its manifests: ${printable(wrong.text)}\n`);
+    return input;
+  }
   return { ...input, inputs, files, diagnostics: [...input.diagnostics, ...errors] };
 }
 

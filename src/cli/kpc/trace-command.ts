@@ -1,14 +1,12 @@
 import { Option, type Command } from 'commander';
-import { parseAskedAddress } from '../../describe/parse-asked.ts';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { parseAddress } from '../../kernel/address.ts';
 import { packetProtocols } from '../../packet/packet.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { answer as answerShape, tracedNodes } from '../../report/outputs/trace.ts';
 import { answerTrace, nodeOfScene, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
-import { senderKinds } from '../../trace/question.ts';
+import { hasNoNames } from '../../trace/question.ts';
 import type { Scene } from '../../trace/scene.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { addClusterOptions, withCluster } from './cluster-input.ts';
@@ -100,8 +98,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
 /** Whether no name is looked up: neither of the question, nor of objects beside a bundle or dump. */
 function readsNoNames({ from, to, all }: TraceOptions, { side, objects }: Scene): boolean {
   if (side.kind === 'manifests' || objects.services.length + objects.pods.length > 0) return false;
-  if (all !== undefined || to === undefined || !parseAskedAddress(to)) return false;
-  return from !== undefined && (parseAddress(from) !== undefined || senderKinds.some((kind) => kind === from));
+  return all === undefined && from !== undefined && to !== undefined && hasNoNames({ from, to });
 }
 
 /** Whether nothing has the name that was asked for: the question is understood, and its answer is no. */

@@ -60,7 +60,7 @@ const step = objectOf({
 const policies = listOf(
   objectOf({
     direction: about("ingress: at the endpoints' Pods; egress: at the sender's", oneOf('ingress', 'egress')),
-    verdict: oneOf('refused', 'refused-node', 'refused-client', 'unknown', 'ambiguous'),
+    verdict: oneOf('refused', 'refused-node', 'refused-client', 'refused-endpoint', 'unknown', 'ambiguous'),
     names: listOf(text),
     endpoints: listOf(objectOf({ address: text, port: wholeNumber(0) })),
   }),
