@@ -42,7 +42,7 @@ export function rule(expressions: readonly Expression[], comment?: string): NftR
   return comment === undefined ? { expressions } : { expressions, comment };
 }
 
-export function jump(chain: string): Expression {
+function jump(chain: string): Expression {
   return { kind: 'verdict', verdict: { kind: 'jump', chain } };
 }
 
