@@ -440,6 +440,11 @@ describe('the listeners of ListenerSets', () => {
     expect([goes(objects, 'http://gw.com/'), goes(objects, 'http://fine.com/')]).toEqual([[], ['v1']]);
   });
 
+  test('need a Gateway that the set names', () => {
+    const objects = [of('ListenerSet', 'set', { listeners: [listener('ls')] }), by('v1', ofSet('set'))];
+    expect(() => goes(objects, 'http://ls.com/')).toThrow('the ListenerSet has no parentRef');
+  });
+
   test('of a set or a Gateway that the input lacks are assumed', () => {
     const way = followIn([set('set', [listener('ls')]), by('v1', ofSet('set'))], 'http://ls.com/');
     expect(way?.routes.map(({ to: end }) => end)).toEqual(['infra/v1:8080']);

@@ -18,7 +18,7 @@ import type {
 } from '../../cluster/objects.ts';
 import { type CommonNames, readMetadata, readServiceCidr } from './check-values.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
-import { readGateway, readIngress, readReferenceGrant, readRoute } from './read-routes.ts';
+import { readGateway, readListenerSet, readIngress, readReferenceGrant, readRoute } from './read-routes.ts';
 import { readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
 import { readClusterPolicy, readNetworkPolicy } from './read-traffic.ts';
@@ -108,6 +108,10 @@ function route(kind: (typeof routeKinds)[number], ...versions: readonly string[]
   return kindOf('traffic', 'ingresses', versions, 'Route', (raw, report, names) => readRoute(kind, raw, report, names));
 }
 
+function listenerSet(version: string): Kind {
+  return kindOf('traffic', 'gateways', [version], 'Gateway', readListenerSet);
+}
+
 const [gateways, gatewaysBeta, gatewaysAlpha] = ['v1', 'v1beta1', 'v1alpha2'].map(
   (version) => `gateway.networking.k8s.io/${version}`,
 ) as [string, string, string];
@@ -147,8 +151,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   TCPRoute: route('TCPRoute', gateways, gatewaysAlpha),
   UDPRoute: route('UDPRoute', gateways, gatewaysAlpha),
   Gateway: kindOf('traffic', 'gateways', [gateways, gatewaysBeta, gatewaysAlpha], 'Gateway', readGateway),
-  ListenerSet: kindOf('traffic', 'gateways', [gateways], 'Gateway', readGateway),
-  XListenerSet: kindOf('traffic', 'gateways', ['gateway.networking.x-k8s.io/v1alpha1'], 'Gateway', readGateway),
+  ListenerSet: listenerSet(gateways),
+  XListenerSet: listenerSet('gateway.networking.x-k8s.io/v1alpha1'),
   ReferenceGrant: kindOf(
     'traffic',
     'referenceGrants',

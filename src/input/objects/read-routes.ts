@@ -158,7 +158,7 @@ function readConditions({ method, headers, queryParams }: RawRouteMatch): readon
   ];
 }
 
-/** Reads what a Gateway or a ListenerSet listens to, with the API server's defaults. */
+/** Reads what a Gateway listens to, with the API server's defaults. */
 export function readGateway(raw: RawGateway, report: Report, names: CommonNames): Gateway {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const { parentRef, allowedListeners, listeners } = raw.spec ?? {};
@@ -180,6 +180,12 @@ export function readGateway(raw: RawGateway, report: Report, names: CommonNames)
       };
     }),
   };
+}
+
+/** Reads a ListenerSet. It adds listeners to a Gateway, which it has to name. */
+export function readListenerSet(raw: RawGateway, report: Report, names: CommonNames): Gateway {
+  if (!raw.spec?.parentRef) report.addMissing(['spec', 'parentRef'], 'the ListenerSet', 'the Gateway that it is of');
+  return readGateway(raw, report, names);
 }
 
 function readFrom(raw: RawNamespaces, usual: 'None' | 'Same'): Listener['from'] {
