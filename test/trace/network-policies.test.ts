@@ -204,7 +204,7 @@ describe.concurrent('an Ingress', () => {
 
   test.for([
     ['ingress/shpo', 'no Ingress shpo here [bad-packet]\n  help: did you mean shop/shop?'],
-    ['https://else.example.com/', 'no Ingress or Gateway of the input takes else.example.com/'],
+    ['https://else.example.com/', 'no Ingress or Gateway of the input takes https://else.example.com/'],
   ] as const)('%s', async ([to, message]) => {
     const run = await ask(to);
     expect(run).toMatchObject({ status: 1, stdout: '' });

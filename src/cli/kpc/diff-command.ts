@@ -99,13 +99,9 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
         if (found) await sayTaken(takenWords(found), command, terminal);
         return found;
       };
-      done(await runDiff([from, to], options, { ...flagsOf(command), traceOf, optionsOf }, quiet));
+      done(await runDiff([from, to], options, { flags: flagsOfManifests(command), traceOf, optionsOf }, quiet));
     },
   );
-}
-
-function flagsOf(command: Command): Pick<SideWords, 'flags' | 'asksForRules'> {
-  return { flags: flagsOfManifests(command), asksForRules: command.getOptionValueSource('rules') === 'cli' };
 }
 
 function tracer(
@@ -123,7 +119,6 @@ function tracer(
 interface SideWords {
   /** The flags that shape what manifests compile to. */
   readonly flags: readonly string[];
-  readonly asksForRules: boolean;
   readonly traceOf: (from: Side, to: Side) => Tracing;
   /** The options of a side in a revision that has a kpc.yaml. */
   readonly optionsOf: (path: string) => Promise<ReturnType<typeof optionsInTree>>;
@@ -132,7 +127,7 @@ interface SideWords {
 async function runDiff(
   paths: readonly [from: string, to: string],
   options: DiffOptions,
-  { flags, asksForRules, traceOf, optionsOf }: SideWords,
+  { flags, traceOf, optionsOf }: SideWords,
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { readStdin } = terminal;
@@ -143,8 +138,6 @@ async function runDiff(
   const isStored = [from, to].every(({ kind }) => kind === 'bundle' || kind === 'dump');
   const strays = isStored ? flags.filter((flag) => !isUseful(flag, paths, [from, to])) : [];
   if (strays.length > 0) return refuse(terminal, describeStrays(strays, paths));
-  if (asksForRules && [from, to].some(({ kind }) => kind === 'dump'))
-    return refuse(terminal, '--rules: beside a dump, rules are always shown', 'leave it out');
   const taken = [...(options.taken ?? [])];
   const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> => {
     if (side.kind !== 'manifests') return side;
