@@ -17,6 +17,8 @@ const askedOfMode = [
   // What a change to it or from it comes to.
   'src/equivalence/causes.ts',
   'src/equivalence/findings.ts',
+  // Its jumps from the kernel's own chains.
+  'src/kube-proxy/chains.ts',
   // Its facts, its first release, and where its node ports listen.
   'src/kube-proxy/modes.ts',
   'src/kube-proxy/node-port-listeners.ts',
