@@ -56,22 +56,25 @@ export function iptablesOf(
     if (!chains) return [];
     const lacksPolicy = (chain: string): Answer =>
       lacksPolicies(family, name) && lacks({ kind: 'policy', family, table: name, chain }, `policy ${name} ${chain}`);
-    const jumps = supposed.filter((jump) => jump.tool === 'iptables' && jump.family === family && jump.table === name);
+    const jumps = supposed.filter(
+      (jump): jump is IptablesJump => jump.tool === 'iptables' && jump.family === family && jump.table === name,
+    );
     return [prepareTable(name, withJumps(chains, jumps), { sets, supposed: byRule(jumps) }, lacksPolicy)];
   });
 }
 
-type SupposedRules = ReadonlyMap<Rule, SupposedJump>;
+type IptablesJump = Extract<SupposedJump, { readonly tool: 'iptables' }>;
 
-function byRule(jumps: readonly SupposedJump[]): SupposedRules {
-  return new Map(jumps.flatMap((jump) => (jump.tool === 'iptables' ? [[jump.rule, jump] as const] : [])));
+type SupposedRules = ReadonlyMap<Rule, IptablesJump>;
+
+function byRule(jumps: readonly IptablesJump[]): SupposedRules {
+  return new Map(jumps.map((jump) => [jump.rule, jump]));
 }
 
 /** Puts jumps before all other rules, or behind them if they are marked so. */
-function withJumps(given: ReadonlyMap<string, Chain>, jumps: readonly SupposedJump[]): ReadonlyMap<string, Chain> {
+function withJumps(given: ReadonlyMap<string, Chain>, jumps: readonly IptablesJump[]): ReadonlyMap<string, Chain> {
   const chains = new Map(given);
   for (const jump of jumps) {
-    if (jump.tool !== 'iptables') continue;
     const { from: name, rule } = jump;
     const chain = chains.get(name) ?? { name, rules: [] };
     chains.set(name, { ...chain, rules: rule.isLast ? [...chain.rules, rule] : [rule, ...chain.rules] });

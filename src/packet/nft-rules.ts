@@ -24,19 +24,18 @@ export function nftTablesOf(
   return state.nftables
     .filter((table) => table.family === family)
     .map((table) => {
-      const isOfTable = (jump: SupposedJump) => jump.tool === 'nftables' && jump.table === table.name;
-      return prepareTable(
-        table,
-        supposed.filter((jump) => jump.family === family && isOfTable(jump)),
-      );
+      const isOfTable = (jump: SupposedJump): jump is NftJump =>
+        jump.tool === 'nftables' && jump.family === family && jump.table === table.name;
+      return prepareTable(table, supposed.filter(isOfTable));
     });
 }
 
+type NftJump = Extract<SupposedJump, { readonly tool: 'nftables' }>;
+
 /** Puts jumps before all other rules. */
-function withJumps(given: NftTable['chains'], jumps: readonly SupposedJump[]): NftTable['chains'] {
+function withJumps(given: NftTable['chains'], jumps: readonly NftJump[]): NftTable['chains'] {
   const chains = new Map(given);
   for (const jump of jumps.toReversed()) {
-    if (jump.tool !== 'nftables') continue;
     const chain = chains.get(jump.from) ?? { ...jump.chain, rules: [] };
     chains.set(jump.from, { ...chain, rules: [jump.rule, ...chain.rules] });
   }
@@ -51,7 +50,7 @@ interface Lookups {
   readonly statementsOf: (rule: NftRule) => readonly Statement[];
 }
 
-function prepareTable({ name, chains: given, sets, family }: NftTable, supposed: readonly SupposedJump[]): RuleTable {
+function prepareTable({ name, chains: given, sets, family }: NftTable, supposed: readonly NftJump[]): RuleTable {
   const chains = withJumps(given, supposed);
   const unshown = new Map(supposed.map((jump) => [jump.rule as unknown, jump]));
   const indexed = new Map<unknown, Lookup>();
