@@ -1,6 +1,8 @@
 // Runs the kernel tests: builds them, boots a kernel for each suite (one at a time for each core, and one more), adds up.
 //
 //   node test/kernel-lab/run.mjs [SUITE...]      faults: those of all modes
+//
+// KPC_LAB_UNTIL, in seconds since 1970, is when no more checks begin: lines "not run: …" name those that are left.
 // @ts-check
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -139,13 +141,18 @@ try {
   if (asked.includes('speed')) await compileBigBundle();
   if (asked.includes('speed-nftables')) await compileLargeBundles();
   // One after the other, so that the packages are installed once.
-  await inKernel(['true']);
+  await inKernel(0, ['true']);
   const queue = [...chosen];
-  const runQueue = async () => {
-    for (let next = queue.shift(); next; next = queue.shift()) await runSuite(...next);
+  const until = Number(process.env['KPC_LAB_UNTIL'] ?? Number.POSITIVE_INFINITY) * 1000;
+  /** @param {number} slot */
+  const runQueue = async (slot) => {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      if (Date.now() > until) console.log(`not run: ${next[0]}: the time was up`);
+      else await runSuite(slot, ...next);
+    }
   };
   // One more than there are cores: a suite waits for timers for a third of its time.
-  await Promise.all(Array.from({ length: availableParallelism() + 1 }, runQueue));
+  await Promise.all(Array.from({ length: availableParallelism() + 1 }, (_, slot) => runQueue(slot)));
   const page = process.env['KPC_FAULTS_OUT'];
   if (page !== undefined && failed === 0) writeFileSync(page, joinFaults());
 } finally {
@@ -285,12 +292,13 @@ async function runKpc(args, cwd) {
 }
 
 /**
+ * @param {number} slot
  * @param {string} name
  * @param {[string, ...string[]]} entry and its arguments
  */
-async function runSuite(name, [entry, ...args]) {
+async function runSuite(slot, name, [entry, ...args]) {
   const command = [process.execPath, join(work, entry.replace(/\.ts$/, '.mjs')), ...args];
-  const { status, output } = await runIn(name, command);
+  const { status, output } = await runIn(slot, name, command);
   if (inQemu.has(name) && status === cannotBeHad) {
     console.log(`${name}: skipped, for no kernel with IPVS and nftables can be had here`);
     return;
@@ -306,33 +314,38 @@ async function runSuite(name, [entry, ...args]) {
 }
 
 /**
+ * @param {number} slot
  * @param {string} name
  * @param {readonly string[]} command
  */
-function runIn(name, command) {
-  if (besideKernels.has(name)) return runLines(command);
-  if (inQemu.has(name)) return runLines([join(lab, 'in-qemu.sh'), ...command]);
-  if (inLegacyTables.has(name)) return inKernel(['--legacy', ...command]);
-  return inKernel(inOwnKernel.has(name) ? ['--own', ...command] : command);
+function runIn(slot, name, command) {
+  if (besideKernels.has(name)) return runLines(slot, command);
+  if (inQemu.has(name)) return runLines(slot, [join(lab, 'in-qemu.sh'), ...command]);
+  if (inLegacyTables.has(name)) return inKernel(slot, ['--legacy', ...command]);
+  return inKernel(slot, inOwnKernel.has(name) ? ['--own', ...command] : command);
 }
 
-/** @param {readonly string[]} command */
-function inKernel(command) {
-  return runLines([join(lab, 'in-kernel.sh'), ...command]);
+/**
+ * @param {number} slot
+ * @param {readonly string[]} command
+ */
+function inKernel(slot, command) {
+  return runLines(slot, [join(lab, 'in-kernel.sh'), ...command]);
 }
 
 /**
  * Runs a command, and prints its lines as they come.
  *
+ * @param {number} slot which of those that run at once
  * @param {readonly string[]} command
  * @returns {Promise<{ readonly status: number | null; readonly output: string }>}
  */
-function runLines([program = '', ...args]) {
+function runLines(slot, [program = '', ...args]) {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
       cwd: root,
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, KPC_LAB: lab, KPC_BUNDLES: work },
+      env: { ...process.env, KPC_LAB: lab, KPC_BUNDLES: work, KPC_LAB_SLOT: `${slot}` },
     });
     let output = '';
     createInterface({ input: child.stdout }).on('line', (line) => {
