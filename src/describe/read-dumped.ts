@@ -23,7 +23,7 @@ import {
   leadsToServices,
   lostJumpCause,
   unshownJumpWords,
-} from './lost-jumps.ts';
+} from '../dumps/lost-jumps.ts';
 import type { DumpedServices } from './find-subject.ts';
 
 /** All that a dump shows: Services, what another mode left, flows, and what kube-proxy's log says. */

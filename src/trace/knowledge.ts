@@ -1,5 +1,5 @@
 import type { Side } from '../dumps/side.ts';
-import { findUnshownJumps } from '../describe/lost-jumps.ts';
+import { findUnshownJumps } from '../dumps/lost-jumps.ts';
 import { portAddresses, type ShownPort } from '../cluster/model.ts';
 import { isLoopback, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';

@@ -7,7 +7,7 @@ import { isGap, type Circumstance, type Missing, type Reason } from '../packet/r
 import type { Fate } from '../packet/packet.ts';
 import type { RuleStep } from '../packet/step.ts';
 import { unshownPosition } from '../packet/run-chain.ts';
-import { jumpCommand, unshownJumpWords } from '../describe/lost-jumps.ts';
+import { jumpCommand, unshownJumpWords } from '../dumps/lost-jumps.ts';
 import type { Scene } from './scene.ts';
 
 /** Why a verdict is unknown, and what would settle it. */

@@ -12,7 +12,7 @@ import { describeSkipped } from '../dumps/dump.ts';
 import type { Side } from '../dumps/side.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
-import { entryOf, findLostJumps, lostJumpCause } from '../describe/lost-jumps.ts';
+import { entryOf, findLostJumps, lostJumpCause } from '../dumps/lost-jumps.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { nftChains } from '../kube-proxy/nft-names.ts';
 import { lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';

@@ -1,4 +1,4 @@
-import type { Side } from '../dumps/side.ts';
+import type { Side } from './side.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.ts';
