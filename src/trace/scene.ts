@@ -1,8 +1,7 @@
 import { joinWords } from '../base/join-words.ts';
 import type { Pod } from '../cluster/objects.ts';
-import type { ShownPort } from '../cluster/model.ts';
+import { portAddresses, type PortAddress, type ShownPort } from '../cluster/model.ts';
 import { findOwners, type Owners } from '../changes/owners.ts';
-import type { DecompiledPort } from '../describe/decompiled-port.ts';
 import { decompileSide } from '../describe/decompile.ts';
 import type { Side } from '../dumps/side.ts';
 import { emptyLists, type ObjectLists, type UnreadLists } from '../input/objects/kinds.ts';
@@ -16,6 +15,7 @@ import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { prepare, type Evaluator } from '../packet/evaluate.ts';
+import type { Packet } from '../packet/packet.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { withLocalhostListener } from './localhost-listener.ts';
 import { withServicesBehindServices, withUngivenEndpoints } from './service-endpoints.ts';
@@ -30,7 +30,7 @@ export interface Scene {
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
   readonly mode: ProxyMode | undefined;
-  readonly ports: readonly ScenePort[];
+  readonly ports: readonly ShownPort[];
   /** The endpoints of these ports by "ip:port". */
   readonly endpoints: ReadonlyMap<string, KnownEndpoint>;
   /** What the rules take for traffic of pods. */
@@ -39,9 +39,6 @@ export interface Scene {
   /** Pods by "namespace/name". */
   readonly pods: ReadonlyMap<string, Pod>;
 }
-
-/** A Service port; one of a dump with what its rules do with packets that no endpoint takes. */
-export type ScenePort = ShownPort & Partial<Pick<DecompiledPort, 'fallback'>>;
 
 interface KnownEndpoint {
   readonly address: Address;
@@ -74,7 +71,7 @@ export function sceneOf(
   side: Side,
   owners: Owners,
   mode: ProxyMode | undefined,
-  decompiled: readonly ScenePort[],
+  decompiled: readonly ShownPort[],
   objects: SceneObjects = { ...emptyLists(), unread: new Set() },
 ): Scene {
   const links = linksOfSide(side);
@@ -116,6 +113,22 @@ function endpointsOf(ports: readonly ShownPort[], node: string): readonly (reado
       return [[label, { address, isLocal }] as const];
     }),
   );
+}
+
+/** The Service port that a destination is for. A cluster IP is no address of a node, and has no node ports. */
+export function portAt(
+  { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
+  ports: readonly ShownPort[],
+): ShownPort | undefined {
+  const fitting = ports.filter((each) => each.family === address.family && each.protocol.toLowerCase() === protocol);
+  const own = fitting.find((each) => each.port === port && addressKind(each, address));
+  const isClusterIP = ports.some((each) => addressKind(each, address) === 'cluster-ip');
+  return own ?? (isClusterIP ? undefined : fitting.find((each) => each.nodePort === port));
+}
+
+/** The kind of a Service port's address; undefined if it has no such address. */
+export function addressKind(port: ShownPort, { text }: Address): PortAddress['kind'] | undefined {
+  return portAddresses(port).find(({ address }) => address.text === text)?.kind;
 }
 
 /** Whether an endpoint is on this node; undefined if not known. */

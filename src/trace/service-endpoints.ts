@@ -1,10 +1,10 @@
-import { portAddresses, type ServicePort, type ShownPort } from '../cluster/model.ts';
+import type { ShownPort } from '../cluster/model.ts';
 import type { Side, SideServices } from '../dumps/side.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { Evaluator } from '../packet/evaluate.ts';
-import type { Step } from '../packet/step.ts';
 import { circumstance, lacks } from '../packet/reason.ts';
+import { stopOf } from './stop.ts';
 
 type Named = Pick<ShownPort, 'namespace' | 'service'>;
 
@@ -20,51 +20,19 @@ export function knowsEndpoints({ cluster }: SideServices, { namespace, service }
  */
 export function withUngivenEndpoints({ services }: Side, evaluate: Evaluator): Evaluator {
   if (services?.cluster.services.every(({ endpointsGiven }) => endpointsGiven !== false) !== false) return evaluate;
-  const names = services.cluster.services
-    .filter(({ endpointsGiven }) => endpointsGiven === false)
-    .map(({ namespace, name }) => `${namespace}/${name}`);
-  const ungiven = new Set(names);
-  // By the places that packets are sent to, and by the names that rules have.
-  const owners = new Map(
-    services.cluster.servicePorts.flatMap((port) => {
-      const service = `${port.namespace}/${port.service}`;
-      return ungiven.has(service) ? [...socketsOf(port), port.label].map((socket) => [socket, service] as const) : [];
-    }),
+  const ungiven = new Map(
+    services.cluster.servicePorts.flatMap((port) =>
+      knowsEndpoints(services, port) ? [] : [[port.label, `${port.namespace}/${port.service}`] as const],
+    ),
   );
   return (packet) => {
     const fate = evaluate(packet);
-    if (fate.verdict !== 'refused' && fate.verdict !== 'dropped') return fate;
-    const { destination, protocol, port } = packet;
-    const service =
-      owners.get(`${protocol} ${destination.text} ${port}`) ??
-      owners.get(`${protocol} ${destination.family} ${port}`) ??
-      owners.get(ownerOf(fate.steps.at(-1)) ?? '');
+    const stop = stopOf(fate);
+    const service = stop && 'servicePort' in stop ? ungiven.get(stop.servicePort ?? '') : undefined;
     return service === undefined
       ? fate
       : { ...fate, verdict: 'unknown', reasons: [lacks({ kind: 'endpoint-slices', service })] };
   };
-}
-
-/** The Service port that a step is there for. */
-function ownerOf(step: Step | undefined): string | undefined {
-  switch (step?.kind) {
-    case 'rule':
-      return step.origin?.servicePort;
-    case 'virtual-server':
-    case 'proxy-port':
-      return step.server.origin?.servicePort;
-    case 'policy':
-    case 'route':
-    case undefined:
-      return undefined;
-  }
-}
-
-/** "tcp 10.96.0.1 80" for each address of a Service port, and "tcp ipv4 30080" for its node port. */
-function socketsOf(port: ServicePort): readonly string[] {
-  const protocol = port.protocol.toLowerCase();
-  const own = portAddresses(port).map(({ address }) => `${protocol} ${address.text} ${port.port}`);
-  return port.nodePort > 0 ? [...own, `${protocol} ${port.family} ${port.nodePort}`] : own;
 }
 
 /**

@@ -2,8 +2,8 @@ import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
-import { portAddresses, type PortAddress, type ServiceHealthCheck, type ShownPort } from '../cluster/model.ts';
-import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
+import type { ServiceHealthCheck, ShownPort } from '../cluster/model.ts';
+import { externalPolicyOf } from '../cluster/plan-traffic.ts';
 import { planNodePorts } from '../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { explainUnserved } from '../describe/find-subject.ts';
@@ -21,10 +21,12 @@ import { isUnknownOwn } from '../packet/own-address.ts';
 import { percent } from './expectation.ts';
 import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
-import type { Sender, Destination, Trace } from './question.ts';
+import type { Sender, Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
-import { isLocalEndpoint, type Scene, type ScenePort } from './scene.ts';
+import { addressKind, isLocalEndpoint, portAt, type Scene } from './scene.ts';
 import { knowsEndpoints } from './service-endpoints.ts';
+import { stopOf } from './stop.ts';
+import { causeNote } from './stop-words.ts';
 
 interface StepInWords {
   readonly hook?: Hook;
@@ -170,7 +172,7 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, scene: Sc
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { sender, target, fate } = trace;
   const { services } = scene.side;
-  const port = portAt(trace, scene);
+  const port = portAt(target, scene.ports);
   const strays = fate.endpoints.some((end) => end.source !== 'masqueraded' && isLocalEndpoint(scene, end) === false);
   const notes = [
     healthCheckNote(trace, scene),
@@ -178,7 +180,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     services && explainUnserved(target, scene.objects, services),
     port && (lostJump(trace, scene) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace, scene),
-    port && localPolicy(port, trace, scene),
+    causeNote(trace, scene),
     port && undetectedPods(port, trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
@@ -252,18 +254,6 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined): readonly str
 const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
 const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
 
-function portAt({ target }: Trace, { ports }: Scene): ScenePort | undefined {
-  return ports.find((shown) => {
-    if (shown.family !== target.address.family || shown.protocol.toLowerCase() !== target.protocol) return false;
-    return (addressKind(shown, target) === undefined ? shown.nodePort : shown.port) === target.port;
-  });
-}
-
-/** The kind of a Service port's address; undefined if the destination is another address. */
-function addressKind(port: ShownPort, { address: { text } }: Destination): PortAddress['kind'] | undefined {
-  return portAddresses(port).find(({ address }) => address.text === text)?.kind;
-}
-
 /** Only kube-proxy itself delivers what comes to a loopback address in a mode without rules for that. */
 function listenerNote({ label, nodePort }: ShownPort, { target, fate }: Trace, { mode }: Scene) {
   if (!mode || nodePort !== target.port || fate.verdict !== 'delivered' || !isLoopback(target.address))
@@ -301,34 +291,14 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 
-/** Explains policy Local on a node without an endpoint of the Service. */
-function localPolicy(port: ScenePort, { target, fate }: Trace, { mode, endpoints: known, side: { services } }: Scene) {
-  const { label, endpoints } = port;
-  if (services && !knowsEndpoints(services, port)) return undefined;
-  // A dump does not show where endpoints are, but what its rules do without one on the node.
-  if (!services && fate.verdict === 'dropped' && port.fallback === 'local-drops') {
-    const policy = addressKind(port, target) === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
-    return `${policy} is Local, and ${label} has no endpoint on this node`;
-  }
-  if (!endpoints) return undefined;
-  if (endpoints.length === 0) return `${label} has no ready endpoint`;
-  const isInternal = addressKind(port, target) === 'cluster-ip';
-  const policy = isInternal ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
-  const isLocal = (isInternal ? internalPolicyOf(port) : externalPolicyOf(port)) === 'Local';
-  const isElsewhere = endpoints.every((endpoint) => known.get(endpoint.label)?.isLocal === false);
-  if (!mode || !isLocal || !isElsewhere) return undefined;
-  const does =
-    (fate.otherwise ?? fate).verdict === 'delivered'
-      ? `: ${modeFacts[mode].title} sends it to endpoints on other nodes`
-      : '';
-  return `${policy} is Local, and ${label} has no endpoint on this node${does}`;
-}
-
 /** Where kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
-function undetectedPods(port: ShownPort, { sender, target }: Trace, { mode, side: { services } }: Scene) {
+function undetectedPods(port: ShownPort, { sender, target, fate }: Trace, { mode, side: { services } }: Scene) {
   const { family } = target.address;
+  const stop = stopOf(fate.otherwise ?? fate);
+  // What else stops it would stop a client outside, too.
+  if (stop && stop.kind !== 'no-local-endpoints') return undefined;
   const detects = !services || detectLocalTraffic(services.settings, services.node, family) !== undefined;
-  const isInternal = addressKind(port, target) === 'cluster-ip';
+  const isInternal = addressKind(port, target.address) === 'cluster-ip';
   if (!mode || !sender.isPod || isInternal || detects || externalPolicyOf(port) !== 'Local') return undefined;
   const { title, localWithoutEndpoints } = modeFacts[mode];
   if (localWithoutEndpoints === 'local-to-all') return undefined;

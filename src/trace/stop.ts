@@ -1,0 +1,103 @@
+import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
+import { isNamedByKubeProxy } from '../kube-proxy/chains.ts';
+import { isKubeProxyTable, nftChains, parseNftName } from '../kube-proxy/nft-names.ts';
+import type { Fate } from '../packet/packet.ts';
+import type { RouteDecision, RuleStep, Step } from '../packet/step.ts';
+
+/**
+ * Why a packet is dropped or refused, by the rule that does it, whatever its Service looks like:
+ *
+ * - no-endpoints: kube-proxy refuses it, as its Service has none
+ * - no-local-endpoints: kube-proxy drops it, as its Service has policy Local and none on this node
+ * - no-server: IPVS or a balancer has nothing to send it to, for either of these reasons
+ * - source-ranges: it comes from outside the source ranges of a load balancer
+ * - unserved-port, unserved-address: it goes to a cluster IP that has not this port, or that no Service has
+ * - kernel: routing throws it away
+ * - kube-proxy: another rule of kube-proxy does it
+ * - stranger: a rule or a policy that is not kube-proxy's does it
+ */
+export type Stop =
+  | {
+      readonly kind: 'no-endpoints' | 'no-local-endpoints' | 'no-server';
+      /** The Service port that the input says this is for. */
+      readonly servicePort: string | undefined;
+    }
+  | { readonly kind: 'source-ranges' | 'unserved-port' | 'unserved-address' | 'kube-proxy' }
+  | { readonly kind: 'kernel'; readonly decision: RouteDecision['kind'] }
+  | { readonly kind: 'stranger'; readonly step: Step & { readonly kind: 'rule' | 'policy' } };
+
+/** What stops a packet; undefined if nothing does, or if that is not known. */
+export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Stop | undefined {
+  const last = steps.at(-1);
+  if (!last || (verdict !== 'dropped' && verdict !== 'refused')) return undefined;
+  switch (last.kind) {
+    case 'virtual-server':
+    case 'proxy-port':
+      return { kind: 'no-server', servicePort: last.server.origin?.servicePort };
+    case 'route':
+      return { kind: 'kernel', decision: last.decision.kind };
+    case 'policy':
+      return { kind: 'stranger', step: last };
+    case 'rule': {
+      const rules = steps.filter((step) => step.kind === 'rule');
+      const kind = last.tool === 'nftables' ? nftStop(last) : iptablesStop(markerOf(last, rules), rules);
+      if (kind === 'stranger') return { kind, step: last };
+      if (kind !== 'no-endpoints' && kind !== 'no-local-endpoints') return { kind };
+      // A chain that all Services share refuses for one that the rule before names.
+      return { kind, servicePort: (last.origin ?? rules.at(-2)?.origin)?.servicePort };
+    }
+  }
+}
+
+type RuleStop = Exclude<Stop['kind'], 'kernel' | 'no-server'>;
+
+/** The rule that decides to drop a packet: kubelet's chain dropped what kube-proxies up to 1.23 had marked. */
+function markerOf(last: RuleStep, rules: readonly RuleStep[]): RuleStep {
+  const isMarked = last.table === 'filter' && last.chain === baseChains.kubeletFirewall;
+  const goesToMark = ({ action }: RuleStep) => action.kind === 'jump' && action.chain === baseChains.markDrop;
+  return (isMarked ? rules.findLast(goesToMark) : undefined) ?? last;
+}
+
+/** The rules of iptables and IPVS mode (writeServiceToEndpointRules and syncProxyRules in both proxiers). */
+function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleStep[]): RuleStop {
+  switch (chain) {
+    case baseChains.services:
+    case baseChains.externalServices:
+      return action.kind === 'reject' ? 'no-endpoints' : 'no-local-endpoints';
+    case baseChains.proxyFirewall:
+      // It drops all that was not sent on to an endpoint, what the ranges admit, too.
+      return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
+    case baseChains.sourceRangesFirewall:
+      return 'source-ranges';
+    case baseChains.accessFilter:
+      return 'unserved-port';
+    case baseChains.kubeletFirewall:
+      // Up to 1.23, IPVS mode had a chain of that name for source ranges.
+      return table === 'nat' ? 'source-ranges' : 'kube-proxy';
+  }
+  const kind = parseServiceChain(chain)?.kind;
+  if (kind === 'firewall') return 'source-ranges';
+  if (kind === 'oldExternal') return 'no-local-endpoints';
+  return isNamedByKubeProxy(chain) ? 'kube-proxy' : 'stranger';
+}
+
+/** Whether a rule lets a source range of a load balancer through. */
+function admits({ chain, action }: RuleStep): boolean {
+  const isOfFirewall = parseServiceChain(chain)?.kind === 'firewall';
+  return isOfFirewall && action.kind === 'jump' && parseServiceChain(action.chain)?.kind === 'external';
+}
+
+function nftStop({ table, chain, action }: RuleStep): RuleStop {
+  if (!isKubeProxyTable(table)) return 'stranger';
+  switch (chain) {
+    case nftChains.reject:
+      return 'no-endpoints';
+    case nftChains.serviceEndpointsCheck:
+    case nftChains.nodePortEndpointsCheck:
+      return 'no-local-endpoints';
+    case nftChains.clusterIPsCheck:
+      return action.kind === 'reject' ? 'unserved-port' : 'unserved-address';
+    default:
+      return parseNftName(chain)?.kind === 'firewall' ? 'source-ranges' : 'kube-proxy';
+  }
+}
