@@ -1,7 +1,7 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-names.ts';
 import { targetsOf, type Owners } from '../changes/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
-import { protocols } from '../kernel/family.ts';
+import { protocols, type Family } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { Expression, Right } from '../kernel/nftables/expression.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
@@ -21,11 +21,15 @@ import {
   type MarkedSource,
 } from './decompiled-port.ts';
 
-/** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
-export function decompileNftables(state: KernelState, owners: Owners): readonly DecompiledPort[] {
+/** Reads Service ports back from kube-proxy's tables, whose chains are named after them. `whole`: the families with all of their table. */
+export function decompileNftables(
+  state: KernelState,
+  owners: Owners,
+  whole: readonly Family[],
+): readonly DecompiledPort[] {
   return state.nftables
     .filter(({ name }) => isKubeProxyTable(name))
-    .flatMap((table) => new TableReader(table, owners).read());
+    .flatMap((table) => new TableReader(table, owners, whole.includes(table.family)).read());
 }
 
 /** The sets and maps that have addresses and node ports. Source ranges bind load balancers alone: these come first. */
@@ -40,13 +44,15 @@ const readSets = [
 class TableReader {
   readonly #table: NftTable;
   readonly #owners: Owners;
+  readonly #isWhole: boolean;
   readonly #drafts = new Map<string, PortDraft>();
   readonly #clusterIPs: ReadonlySet<string>;
   /** Whose packets to any cluster IP are masqueraded, by the one rule that newer releases have for all. */
   readonly #toAllClusterIPs: MasqueradedClients | undefined;
 
-  constructor(table: NftTable, owners: Owners) {
+  constructor(table: NftTable, owners: Owners, isWhole: boolean) {
     this.#table = table;
+    this.#isWhole = isWhole;
     this.#owners = owners;
     this.#clusterIPs = new Set(this.#elements(nftSets.clusterIPs).map(({ key }) => formatKey(key)));
     this.#toAllClusterIPs = masqueradedIn(table.chains.get(nftChains.services));
@@ -70,7 +76,7 @@ class TableReader {
     if (known) return known;
     const named = protocols.find((each) => each === protocol.toUpperCase()) ?? 'TCP';
     const draft = new PortDraft(label, this.#table.family, named);
-    draft.showsEndpoints = true;
+    draft.showsEndpoints = this.#isWhole;
     this.#drafts.set(label, draft);
     return draft;
   }
@@ -116,6 +122,8 @@ class TableReader {
       if (clients) draft.masquerade.clusterIP ??= clients;
       const endpoints = [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)];
       for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
+      // A chain for policy Local leads to some of them only.
+      if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && this.#namesAll(chain);
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
       // With policy Local, the node's own packets, recognised by their source, take another path.
@@ -149,6 +157,14 @@ class TableReader {
         return expression.kind === 'goto-random' ? expression.chains.flatMap((name) => this.#endpointOf(name)) : [];
       }),
     );
+  }
+
+  /** Whether each endpoint that a chain leads to is shown, or named. */
+  #namesAll({ rules }: NftChain): boolean {
+    const drawn = rules.flatMap(({ expressions }) =>
+      expressions.flatMap((each) => (each.kind === 'goto-random' ? each.chains : [])),
+    );
+    return drawn.every((name) => this.#endpointOf(name).length > 0);
   }
 
   /** The endpoint of an endpoint's chain, by its name if it is not there. */

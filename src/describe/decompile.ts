@@ -19,7 +19,7 @@ import { parseServiceChain } from '../kube-proxy/chain-names.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import type { Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { jumpChain } from '../kernel/restrict.ts';
@@ -65,7 +65,7 @@ export function decompile(
   state: KernelState,
   owners: Owners,
   weighServer: (server: VirtualServer) => Evidence,
-  coverage: Pick<Coverage, 'virtualServers'>,
+  coverage: Pick<Coverage, 'virtualServers' | 'nftables'>,
 ): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
@@ -79,7 +79,7 @@ export function decompile(
   const ofModes: { readonly [M in ProxyMode]: readonly DecompiledPort[] } = {
     iptables: isLeftOver ? [] : ofRules,
     ipvs: decompileIpvs(ofServers, owners, !coverage.virtualServers),
-    nftables: decompileNftables(state, owners),
+    nftables: decompileNftables(state, owners, coverage.nftables),
     userspace: decompileUserspace(state),
   };
   return {
@@ -113,7 +113,7 @@ export function findShown(
   let ports: ReadonlyMap<string, DecompiledPort> | undefined;
   return (label, family) => {
     ports ??= new Map(
-      decompile(state, owners, () => 'certain', { virtualServers: true }).ports.map(
+      decompile(state, owners, () => 'certain', { virtualServers: true, nftables: families }).ports.map(
         (port) => [`${port.family} ${port.label}`, port] as const,
       ),
     );

@@ -37,7 +37,7 @@ export interface Coverage extends Shown {
   readonly listed?: ReadonlyMap<string, ListedTable> | undefined;
   /** Of a dump with the command of ip addr: the families of which that printed all addresses. */
   readonly allAddresses?: readonly Family[] | undefined;
-  /** Whether nft was asked for some tables only, or the start of its listing is cut off. */
+  /** Whether nft was asked for some tables only, or the start or end of its listing is cut off. */
   readonly lacksTables?: boolean | undefined;
 }
 

@@ -11,10 +11,11 @@ import { jumpChain } from '../kernel/restrict.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
 import { findUnlistedServer, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
-import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nft-names.ts';
+import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { faultOf, type Fault } from '../diagnostics/diagnostic.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
+import { isWholeNftTable } from '../kube-proxy/nft-references.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
@@ -147,9 +148,9 @@ export class DumpDraft {
   };
   /** The families of which an ip command printed all addresses; undefined if none is known that did. */
   allAddresses: readonly Family[] | undefined;
-  /** Whether nft ran with an option that leaves out too much. */
-  isNftLossy = false;
-  /** Whether the start of what nft printed is cut off: tables may be missing. */
+  /** The families of whose table of kube-proxy's a part was left out: by an option of nft, or by who pasted it. */
+  readonly nftParts = new Set<Family>();
+  /** Whether the start or the end of what nft printed is cut off: tables may be missing. */
   isNftCut = false;
   /** Whether a list of ipvsadm ends with a virtual server that has no real server. */
   endsBare = false;
@@ -320,12 +321,12 @@ export class DumpDraft {
     }
   }
 
-  /** Adds tables of nftables. `isRuleset`: nft was asked for all tables. */
+  /** Adds tables of nftables, or parts of them. `isRuleset`: nft was asked for all tables. */
   addNftables(tables: readonly NftTable[], isRuleset: boolean): void {
     for (const table of tables) {
       const key = `${table.family} ${table.name}`;
       const known = this.#nftables.get(key);
-      if (!known || (!isWholeTable(known) && isWholeTable(table))) this.#nftables.set(key, table);
+      this.#nftables.set(key, known ? mergeTables(known, table) : table);
     }
     this.#isRuleset ||= isRuleset;
   }
@@ -407,7 +408,8 @@ export class DumpDraft {
   /** Whether all of kube-proxy's nftables objects are known. */
   #showsNftables(family: Family): boolean {
     const own = [...this.#nftables.values()].filter((table) => table.family === family && isKubeProxyTable(table.name));
-    return !this.isNftLossy && (own.length === 0 ? this.#isRuleset && !this.isNftCut : own.every(isWholeTable));
+    if (this.nftParts.has(family)) return false;
+    return own.length === 0 ? this.#isRuleset && !this.isNftCut : own.every(isWholeNftTable);
   }
 }
 
@@ -491,9 +493,16 @@ function listedRules(): Listed<RuleText> {
   );
 }
 
-/** `nft list chain` also prints a table, with only that chain. */
-function isWholeTable({ chains, sets }: NftTable): boolean {
-  return chains.has(nftChains.natPrerouting) && chains.has(nftChains.services) && sets.has(nftSets.serviceIPs);
+/** `nft list chain`, `nft list map` and so on print the table with that alone. What both have is the same. */
+function mergeTables(known: NftTable, more: NftTable): NftTable {
+  const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
+  return {
+    ...more,
+    ...known,
+    chains: new Map([...more.chains, ...known.chains]),
+    sets: new Map([...more.sets, ...known.sets, ...wholeSets]),
+    counters: new Map([...more.counters, ...known.counters]),
+  };
 }
 
 /**

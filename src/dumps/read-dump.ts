@@ -1,5 +1,5 @@
 import { isReadable, recognisers } from './output-kinds.ts';
-import { splitOutputs, type ToolOutput } from './split-outputs.ts';
+import { isEllipsis, splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText } from './ip-addr-text.ts';
 import { parseConntrack } from '../kernel/conntrack.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
@@ -59,7 +59,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     return;
   }
   const [firstStray] = strays;
-  if (outputs.some(({ kind }) => kind === 'nft list ruleset') && hasLooseBracket(text, strays)) draft.isNftCut = true;
+  if (outputs.some(({ kind }) => kind === 'nft list ruleset') && lacksTables(text, strays)) draft.isNftCut = true;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
@@ -79,11 +79,12 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** Whether a bracket closes what the text does not open: the start of a listing is cut off. */
-function hasLooseBracket(text: string, strays: readonly number[]): boolean {
+/** Whether a bracket closes what the text does not open, so that the start of a listing is cut off, or tables were left out. */
+function lacksTables(text: string, strays: readonly number[]): boolean {
   if (strays.length === 0) return false;
   const lines = text.split('\n');
-  return strays.some((stray) => lines[stray - 1]?.trim() === '}');
+  const words = strays.map((stray) => lines[stray - 1]?.trim() ?? '');
+  return words.some((word) => word === '}' || isEllipsis(word));
 }
 
 /** Gives what ipvsadm saved by names the addresses of a list below it, which shows nothing else that is read. */

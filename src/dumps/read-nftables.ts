@@ -1,13 +1,13 @@
 import { families, type Family } from '../kernel/family.ts';
 import type { Value } from '../kernel/nftables/element.ts';
 import { formatChain, nftFamily } from '../kernel/nftables/format.ts';
-import { parseNftText } from '../kernel/nftables/parse-text.ts';
+import { notOfNft, openBrace, openQuote, parseNftText, unreadElement } from '../kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
 import { sorted, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
 import { formatElement } from '../kernel/nftables/format-expression.ts';
-import type { ToolOutput } from './split-outputs.ts';
+import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
@@ -16,9 +16,13 @@ const nftList = 'nft list ruleset';
  * of them than iptables-save.
  */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
-  const { text, command, firstLine, isCutOff } = output;
+  const { text: printed, command, firstLine, isCutOff } = output;
   draft.file(file, nftList);
-  if (isCutOff) return draft.fault(file, 'unread-file', { expected: nftList, isCutOff: true });
+  const text = isCutOff ? withoutCutLine(printed) : printed;
+  if (isCutOff) {
+    draft.fault(file, 'unread-file', { expected: nftList, isCutOff: true });
+    draft.isNftCut = true;
+  }
   const [, family = '', name = ''] = /^\s*table (\S+) (\S+)/.exec(text) ?? [];
   const table = `${family} ${name}`;
   // Nothing but the whole ruleset holds tables of other names.
@@ -42,17 +46,40 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     draft.refuse(file, firstLine, nftList, reason);
     return draft.addNftables([], isRuleset);
   }
-  const { tables, unread } = parseNftText(text);
+  const { tables, unread } = readOwnTable(text, isCutOff);
   draft.unread(file, nftList, unread, firstLine - 1);
+  if (isCutOff || unread.some(({ reason }) => reason === notOfNft || reason === unreadElement)) {
+    for (const each of familiesOf(family)) draft.nftParts.add(each);
+  }
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) {
     draft.refuse(file, firstLine, lack.output, lack.reason);
-    draft.isNftLossy = true;
+    for (const each of families) draft.nftParts.add(each);
   } else {
     const at = { file, line: firstLine, kind: nftList } as const;
     if (!draft.list(draft.rules[nftList], listNftables(tables), false, at)) return;
   }
   draft.addNftables(tables, isRuleset);
+}
+
+/** What is read of a table, as far as the paste goes. */
+function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseNftText> {
+  const { tables, unread } = parseNftText(markElided(text));
+  const isOfCut = (reason: string): boolean => isCutOff && (reason === openBrace || reason === openQuote);
+  return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
+}
+
+/** What a person writes in the place of lines, in a form that is no word of nft's. */
+function markElided(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => (isEllipsis(line.trim()) ? '...' : line))
+    .join('\n');
+}
+
+/** A listing that ends within a line: what that line says is not known. */
+function withoutCutLine(text: string): string {
+  return text.endsWith('\n\n') ? text : text.slice(0, text.trimEnd().lastIndexOf('\n') + 1);
 }
 
 /** The rules and elements of kube-proxy's tables, without the clients that rules added. */
@@ -61,7 +88,7 @@ function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   return own.flatMap(({ family, chains, sets }) => [
     ...[...chains.values()].map((chain) => [`${family} chain ${chain.name}`, () => formatChain(chain)] as const),
     ...[...sets.values()]
-      .filter((set) => !isLearned(set))
+      .filter((set) => !isLearned(set) && !set.isPart)
       .map(({ name, elements }) => [`${family} ${name}`, () => sorted(elements.map(formatElement))] as const),
   ]);
 }
@@ -80,7 +107,7 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
   if (elements.some(({ set, element }) => element.key.some((value, i) => isPortName(value, set.keyType[i])))) {
     return { output: 'nft -S', reason: 'shows names of ports: print nft list ruleset without -S instead' };
   }
-  const ownSets = [...sets.values()].filter((set) => !isLearned(set));
+  const ownSets = [...sets.values()].filter((set) => !isLearned(set) && !set.isPart);
   const leadsNowhere = ownSets.length > 0 && ownSets.every((set) => set.elements.length === 0);
   // An address or a node port leads to the chain of a Service that has endpoints.
   if (leadsNowhere && [...chains.values()].some(({ name, rules }) => rules.length > 0 && isNftServiceName(name))) {
@@ -108,7 +135,7 @@ function familiesOf(family: string): readonly Family[] {
 function readOtherTable(family: string, text: string): readonly NftTable[] | undefined {
   if (dormantFlag.test(text)) return [];
   const whole = isOfIptables.test(text) ? text.replaceAll(lostTarget, '$1 xt target "lost"') : text;
-  const read = familiesOf(family).map((each) => parseNftText(textAs(whole, nftFamily[each])));
+  const read = familiesOf(family).map((each) => parseNftText(markElided(textAs(whole, nftFamily[each]))));
   if (read.some(({ unread }) => unread.some(({ text: line, reason }) => !isHarmless(line, reason)))) return undefined;
   return read.flatMap(({ tables }) => tables.map((table) => ({ ...table, name: nameOf(family, table.name) })));
 }

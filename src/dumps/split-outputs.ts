@@ -116,10 +116,15 @@ class Splitter {
 
   /** Takes a line of bracketed output, JSON or an nft table, up to the last bracket. */
   #takeBracketed(raw: string, at: number): boolean {
-    const open = this.#current?.depth ? this.#current : undefined;
+    // A listing of nft that goes on at another table, or at a prompt, lacks its end.
+    const isCut = this.#current?.kind === 'nft list ruleset' && (nftTable.test(raw) || hostInPrompt.test(raw));
+    const open = this.#current?.depth && !isCut ? this.#current : undefined;
     const kind =
       open?.kind ?? (/^\s*(?:\[|table )/.test(raw) ? startOfBrackets(this.#lines.slice(at, at + 20)) : undefined);
-    if (kind === undefined) return false;
+    if (kind === undefined) {
+      if (isCut) this.#current = undefined;
+      return false;
+    }
     const draft = open ?? this.#begin(kind, at);
     takeBrackets(draft, raw);
     if (draft.depth === 0) this.#current = undefined;
@@ -227,10 +232,12 @@ function takeBrackets(current: DraftOutput, line: string): void {
   current.lines.push(line);
 }
 
+const nftTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
+
 /** The bracketed output that begins with these lines; JSON also if a program has sorted its fields. */
 function startOfBrackets(lines: readonly string[]): 'ip -j addr' | 'nft list ruleset' | undefined {
   const head = lines.join('\n').slice(0, longestStart);
-  if (/^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/.test(head)) return 'nft list ruleset';
+  if (nftTable.test(head)) return 'nft list ruleset';
   const isLinks = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/.test(head);
   return isLinks ? 'ip -j addr' : undefined;
 }
@@ -357,7 +364,7 @@ function takePrefix(line: string): string | undefined {
 }
 
 /** Whether a line replaces others that were left out; between two places that it found, grep -A writes "--". */
-function isEllipsis(line: string): boolean {
+export function isEllipsis(line: string): boolean {
   return (
     line === '--' || /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)
   );

@@ -1,5 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -67,8 +68,12 @@ function leadsSomewhere(
   return table === 'nat' && name === baseChains.services && [...chains.keys()].some(isServiceChainName);
 }
 
-function missingOfTable({ family, name: table, chains }: NftTable): readonly MissingJump[] {
-  const hasServices = [...chains.keys()].some(isNftServiceName);
+function missingOfTable({ family, name: table, chains, sets }: NftTable): readonly MissingJump[] {
+  const leadsToService = ({ value }: Element): boolean =>
+    value !== undefined && 'chain' in value && isNftServiceName(value.chain);
+  const hasServices =
+    [...chains.keys()].some(isNftServiceName) ||
+    [...sets.values()].some(({ elements }) => elements.some(leadsToService));
   const rulesOfOthers = [...chains.values()].filter(({ base }) => !base).flatMap(({ rules }) => rules);
   return hookedChains.flatMap((chain) =>
     chain.rules.flatMap((rule): readonly MissingJump[] => {

@@ -47,6 +47,8 @@ interface Lookups {
   /** The table's. */
   readonly nameOf: (set: string) => string;
   readonly find: (among: Elements) => Lookup | undefined;
+  /** Whether there may be elements besides those that are listed. */
+  readonly isPart: (among: Elements) => boolean;
   readonly statementsOf: (rule: NftRule) => readonly Statement[];
 }
 
@@ -63,6 +65,7 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
       if (!lookup && elements) indexed.set(elements, (lookup = indexElements(elements)));
       return lookup;
     },
+    isPart: (among) => 'set' in among && sets.get(among.set)?.isPart === true,
     statementsOf: (rule) => {
       let statements = read.get(rule);
       if (!statements) read.set(rule, (statements = readStatements(rule, family)));
@@ -226,7 +229,8 @@ function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kin
     if (operator !== '==' && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
     const lookup = lookups.find(among);
     if (!lookup) return unread(among);
-    const isListed = lookup.holds(flow, readings);
+    const isHeld = lookup.holds(flow, readings);
+    const isListed = isHeld === false && lookups.isPart(among) ? unread(among) : isHeld;
     const isIn =
       'set' in among ? isInWritten(flow, lookups.nameOf(among.set), formatSelector(fields), isListed) : isListed;
     return negateIf(operator === '!=', isIn);
@@ -283,11 +287,15 @@ function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Elem
     // One after the other: each that is not known may be the one.
     if (decide(flow, () => holdsKey(element, readings))) return element;
   }
-  return undefined;
+  return lookups.isPart(among) ? unread(among) : undefined;
 }
 
+/** An element with fewer parts than the rule asks for was not read whole. */
 function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
-  return allOf(readings.keys(), (at) => holdsReading(key[at] as Value, readings[at] as Known));
+  return allOf(readings.entries(), ([at, reading]) => {
+    const part = key[at];
+    return part ? holdsReading(part, reading) : unreadValue(formatKey(key));
+  });
 }
 
 /** The elements of a set or map, hashed by those fields of a packet that have one value. */

@@ -19,6 +19,14 @@ type WantsTable = (family: Family, name: string) => boolean;
 /** Notes why the item that begins on a line cannot be read. */
 type Note = (line: number, reason: string) => void;
 
+/** Why a line within a table cannot be nft's: what it prints begins with a word, or with `@` for a part of a packet. */
+export const notOfNft = 'a line that nft does not print';
+/** Why an element is left out, as one that is cut off. */
+export const unreadElement = 'an element that is not whole';
+/** What a listing leaves open that ends too early. */
+export const openBrace = 'a brace is not closed';
+export const openQuote = 'a quote that is not closed';
+
 interface DraftTable extends NftTable {
   comment?: string | undefined;
   readonly counters: Map<string, NftCounter>;
@@ -50,23 +58,35 @@ export function parseNftText(text: string, wants: WantsTable = () => true): Pars
       const table: DraftTable = tables.get(key) ?? empty;
       if (deletes) tables.delete(key);
       else tables.set(key, table);
-      for (const part of parts) readPart(table, part, note);
+      for (const part of parts) readPart(table, part, open.includes(part.line), note);
     }
   }
-  for (const line of open) note(line, 'a brace is not closed');
-  for (const line of unclosed) note(line, 'a quote that is not closed');
+  for (const line of open) note(line, openBrace);
+  for (const line of unclosed) note(line, openQuote);
   return { tables: [...tables.values()], unread };
 }
 
-function readPart(table: DraftTable, { line, words, items = [] }: Item, note: Note): void {
+/** A chain of which not all lines are shown is left out: what it does with packets is not known. */
+function readPart(table: DraftTable, { line, words, items = [] }: Item, isOpen: boolean, note: Note): void {
   const [kind, name = '', ...rest] = words;
   if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
+  else if (!isOfNft(kind)) note(line, notOfNft);
   else if (name === '' || rest.length > 0) note(line, 'not a part of a table');
-  else if (kind === 'chain') table.chains.set(name, readChain(name, table.family, items, note));
-  else if (kind === 'set' || kind === 'map') table.sets.set(name, readSet(kind, name, items, note));
+  else if (kind === 'chain') {
+    const isWhole = !isOpen && items.every((item) => isOfNft(item.words[0]));
+    const chain = readChain(name, table.family, items, note);
+    if (isWhole) table.chains.set(name, chain);
+  } else if (kind === 'set' || kind === 'map') {
+    const set = readSet(kind, name, items, note);
+    table.sets.set(name, isOpen ? { ...set, isPart: true } : set);
+  }
   // A counter's counts are ignored.
   else if (kind === 'counter') table.counters.set(name, { name, comment: findComment(items) });
   else note(line, 'neither a chain, a set, a map nor a counter');
+}
+
+function isOfNft(word = ''): boolean {
+  return /^[a-z@]/.test(word);
 }
 
 function isComment({ words: [first, text, ...rest] }: Item): boolean {
@@ -88,6 +108,7 @@ function readChain(name: string, family: Family, items: readonly Item[], note: N
       base = readBaseChain(item.words);
       if (!base) note(item.line, 'a hook or priority that is not known');
     } else if (first === 'policy') policy = second === 'drop' ? 'drop' : undefined;
+    else if (!isOfNft(first)) note(item.line, notOfNft);
     else if (!isComment(item)) rules.push(readRule(new Words(item.words), family));
   }
   return { name, base: base && { ...base, policy }, comment: findComment(items), rules };
@@ -100,6 +121,7 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
   let size: number | undefined;
   let comment: string | undefined;
   let elements: readonly Element[] = [];
+  let isPart = items.some((item) => !isOfNft(item.words[0]));
   for (const item of items) {
     const words = new Words(item.words);
     const property = words.next();
@@ -108,11 +130,16 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
     else if (property === 'comment') comment = unquote(words.next());
     else if (property === 'size') size = parseNumber32(words.next()) ?? 0;
     else if (property === 'timeout') timeoutSeconds = readSeconds(words.next()) ?? 0;
-    else if (property === 'elements' && words.take('=', '{'))
-      elements = readElements(words, keyType ?? [], valueType ?? []);
-    else note(item.line, 'a property that is not known');
+    else if (property === 'elements' && words.take('=', '{')) {
+      const read = readElements(words, keyType ?? [], valueType ?? []);
+      elements = read.filter((element) => isWholeElement(element, kind, keyType ?? []));
+      if (elements.length === read.length) continue;
+      note(item.line, unreadElement);
+      isPart = true;
+    } else note(item.line, isOfNft(property) ? 'a property that is not known' : notOfNft);
   }
-  const read = { name, keyType: keyType ?? [], flags: flags.toSorted(), timeoutSeconds, size, comment, elements };
+  const types = { keyType: keyType ?? [], flags: flags.toSorted() };
+  const read = { name, ...types, timeoutSeconds, size, comment, elements, ...(isPart ? { isPart } : {}) };
   return kind === 'map' ? { kind, ...read, valueType: valueType ?? [] } : { kind, ...read };
 }
 
@@ -134,6 +161,15 @@ function readElements(words: Words, keyType: readonly string[], valueType: reado
     words.take(',');
   }
   return elements;
+}
+
+/** Whether an element has all parts of the key, and its value. Types that kpc does not know may print anything. */
+function isWholeElement({ key, value }: Element, kind: 'set' | 'map', keyType: readonly string[]): boolean {
+  if ((kind === 'map' && value === undefined) || (keyType.length > 0 && key.length !== keyType.length)) return false;
+  return key.every((part, at) => {
+    const type = valueTypeOf(keyType[at] ?? '');
+    return part.kind !== 'word' || type === 'word' || (type !== 'address' && /^[a-z\d]/i.test(part.text));
+  });
 }
 
 function readElement(words: Words, keyType: readonly string[], valueType: readonly string[]): Element {

@@ -83,6 +83,8 @@ interface Container {
   readonly size?: number | undefined;
   readonly comment?: string | undefined;
   readonly elements: readonly Element[];
+  /** Whether a listing shows only some of its elements. */
+  readonly isPart?: true | undefined;
   readonly origin?: Origin | undefined;
 }
 
