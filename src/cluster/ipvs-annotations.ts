@@ -4,10 +4,9 @@ import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from './group-by.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
+import { ownAnnotations } from './own-annotations.ts';
 
-/** kpc's own annotations of a Service; kube-proxy knows neither. */
-const schedulerAnnotation = 'kpc.dev/ipvs-scheduler';
-const forwardingAnnotation = 'kpc.dev/ipvs-forwarding-method';
+const { scheduler: schedulerAnnotation, forwarding: forwardingAnnotation } = ownAnnotations;
 
 const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
 

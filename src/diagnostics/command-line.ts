@@ -1,6 +1,6 @@
 import { nameSome, joinWords } from '../base/join-words.ts';
 import { run, web, withPorts } from './examples.ts';
-import { escapeText } from '../base/printable.ts';
+import { escapeText, quote } from '../base/printable.ts';
 import { describeFound, type Found } from './fields.ts';
 import {
   row,
@@ -105,6 +105,10 @@ export const commandLineDiagnostics = {
       ],
       // An entry of a list, as "ignore[0]".
       lacks: ({ entry, field }: Texts<'entry' | 'field'>) => [`${entry} has no ${field}`, expectedValues.ignores],
+      'unknown-field': ({ entry, name, meant }: Texts<'entry' | 'name'> & { readonly meant?: string | undefined }) => [
+        `${entry} has no field ${quote(name)}`,
+        meant === undefined ? expectedValues.ignores : `did you mean ${meant}?`,
+      ],
       'unknown-code': ({ code, meant }: Texts<'code'> & { readonly meant?: string | undefined }) => [
         `no message has the code ${escapeText(code)}`,
         meant === undefined ? 'list the codes with "kpc explain"' : `did you mean ${meant}?`,

@@ -48,7 +48,7 @@ interface Misspelled {
   readonly owner: string;
   readonly name: string;
   /** What reads the object and ignores the field; undefined if nothing does. */
-  readonly reader?: 'Kubernetes' | 'kube-proxy' | undefined;
+  readonly reader?: 'Kubernetes' | 'kube-proxy' | 'kpc' | undefined;
   /** The field that may be meant, if it belongs elsewhere with the way to it. */
   readonly meant?: string | undefined;
   /** The object lacks the field that is meant, and is wrong without it. */

@@ -502,7 +502,7 @@ endpoints: [{ addresses: [10.244.0.1] }]`),
     },
   }),
   'idle-ignore': row(severityBy('problem', 'warning', { 'matches-nothing': 'note' }), {
-    meaning: 'an ignore of kpc lint matches no finding, or names no code',
+    meaning: 'an ignore of kpc lint matches no finding or an error, or names no code',
     example: lint(
       aService(`${anIP}, ports: [{ port: 80 }]`).replace(
         'name: web',
@@ -513,6 +513,10 @@ endpoints: [{ addresses: [10.244.0.1] }]`),
       'matches-nothing': ({ by, code, service }: Texts<'by' | 'code'> & { readonly service?: string | undefined }) => [
         `${by} ignores ${code}${service === undefined ? '' : ` of ${service}`}, and nothing has that code${service === undefined ? '' : ' there'}`,
         'leave it out',
+      ],
+      error: ({ by, code }: Texts<'by' | 'code'>) => [
+        `${by} ignores ${code}, which is an error here, and an error cannot be ignored`,
+        'correct it, or leave its object out with --skip-invalid',
       ],
       'no-such-code': ({ by, code, near }: Texts<'by' | 'code'> & { readonly near?: string | undefined }) => [
         `${by}: no message has the code ${escapeText(code)}`,

@@ -8,6 +8,10 @@ export interface Finding {
   readonly diagnostic: Diagnostic;
   /** "namespace/name" of the Service that it is about; undefined if it is about none, or about several. */
   readonly service: string | undefined;
+  /** The object whose lines it points at, as "Service default/web"; undefined if it points at none. */
+  readonly object?: string | undefined;
+  /** The other Services that it names: what they accept, it may be. */
+  readonly named?: readonly string[] | undefined;
   /** A packet that shows it. */
   readonly packet?: PacketClaim | undefined;
 }

@@ -1,13 +1,13 @@
 import { findNearest } from '../base/find-nearest.ts';
-import { fullName, type ObjectMeta, type Source } from '../cluster/objects.ts';
-import type { Inputs } from '../input/read-inputs.ts';
-import type { Location } from '../kernel/place.ts';
+import { fullName } from '../cluster/objects.ts';
+import { ownAnnotations } from '../cluster/own-annotations.ts';
+import { keyOfObject, type Inputs } from '../input/read-inputs.ts';
 import { diagnosticCodes } from '../diagnostics/codes.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Finding } from './finding.ts';
+import { listObjects, titleOf } from './listed-objects.ts';
 
-/** The annotation of an object whose findings of these codes are accepted: "external-ips, open-node-port". */
-const ignoreAnnotation = 'kpc.dev/ignore';
+const { ignore: ignoreAnnotation } = ownAnnotations;
 
 /** A code that is accepted: of one Service, or of all. */
 export interface Ignore {
@@ -27,11 +27,14 @@ interface Scoped extends Ignore {
 export interface Kept<F extends Finding> {
   readonly kept: readonly F[];
   readonly ignored: readonly F[];
-  /** Ignores that match nothing, or name no code. */
+  /** Ignores that match nothing or an error, or name no code. */
   readonly idle: readonly Diagnostic[];
 }
 
-/** Leaves out what flags, kpc.yaml and the annotations of objects accept. */
+/**
+ * Leaves out what flags, kpc.yaml and the annotations of objects accept. That is never an error: with one, nothing is
+ * compiled, so nothing else is known to be right.
+ */
 export function applyIgnores<F extends Finding>(
   findings: readonly F[],
   ignores: readonly Ignore[],
@@ -39,16 +42,21 @@ export function applyIgnores<F extends Finding>(
 ): Kept<F> {
   const all = [...ignores.map(scope), ...annotatedIgnores(inputs)];
   const used = new Set<Scoped>();
+  const refused = new Set<Scoped>();
   const ignored = findings.filter((finding) => {
     const own = all.filter(({ code, covers }) => code === finding.diagnostic.code && covers(finding));
-    for (const each of own) used.add(each);
-    return own.length > 0;
+    const isWrong = isError(finding.diagnostic);
+    for (const each of own) (isWrong ? refused : used).add(each);
+    return own.length > 0 && !isWrong;
   });
   const gone = new Set(ignored);
   return {
     kept: findings.filter((finding) => !gone.has(finding)),
     ignored,
-    idle: all.filter((each) => !used.has(each)).map(describeIdle),
+    idle: [
+      ...[...refused].map(({ by, code, place }) => diagnose('idle-ignore', { problem: 'error', by, code }, place)),
+      ...all.filter((each) => !used.has(each) && !refused.has(each)).map(describeIdle),
+    ],
   };
 }
 
@@ -57,7 +65,7 @@ function scope(ignore: Ignore): Scoped {
   return {
     ...ignore,
     covers: (finding) =>
-      service === undefined || finding.service === service || finding.service?.endsWith(`/${service}`) === true,
+      service === undefined || servicesOf(finding).some((name) => name === service || name.endsWith(`/${service}`)),
   };
 }
 
@@ -72,53 +80,26 @@ function describeIdle({ by, code, service, place }: Ignore): Diagnostic {
   );
 }
 
-interface Annotated {
-  readonly kind: string;
-  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'annotations'>;
-  readonly source: Source;
-}
-
-/** An object covers what is about its Service, and what is found in its own lines. */
+/** An object covers what names its Service, and what is found in its own lines. */
 function annotatedIgnores(inputs: Inputs): readonly Scoped[] {
-  const objects = listObjects(inputs);
-  const startsOf = new Map<string, readonly number[]>();
-  const linesOf = (source: Source): ((place: Location) => boolean) => {
-    const { file, line } = source.place([]).locate();
-    const starts = startsOf.get(file) ?? findStarts(objects, file);
-    startsOf.set(file, starts);
-    const end = starts.find((each) => each > line) ?? Number.POSITIVE_INFINITY;
-    return (place) => place.file === file && place.line >= line && place.line < end;
-  };
-  return objects.flatMap(({ kind, metadata, source }): readonly Scoped[] => {
+  return listObjects(inputs).flatMap((object): readonly Scoped[] => {
+    const { kind, metadata, source } = object;
     const written = metadata.annotations[ignoreAnnotation];
     if (written === undefined) return [];
-    const name = fullName(metadata);
+    const key = keyOfObject(source.place([]));
+    const service = kind === 'Service' ? fullName(metadata) : undefined;
+    const covers = (finding: Finding): boolean => {
+      const { place } = finding.diagnostic;
+      const isInside = key !== undefined && place !== undefined && keyOfObject(place) === key;
+      return isInside || (service !== undefined && servicesOf(finding).includes(service));
+    };
     const place = source.place(['metadata', 'annotations', ignoreAnnotation]);
-    const isInside = linesOf(source);
-    const covers = ({ service, diagnostic }: Finding): boolean =>
-      (kind === 'Service' && service === name) ||
-      (diagnostic.place !== undefined && isInside(diagnostic.place.locate()));
     const codes = written.split(/[\s,]+/).filter((code) => code !== '');
-    return codes.map((code) => ({ code, by: `${ignoreAnnotation} of ${kind} ${name}`, place, covers }));
+    return codes.map((code) => ({ code, by: `${ignoreAnnotation} of ${titleOf(object)}`, place, covers }));
   });
 }
 
-function listObjects({ services, slices, endpoints, nodes, pods, workloads, faulty }: Inputs): readonly Annotated[] {
-  const lists = { Service: services, EndpointSlice: slices, Endpoints: endpoints, Node: nodes, Pod: pods } as const;
-  return [
-    ...Object.entries(lists).flatMap(([kind, list]) =>
-      list.map(({ object, source }) => ({ kind, metadata: object.metadata, source })),
-    ),
-    ...workloads.map(({ object, source }) => ({ kind: object.kind, metadata: object.metadata, source })),
-    ...faulty,
-  ];
-}
-
-/** The lines of a file on which objects begin, in order. */
-function findStarts(objects: readonly Annotated[], file: string): readonly number[] {
-  return objects
-    .map(({ source }) => source.place([]))
-    .filter((place) => place.file === file)
-    .map((place) => place.locate().line)
-    .toSorted((a, b) => a - b);
+/** The Services that a finding is about, or names. */
+function servicesOf({ service, named = [] }: Finding): readonly string[] {
+  return service === undefined ? named : [service, ...named];
 }

@@ -1,10 +1,11 @@
 import { pathBelow } from '../base/file-names.ts';
 import type { ServicePort } from '../cluster/model.ts';
+import { fullName } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { NodeOptions } from '../compile/compile.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import { entryOf, type ArgumentsOf, type DiagnosticCode } from '../diagnostics/codes.ts';
-import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { isLoopback, parseAddress } from '../kernel/address.ts';
@@ -30,6 +31,7 @@ import {
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
 import { findIdleHints } from './hint-rules.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
+import { objectFinder, titleOf } from './listed-objects.ts';
 import { readLintInput, serviceOf, type LintInput } from './lint-input.ts';
 import { packetTracer, type TracePacket } from './packets.ts';
 import { findHostPorts } from './pod-rules.ts';
@@ -119,13 +121,14 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const isNote = ({ severity, code }: Diagnostic): boolean => severity === 'note' && entryOf(code).rule === undefined;
   const trace = packetTracer(loaded, ipFamily);
   const names = nameServices(loaded, input);
+  const objectAt = objectFinder(loaded.inputs);
   const found = [
     ...said.filter((each) => !isNote(each)).map((diagnostic) => showSaid(diagnostic, input, names, trace)),
     ...(input ? rules.flatMap((rule) => rule(input, ipFamily)).flatMap((finding) => show(finding, trace) ?? []) : []),
-  ];
+  ].map((finding) => withSubjects(finding, names, objectAt));
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs);
   // What is not looked at cannot match.
-  const shownIdle = input ? idle : idle.filter((each) => isError(each));
+  const shownIdle = input ? idle : idle.filter(isCertain);
   return {
     findings: inOrder([...kept, ...shownIdle.map(bare)]),
     ignored,
@@ -137,6 +140,10 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     files: [...loaded.files.keys()],
     below: new Map([...loaded.files.values()].map((file) => [file.name, nameBelow(file)])),
   };
+}
+
+function isCertain(idle: Diagnostic): boolean {
+  return idle.code !== 'idle-ignore' || idle.arguments.problem !== 'matches-nothing';
 }
 
 function nameBelow({ name, origin }: TextFile): string {
@@ -162,7 +169,7 @@ function showSaid(
   names: Names,
   trace: TracePacket,
 ): ShownFinding {
-  const service = serviceNamed(diagnostic, names);
+  const service = findService(diagnostic, names);
   const ports = names.portsOf.get(service ?? '') ?? [];
   const packet = input && packetOfDiagnostic(diagnostic, ports, input);
   return show({ diagnostic, service, packet }, trace) ?? { diagnostic, service, shown: undefined };
@@ -182,12 +189,30 @@ function nameServices({ prepared: { cluster } }: LoadedInputs, input: LintInput 
   };
 }
 
-function serviceNamed({ arguments: details }: Diagnostic, { serviceOfLabel }: Names): string | undefined {
+function findService({ arguments: details }: Diagnostic, { serviceOfLabel }: Names): string | undefined {
   const { service, servicePort, rival, services } = details as Readonly<Record<string, unknown>>;
   if (typeof service === 'string') return service;
   if (Array.isArray(services) && services.length === 1) return String(services[0]);
   const label = servicePort ?? rival;
   return typeof label === 'string' ? serviceOfLabel.get(label) : undefined;
+}
+
+/** Adds what the finding is about: the object at its place, and a second Service that it names. */
+function withSubjects(
+  finding: ShownFinding,
+  { serviceOfLabel }: Names,
+  objectAt: ReturnType<typeof objectFinder>,
+): ShownFinding {
+  const { place, arguments: details } = finding.diagnostic;
+  const object = objectAt(place);
+  // A Service, or the label of one of its ports.
+  const { holder } = details as { readonly holder?: string };
+  return {
+    ...finding,
+    service: finding.service ?? (object?.kind === 'Service' ? fullName(object.metadata) : undefined),
+    object: object && titleOf(object),
+    named: holder === undefined ? [] : [serviceOfLabel.get(holder) ?? holder],
+  };
 }
 
 function packetOfDiagnostic(

@@ -30,9 +30,9 @@ export function pageOf(code: DiagnosticCode, project: string | undefined = proje
 /** `trace` are the words of a kpc trace over the same input, without the packet. */
 export function reportLint(result: LintResult, trace: readonly string[]): LintReport {
   const prints = new Map<string, number>();
-  const reported = ({ diagnostic, service, shown }: ShownFinding): ReportedFinding => {
+  const reported = ({ diagnostic, service, object, shown }: ShownFinding): ReportedFinding => {
     const { code } = diagnostic;
-    const base = fingerprintOf(diagnostic, service, result.below);
+    const base = fingerprintOf(diagnostic, service ?? object, result.below);
     const before = prints.get(base) ?? 0;
     prints.set(base, before + 1);
     return {
@@ -60,12 +60,12 @@ const passing: ReadonlySet<string> = new Set(['nodes', 'of', 'first', 'among', '
 /** Depends on the code, on what it is about and on its words, but on no line, no list of nodes and no folder that was named. */
 function fingerprintOf(
   { code, arguments: details, place }: Diagnostic,
-  service: string | undefined,
+  subject: string | undefined,
   below: LintResult['below'],
 ): string {
   const others = Object.entries(details).filter(([name]) => !passing.has(name));
   const file = place && (below.get(place.file) ?? place.file);
-  return hashName(JSON.stringify([code, service ?? file ?? '', Object.fromEntries(others)]), 16);
+  return hashName(JSON.stringify([code, subject ?? file ?? '', Object.fromEntries(others)]), 16);
 }
 
 /** The diagnostic with the command in its help, for formats that have no other place for it. */

@@ -9,28 +9,23 @@ const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'w
 
 /**
  * SARIF 2.1.0. Code scanning shows a result only with a place, so what is about the input as a whole is placed at its first
- * file. What is ignored is there too, as suppressed.
+ * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert.
  */
 export function formatSarif(report: LintReport): string {
-  const { findings, ignored, files } = report;
-  const all = [...findings, ...ignored];
-  const used = new Set(all.map(({ diagnostic }) => diagnostic.code));
+  const { findings, files } = report;
+  const used = new Set(findings.map(({ diagnostic }) => diagnostic.code));
   const rules = diagnosticCodes.filter((code) => used.has(code));
-  const pageOf = new Map(all.map(({ diagnostic, page }) => [diagnostic.code, page]));
+  const pageOf = new Map(findings.map(({ diagnostic, page }) => [diagnostic.code, page]));
   const driver = {
     name: 'kpc',
     version,
     ...(projectUrl === undefined ? {} : { informationUri: projectUrl }),
     rules: rules.map((code) => ruleOf(code, pageOf.get(code))),
   };
-  const hidden = new Set(ignored);
   const run = {
     tool: { driver },
     columnKind: 'utf16CodeUnits',
-    results: all.map((finding) => ({
-      ...resultOf(finding, rules, files[0]),
-      ...(hidden.has(finding) ? { suppressions: [{ kind: 'external', status: 'accepted' }] } : {}),
-    })),
+    results: findings.map((finding) => resultOf(finding, rules, files[0])),
   };
   const log = { $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0', runs: [run] };
   return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;

@@ -97,7 +97,7 @@ Fingerprints depend on the code and on what it is about, not on lines: a finding
 
 ## Accepting a finding
 
-- For one object: the annotation \`kpc.dev/ignore: CODE\` of the Service, EndpointSlice, Node, Pod or workload; several codes with commas.
+- For one object: the annotation \`kpc.dev/ignore: CODE\` of the object at whose lines the finding points, or of a Service that it names; several codes with commas.
 - For a repository: \`ignore\` in [kpc.yaml](kpc-yaml.md), for all Services or for one, with the reason.
 - For one run: \`--ignore CODE\`.
 
@@ -108,7 +108,10 @@ lint:
     - { code: external-ips, reason: gone before 1.40 }
 \`\`\`
 
-The last line counts what is ignored, and SARIF has it as suppressed. An ignore that matches nothing is a finding of its own.
+The last line of the text counts what is ignored, and JSON lists it. The other formats leave it out: GitHub's code scanning does not read
+the \`suppressions\` of SARIF, and would open an alert for it. An ignore that matches nothing is a finding of its own.
+
+An error cannot be accepted: \`--skip-invalid\` leaves out its object, \`--exclude\` its file.
 
 ## Rules
 

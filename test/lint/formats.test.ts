@@ -41,7 +41,6 @@ interface Sarif {
     };
     readonly results: readonly {
       readonly ruleId: string;
-      readonly suppressions?: unknown;
       readonly locations?: readonly unknown[];
       readonly partialFingerprints: Readonly<Record<string, string>>;
     }[];
@@ -84,6 +83,13 @@ test.each([
     // Code scanning leaves out results without a place.
     expect(results.filter(({ locations = [] }) => locations.length === 0)).toEqual([]);
   }
+});
+
+test('SARIF leaves out what is ignored: GitHub would open an alert for it', async () => {
+  const { runs } = JSON.parse(await print('sarif')) as Sarif;
+  const { findings, ignored } = JSON.parse(await print('json')) as Linted;
+  expect(ignored).toBe(1);
+  expect(runs[0]?.results).toHaveLength(findings.length);
 });
 
 test('the schema refuses what is no SARIF', () => {
@@ -133,6 +139,19 @@ test('fingerprints survive another name of the folder that is given', async () =
     expect(await printsOf('c/in.yaml')).toEqual(await printsOf('a/in.yaml'));
     expect(await printsOf('d')).toEqual(await printsOf('e'));
   });
+});
+
+test('a fingerprint is that of its object, whatever else is in the file', async () => {
+  const text = (name: string, field: string) =>
+    `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { ${field} ports: [{ port: 80 }] }\n---\n`;
+  const printsOf = (first: string) =>
+    inFolder({ 'in.yaml': text('web', first) + text('api', 'odd: 1,') }, async (cwd) => {
+      const { stdout } = await runKpc(['lint', 'in.yaml', '--output', 'json'], { cwd });
+      return (JSON.parse(stdout) as Linted).findings.map(({ fingerprint }) => fingerprint);
+    });
+  const [, second] = await printsOf('odd: 1,');
+  expect(second).not.toBeUndefined();
+  expect(await printsOf('')).toEqual([second]);
 });
 
 test('fingerprints survive moved lines and more nodes, and tell findings apart', async () => {

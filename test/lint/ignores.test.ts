@@ -55,10 +55,15 @@ describe('--ignore', () => {
     expect(run.stderr).toContain('did you mean external-ips?');
   });
 
-  test('an error too: then the status is 0, and the rules still do not run', async () => {
-    const run = await lint({ 'in.yaml': web.replace('port: 80', 'port: 70000') }, '--ignore', 'bad-value');
-    expect(run.status).toBe(0);
-    expect(summary(run)).toContain('1 ignored; the rules look at the Services once the errors are gone');
+  test('ignores no error: nothing else is known to be right then', async () => {
+    const wrong = web.replace('port: 80', 'port: 70000');
+    const run = await lint({ 'in.yaml': wrong }, '--ignore', 'bad-value');
+    expect(run.status).toBe(1);
+    expect(told(run)).toEqual(['warning idle-ignore', 'error bad-value']);
+    expect(run.stdout).toContain('an error cannot be ignored');
+    expect(summary(run)).toContain('1 error, 1 warning in 1 file; the rules look at the Services once');
+    const skipping = await lint({ 'in.yaml': wrong + api }, '--ignore', 'bad-value', '--skip-invalid');
+    expect(told(skipping)).toContain('warning external-ips default/api');
   });
 });
 
@@ -76,21 +81,38 @@ describe('the annotation', () => {
     expect(run.stdout).toContain('did you mean external-ips?');
   });
 
+  test('is reported if its name is misspelt, on any object', async () => {
+    const policy = `apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: { name: deny, annotations: { kpc.dev/ignores: external-ips } }
+spec: { podSelector: {} }
+`;
+    const run = await lint({ 'in.yaml': annotated(web, 'external-ips').replace('/ignore', '/ingore') + policy });
+    expect(told(run).toSorted()).toEqual([
+      'warning external-ips default/web',
+      'warning unknown-field',
+      'warning unknown-field',
+    ]);
+    expect(run.stdout.match(/did you mean kpc.dev\/ignore\?/g)).toHaveLength(2);
+  });
+
   test('of an object with an error is read, and ends where the next object begins, right or not', async () => {
-    const wrong = web.replace('port: 80', 'port: 70000');
-    const both = annotated(wrong, 'bad-value') + wrong.replaceAll('web', 'api');
+    const wrong = web.replace('port: 80', 'port: 70000, odd: 1');
+    const both = annotated(wrong, 'unknown-field') + wrong.replaceAll('web', 'api');
     const run = await lint({ 'in.yaml': both });
-    expect(run.stdout.match(/^in\.yaml:\d+:/gm)).toEqual(['in.yaml:9:']);
-    expect(summary(run)).toContain('1 error in 1 file; 1 ignored;');
-    const list = {
-      apiVersion: 'v1',
-      kind: 'List',
-      items: 7,
-      metadata: { annotations: { 'kpc.dev/ignore': 'bad-value' } },
-    };
-    expect((await lint({ 'in.yaml': JSON.stringify({ ...list, kind: 'Service', spec: [] }) })).stdout).toContain(
-      '1 ignored',
-    );
+    expect(run.stdout.match(/^in\.yaml:\d+:/gm)).toEqual(['in.yaml:4:', 'in.yaml:9:', 'in.yaml:9:']);
+    expect(summary(run)).toContain('2 errors, 1 warning in 1 file; 1 ignored;');
+  });
+
+  test('of either of two Services covers what is about both', async () => {
+    const same = web + api.replace('.91', '.90');
+    expect(told(await lint({ 'in.yaml': same }, '--ignore', 'external-ips'))).toEqual([
+      'warning address-conflict default/api',
+    ]);
+    for (const name of ['web', 'api']) {
+      const text = same.replace(`name: ${name} `, `name: ${name}, annotations: { kpc.dev/ignore: address-conflict } `);
+      expect(told(await lint({ 'in.yaml': text }, '--ignore', 'external-ips'))).toEqual([]);
+    }
   });
 
   test('of another object covers what is found in its lines', async () => {
@@ -141,6 +163,16 @@ describe('kpc.yaml', () => {
     expect(summary(run)).toContain('2 ignored');
   });
 
+  test('accepts what is found in the lines of one Service', async () => {
+    const odd = web.replace('port: 80', 'port: 80, odd: 1') + api.replace('port: 80', 'port: 80, odd: 1');
+    const text = 'ignore: [external-ips, { code: unknown-field, service: api, reason: known }]\n';
+    const run = await lint({ 'in.yaml': odd, 'kpc.yaml': text }, '--output', 'json');
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      findings: [{ code: 'unknown-field', service: 'default/web' }],
+      ignored: 3,
+    });
+  });
+
   test('adds to those of the command line', async () => {
     const text = 'ignore: [{ code: external-ips, service: web, reason: known }]\n';
     const run = await lint({ 'in.yaml': web + api, 'kpc.yaml': text }, '--ignore', 'node-port-range');
@@ -154,6 +186,8 @@ describe('kpc.yaml', () => {
       'lint:\n  ignore:\n    - external-ips\n    - { code: external-ips, service: shop/shop }\n',
       'kpc.yaml:4:7: error: ignore[1] has no reason',
     ],
+    ['a misspelt key', 'ignore: [{ code: external-ips, services: web, reason: known }]\n', 'did you mean service?'],
+    ['an empty reason', 'ignore: [{ code: external-ips, reason: " " }]\n', 'ignore[0].reason cannot be " "'],
     ['a code that is a number', 'ignore: [{ code: 7, reason: known }]\n', '1:18: error: ignore[0].code cannot be 7'],
     ['an entry that is a list', 'ignore: [[a]]\n', '1:10: error: ignore[0] cannot be a list'],
     ['no code', 'ignore: [extrnal-ips]\n', 'did you mean external-ips?'],

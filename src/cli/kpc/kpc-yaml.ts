@@ -8,10 +8,10 @@ import {
   findFaults,
   isObject,
   listOf,
+  matching,
   named,
   nullable,
   number,
-  objectOf,
   objectWith,
   oneOf,
   optional,
@@ -269,13 +269,17 @@ function giveIgnores(
     problem,
     path: [step, field],
     value: found,
+    name,
   } of faults) {
     if (step === undefined) refuse(path, { problem: 'value', flag, found: foundOf(found), expected: 'ignores' });
     else {
       const entry = `${flag}[${step}]`;
       const at = [...path, step];
       if (problem === 'missing') refuse(at, { problem: 'lacks', entry, field: String(field) });
-      else {
+      else if (problem === 'unknown') {
+        const meant = findNearest(name, Object.keys(ignoreFields));
+        refuse([...at, name], { problem: 'unknown-field', entry, name, meant }, true);
+      } else {
         const [whole, inside] = field === undefined ? [entry, at] : [`${entry}.${field}`, [...at, field]];
         refuse(inside, { problem: 'value', flag: whole, found: foundOf(found), expected: 'ignores' });
       }
@@ -376,13 +380,22 @@ const word = named(
 
 const words = named('words', anyOf('one or a list', word, listOf(word)));
 
-/** A code that kpc lint does not report, or does not report of one Service; `reason` is for readers. */
+type AcceptedCode = Pick<Ignore, 'code' | 'service'>;
+
+/** `reason` is for readers. */
+const ignoreFields = {
+  code: text,
+  service: optional(text),
+  reason: matching('a reason that is not empty', /\S/),
+};
+
+/** A code that kpc lint does not report, or does not report of one Service. Closed: a misspelt `service` would mean all. */
 const ignored = named(
   'ignore',
   anyOf(
     'a code, or a mapping with code, service and reason',
     text,
-    objectOf({ code: text, service: optional(text), reason: text }),
+    objectWith<AcceptedCode>(ignoreFields, { expected: 'a mapping', isClosed: true }),
   ),
 );
 

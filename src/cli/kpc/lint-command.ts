@@ -31,7 +31,10 @@ export function addLintCommand(program: Command, terminal: Terminal, done: Done)
     )
     .argument('[input...]', 'manifests, as with -f: files, folders, or - for stdin')
     .addOption(
-      new Option('--ignore <code>', 'do not report findings of this code (repeat for more)').argParser(readCodes),
+      new Option(
+        '--ignore <code>',
+        'accept findings of this code (repeat for more); to accept those of one object, annotate it with kpc.dev/ignore: CODE, or write ignore: [{ code, service, reason }] into kpc.yaml',
+      ).argParser(readCodes),
     )
     .addOption(
       new Option('--output <format>', 'how to print; sarif and gitlab are for code scanning')

@@ -204,7 +204,8 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
     lint: [
       'kpc lint services',
       'kpc lint services.yaml --proxy-mode ipvs',
-      'helm template shop ./chart | kpc lint - --output sarif',
+      'kpc lint services --output sarif',
+      'helm template shop ./chart | kpc lint -',
     ],
     test: [
       'kpc test packets.yaml -f services.yaml --proxy-mode iptables',

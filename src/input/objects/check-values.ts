@@ -11,7 +11,9 @@ import type { Family } from '../../kernel/family.ts';
 import { aNetwork, anAddress, foundOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
 import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
 import { fieldName } from '../../base/printable.ts';
+import { findNearest } from '../../base/find-nearest.ts';
 import { StatusSharing } from '../../cluster/endpoint-status.ts';
+import { isStrayAnnotation, ownAnnotations } from '../../cluster/own-annotations.ts';
 import type { Report } from './report.ts';
 import type { RawServiceCidr } from './shapes/node.ts';
 import type { RawMetadata } from './shapes/shared.ts';
@@ -72,6 +74,12 @@ export function readMetadata(
     checkName(name, rule, ['metadata', 'name'], report);
   }
   if (namespace === undefined) checkName(given, 'label', ['metadata', 'namespace'], report);
+  for (const annotation in raw?.annotations)
+    if (isStrayAnnotation(annotation)) {
+      const meant = findNearest(annotation, Object.values(ownAnnotations));
+      const details = { owner: 'metadata.annotations', name: annotation, reader: 'kpc', meant } as const;
+      report.addAtKey(['metadata', 'annotations', annotation], 'unknown-field', details);
+    }
   return {
     name,
     namespace: namespace ?? given,
