@@ -118,10 +118,12 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   // Beside an error, what a rule says may result from it.
   const isOfRules = (code: DiagnosticCode): boolean => (input ? ofRules.has(code) : entryOf(code).rule !== undefined);
   const said = diagnostics.filter(({ code }) => code !== 'default-mode' && !isOfRules(code));
-  const isNote = ({ severity, code }: Diagnostic): boolean => severity === 'note' && entryOf(code).rule === undefined;
+  const objectAt = objectFinder(loaded.inputs);
+  // On the input as a whole. What points into an object is a finding.
+  const isNote = ({ severity, code, place }: Diagnostic): boolean =>
+    severity === 'note' && entryOf(code).rule === undefined && objectAt(place) === undefined;
   const trace = packetTracer(loaded, ipFamily);
   const names = nameServices(loaded, input);
-  const objectAt = objectFinder(loaded.inputs);
   const found = [
     ...said.filter((each) => !isNote(each)).map((diagnostic) => showSaid(diagnostic, input, names, trace)),
     ...(input ? rules.flatMap((rule) => rule(input, ipFamily)).flatMap((finding) => show(finding, trace) ?? []) : []),

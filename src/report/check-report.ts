@@ -13,7 +13,7 @@ import type { CheckResult } from '../sides/check-folder.ts';
 import { readStoredSide } from '../sides/read-side.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
 import { formatJson } from './format-json.ts';
-import { annotate, diagnosticsToGithub } from './github.ts';
+import { annotate, diagnosticsToGithub, inRepository, type PathOf } from './github.ts';
 import { diagnosticsToJson, diffToJson } from './json.ts';
 import { checked, checkedFleet } from './outputs/compile.ts';
 import { formatTestSuite } from './junit.ts';
@@ -33,6 +33,7 @@ export interface CheckWords {
   readonly trace: readonly string[];
   /** The flags that a kpc.yaml gave, in words. */
   readonly taken?: readonly string[] | undefined;
+  readonly pathOf: PathOf;
 }
 
 /** How a folder with a golden bundle compares with what the input compiles to, for reports. */
@@ -129,7 +130,7 @@ export async function formatCheck(
       return { printed: formatJson(checked, told), note: '' };
     }
     case 'github':
-      return { printed: diagnosticsToGithub(diagnostics) + checkToGithub(report), note: '' };
+      return { printed: diagnosticsToGithub(diagnostics, report.pathOf) + checkToGithub(report), note: '' };
     case 'junit':
       return { printed: checkToJunit(report), note: '' };
     case 'markdown':
@@ -218,13 +219,15 @@ function comparisonToJson({ files, comparison, problems }: CheckReport) {
 const mostAnnotations = 10;
 
 function checkToGithub(report: CheckReport): string {
-  const { accept } = report;
+  const { accept, pathOf } = report;
   const advice = accept === undefined ? [] : [`If this is intended: ${accept}`];
   const all = findFailures(report);
   const shown = all.length <= mostAnnotations ? all : all.slice(0, mostAnnotations - 1);
   const hidden = all.length - shown.length;
   return [
-    ...shown.map(({ title, lines, place }) => annotate('error', title, [...lines, ...advice].join('\n'), place)),
+    ...shown.map(({ title, lines, place }) =>
+      annotate('error', title, [...lines, ...advice].join('\n'), inRepository(place ?? {}, pathOf)),
+    ),
     ...(hidden > 0 ? [annotate('error', 'kpc', `and ${formatCount(hidden)} more`)] : []),
   ].join('');
 }

@@ -8,7 +8,7 @@ import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatJson } from './format-json.ts';
 import { formatGitlab } from './gitlab.ts';
 import { withTrace, type LintReport, type ReportedFinding } from './lint-report.ts';
-import { diagnosticsToGithub } from './github.ts';
+import { diagnosticsToGithub, type PathOf } from './github.ts';
 import { formatTestSuite, type TestCase } from './junit.ts';
 import { linted } from './outputs/lint.ts';
 import { formatSarif } from './sarif.ts';
@@ -20,7 +20,7 @@ export const lintOutputs = ['text', 'json', 'junit', 'github', 'sarif', 'gitlab'
 export function formatLint(
   report: LintReport,
   output: (typeof lintOutputs)[number],
-  { lineOf, isColoured }: { readonly lineOf: LineOf; readonly isColoured: boolean },
+  { lineOf, isColoured, pathOf }: { readonly lineOf: LineOf; readonly isColoured: boolean; readonly pathOf: PathOf },
 ): string {
   switch (output) {
     case 'text': {
@@ -35,11 +35,11 @@ export function formatLint(
     case 'junit':
       return formatTestSuite('kpc lint', casesOf(report));
     case 'github':
-      return diagnosticsToGithub(report.findings.map(withTrace));
+      return diagnosticsToGithub(report.findings.map(withTrace), pathOf);
     case 'sarif':
-      return formatSarif(report);
+      return formatSarif(report, pathOf);
     case 'gitlab':
-      return formatGitlab(report);
+      return formatGitlab(report, pathOf);
   }
 }
 

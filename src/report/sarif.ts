@@ -3,6 +3,7 @@ import { projectUrl, version } from '../base/version.ts';
 import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../diagnostics/codes.ts';
 import { locate } from '../diagnostics/diagnostic.ts';
 import type { Severity } from '../diagnostics/diagnostic-rows.ts';
+import type { PathOf } from './github.ts';
 import { withTrace, type LintReport, type ReportedFinding } from './lint-report.ts';
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
@@ -11,7 +12,7 @@ const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'w
  * SARIF 2.1.0. Code scanning shows a result only with a place, so what is about the input as a whole is placed at its first
  * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert.
  */
-export function formatSarif(report: LintReport): string {
+export function formatSarif(report: LintReport, pathOf: PathOf): string {
   const { findings, files } = report;
   const used = new Set(findings.map(({ diagnostic }) => diagnostic.code));
   const rules = diagnosticCodes.filter((code) => used.has(code));
@@ -25,7 +26,7 @@ export function formatSarif(report: LintReport): string {
   const run = {
     tool: { driver },
     columnKind: 'utf16CodeUnits',
-    results: findings.map((finding) => resultOf(finding, rules, files[0])),
+    results: findings.map((finding) => resultOf(finding, rules, files[0], pathOf)),
   };
   const log = { $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0', runs: [run] };
   return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;
@@ -48,13 +49,18 @@ function ruleOf(code: DiagnosticCode, helpUri: string | undefined) {
   };
 }
 
-function resultOf(finding: ReportedFinding, rules: readonly DiagnosticCode[], fallback: string | undefined) {
+function resultOf(
+  finding: ReportedFinding,
+  rules: readonly DiagnosticCode[],
+  fallback: string | undefined,
+  pathOf: PathOf,
+) {
   const { diagnostic, fingerprint, service, trace } = finding;
   const { code, severity, text, place } = diagnostic;
   const { help } = withTrace(finding);
   const { file = fallback, line = 1, column } = locate(place);
   const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
-  const physicalLocation = file === undefined ? undefined : { artifactLocation: artifactOf(file), region };
+  const physicalLocation = file === undefined ? undefined : { artifactLocation: artifactOf(pathOf(file)), region };
   const logicalLocations =
     service === undefined ? {} : { logicalLocations: [{ fullyQualifiedName: service, kind: 'resource' }] };
   return {
@@ -68,11 +74,12 @@ function resultOf(finding: ReportedFinding, rules: readonly DiagnosticCode[], fa
   };
 }
 
-/** A path below the working folder is one of the repository; any other stands for itself. */
-function artifactOf(file: string) {
+/** A relative path is one of the repository. Of standard input there is no file. */
+function artifactOf(file: string | undefined) {
+  if (file === undefined) return { uri: 'stdin' };
   const [drive = ''] = /^[A-Za-z]:(?=\/)/.exec(file) ?? [];
   const uri = drive + file.slice(drive.length).split('/').map(encodeURIComponent).join('/');
   if (file.startsWith('/')) return { uri: `file://${uri}` };
   if (drive !== '') return { uri: `file:///${uri}` };
-  return { uri: uri.replace(/^(?:\.\/)+/, ''), uriBaseId: '%SRCROOT%' };
+  return { uri, uriBaseId: '%SRCROOT%' };
 }

@@ -76,6 +76,9 @@ An error keeps the rules from looking at the Services, because what is wrong may
 | --- | --- |
 ${formats.map((row) => tableRow(row)).join('\n')}
 
+\`github\`, \`sarif\` and \`gitlab\` name files from the top of the repository, wherever kpc runs in it, also for REVISION:PATH. Findings in
+standard input have no line there: name the files instead.
+
 In a workflow of GitHub:
 
 \`\`\`yaml

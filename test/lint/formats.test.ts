@@ -7,6 +7,7 @@ import { projectUrl, version } from '../../src/base/version.ts';
 import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
 import { lintOutputs } from '../../src/report/lint.ts';
 import { pageOf } from '../../src/report/lint-report.ts';
+import { commitAll } from '../support/git.ts';
 import { inFolder } from '../diagnostics/tripped.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
@@ -41,7 +42,7 @@ interface Sarif {
     };
     readonly results: readonly {
       readonly ruleId: string;
-      readonly locations?: readonly unknown[];
+      readonly locations?: readonly { readonly physicalLocation: { readonly artifactLocation: unknown } }[];
       readonly partialFingerprints: Readonly<Record<string, string>>;
     }[];
   }[];
@@ -90,6 +91,44 @@ test('SARIF leaves out what is ignored: GitHub would open an alert for it', asyn
   const { findings, ignored } = JSON.parse(await print('json')) as Linted;
   expect(ignored).toBe(1);
   expect(runs[0]?.results).toHaveLength(findings.length);
+});
+
+/** The file of the first finding in the formats for reviews. */
+async function filesNamed(words: readonly string[], cwd: string, stdin = ''): Promise<readonly unknown[]> {
+  const run = async (output: string) => (await runKpc(['lint', ...words, '--output', output], { cwd, stdin })).stdout;
+  const [sarif] = (JSON.parse(await run('sarif')) as Sarif).runs;
+  const [issue] = JSON.parse(await run('gitlab')) as readonly { readonly location: { readonly path: string } }[];
+  const [, file] = /file=([^,]+)/.exec(await run('github')) ?? [];
+  const [result] = sarif?.results ?? [];
+  return [result?.locations?.[0]?.physicalLocation.artifactLocation, issue?.location.path, file];
+}
+
+test('reviews get paths from the top of the repository, and none of standard input', async () => {
+  const text = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { odd: 1, ports: [{ port: 80 }] }\n';
+  await inFolder({ 'deploy/k8s/in.yaml': text }, async (top) => {
+    commitAll(top);
+    const path = 'deploy/k8s/in.yaml';
+    const folder = join(top, 'deploy');
+    for (const name of ['k8s', './k8s/in.yaml', '../deploy/k8s', join(folder, 'k8s'), 'HEAD:deploy', 'HEAD:./k8s']) {
+      expect(await filesNamed([name], folder), name).toEqual([{ uri: path, uriBaseId: '%SRCROOT%' }, path, path]);
+    }
+    const [ofStdin, ...others] = await filesNamed(['-'], folder, text);
+    expect(ofStdin).toEqual({ uri: 'stdin' });
+    expect(others).toEqual(['-', undefined]);
+  });
+});
+
+test('what points into an object is a finding, a note too', async () => {
+  const slice = (service: string) =>
+    `apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: { name: web-1, labels: { kubernetes.io/service-name: ${service} } }\naddressType: IPv4\nendpoints: []\n---\n`;
+  const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 80 }] }\n';
+  await inFolder({ 'in.yaml': slice('wbe') + service }, async (cwd) => {
+    const run = await runKpc(['lint', 'in.yaml', '--output', 'json'], { cwd });
+    expect(run.stderr).toBe('');
+    expect(JSON.parse(run.stdout)).toMatchObject({ notes: 1, findings: [{ code: 'no-such-service', line: 3 }] });
+    const { stderr, stdout } = await runKpc(['lint', 'in.yaml', '--ignore', 'no-such-service'], { cwd });
+    expect(stderr + stdout).toBe('no problems in 1 file; 1 ignored (iptables mode; name another with --proxy-mode)\n');
+  });
 });
 
 test('the schema refuses what is no SARIF', () => {

@@ -39,6 +39,7 @@ import {
   reportInput,
   refuse,
 } from './messages.ts';
+import { repositoryPaths } from './repository-paths.ts';
 import { existsSync, readdirSync } from 'node:fs';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 
@@ -313,7 +314,7 @@ async function check(
   const { formatCheck, reportCheck } = await import('../../report/check-report.ts');
   // What a revision holds stays as it is.
   const accept = tree ? undefined : acceptCommand(words.argv, folder, form);
-  const said = { accept, trace: words.trace, taken };
+  const said = { accept, trace: words.trace, taken, pathOf: repositoryPaths() };
   const report = await reportCheck(folder, same ? [] : result.files, content, form, said);
   const { printed, note } = await formatCheck(report, result, format, diagnostics);
   await terminal.out(printed);

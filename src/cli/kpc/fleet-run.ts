@@ -24,6 +24,7 @@ import type { FileOptions } from '../../compile/read-texts.ts';
 import { printable } from '../../base/printable.ts';
 import { acceptCommand } from './accept-command.ts';
 import { type MessageOptions, showProgress, refuse } from './messages.ts';
+import { repositoryPaths } from './repository-paths.ts';
 import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
@@ -103,7 +104,8 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     if (difference.kind === 'differs') changed.push({ node, what: difference.files.join(', ') });
     // The Services are the same on every node: one node that differs shows how they change.
     if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
-      const words = { accept: acceptCommand(run.options.words.argv, path, form), trace: run.options.words.trace };
+      const { argv, trace } = run.options.words;
+      const words = { accept: acceptCommand(argv, path, form), trace, pathOf: repositoryPaths() };
       example = await reportCheck(join(path, node), difference.files, content, form, words);
     }
     await progress.step();

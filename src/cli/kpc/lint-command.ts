@@ -12,6 +12,7 @@ import { readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { addClusterOptions, withCluster, type ClusterOptions } from './cluster-input.ts';
 import { addInputOptions, namedInputs, takeIptables, traceWords } from './input-options.ts';
+import { repositoryPaths } from './repository-paths.ts';
 import { addMessageOptions, makeStrict, quieten, reportDiagnostics, type MessageOptions, refuse } from './messages.ts';
 
 interface LintOptions extends SideOptions, MessageOptions, ClusterOptions {
@@ -92,7 +93,9 @@ async function runLint(
   const report = reportLint({ ...result, findings }, wordsOfTrace(settings));
   await reportDiagnostics(result.notes, loaded.files, terminal);
   const lineOf = (file: string, line: number) => loaded.files.get(file)?.lineAt(line) ?? '';
-  await terminal.out(formatLint(report, options.output, { lineOf, isColoured: terminal.colour.out }));
+  await terminal.out(
+    formatLint(report, options.output, { lineOf, isColoured: terminal.colour.out, pathOf: repositoryPaths() }),
+  );
   const errors = findings.map(({ diagnostic }) => diagnostic).filter(isError);
   // Without anything that was read, there is nothing to judge.
   if (errors.some(({ code }) => code === 'no-input' || code === 'unreadable-file')) return exitStatus.badInput;

@@ -6,6 +6,7 @@ import { formatError, renderDiagnostics } from '../../report/render-diagnostics.
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
+import { repositoryPaths } from './repository-paths.ts';
 import { helpGroups } from '../shared/help.ts';
 import { type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 
@@ -139,7 +140,7 @@ export async function reportFailure(
   }
   if (format === 'github') {
     const { diagnosticsToGithub } = await import('../../report/github.ts');
-    await terminal.out(diagnosticsToGithub(diagnostics));
+    await terminal.out(diagnosticsToGithub(diagnostics, repositoryPaths()));
   }
   return exitStatus.badInput;
 }

@@ -15,7 +15,7 @@ import type { Location } from '../../kernel/place.ts';
 export const placeFields = {
   file: about('as it was named', text),
   line: about('from 1', wholeNumber(1)),
-  column: about('from 1, in characters', wholeNumber(1)),
+  column: about('from 1, in UTF-16 units, as editors count', wholeNumber(1)),
 };
 
 export const place = named('place', objectOf<Location>(placeFields));
