@@ -48,7 +48,7 @@ export function findUnloadableRanges({ servicePorts }: Cluster): readonly Diagno
     );
 }
 
-/** A node port has no address. */
+/** A node port has no address. The API server allocates cluster IPs and node ports: it gives none of them away twice. */
 interface ClaimedSocket {
   readonly address?: string;
   readonly port: number;
@@ -59,27 +59,28 @@ interface ClaimedSocket {
  * program last; kpc serves the first by namespace, name, port name and protocol, in every mode.
  */
 export function findConflicts({ servicePorts }: Cluster): readonly Diagnostic[] {
-  const holders = new Map<string, ServicePort>();
+  const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
   const diagnostics = new Map<string, Diagnostic>();
   for (const port of servicePorts) {
     const { protocol, label } = port;
-    const claim = (socket: ClaimedSocket, findPlace: () => Place | undefined): void => {
+    const claim = (socket: ClaimedSocket, findPlace: () => Place | undefined, isAllocated: boolean): void => {
       const what = `${socket.address ?? ''} ${socket.port} ${protocol}`;
       const holder = holders.get(what);
-      if (!holder) holders.set(what, port);
-      else if (holder.label !== label || holder.protocol !== protocol) {
-        const details = { ...socket, protocol, holder: holder.label, rival: label };
+      if (!holder) holders.set(what, { port, isAllocated });
+      else if (holder.port.label !== label || holder.port.protocol !== protocol) {
+        const refused = holder.isAllocated && isAllocated ? { isRefused: true as const } : {};
+        const details = { ...socket, protocol, holder: holder.port.label, rival: label, ...refused };
         const diagnostic = diagnose('address-conflict', details, findPlace());
         diagnostics.set(diagnostic.text, diagnostic);
       }
     };
-    const claimAddress = ({ text }: Address, findPlace: () => Place | undefined): void => {
-      claim({ address: text, port: port.port }, findPlace);
+    const claimAddress = ({ text }: Address, findPlace: () => Place | undefined, isAllocated = false): void => {
+      claim({ address: text, port: port.port }, findPlace, isAllocated);
     };
-    claimAddress(port.clusterIP, () => port.places?.clusterIP);
+    claimAddress(port.clusterIP, () => port.places?.clusterIP, true);
     port.externalIPs.forEach((address, i) => claimAddress(address, () => port.places?.externalIP(i)));
     port.loadBalancerIPs.forEach((address, i) => claimAddress(address, () => port.places?.ingress(i)));
-    if (port.nodePort !== 0) claim({ port: port.nodePort }, () => port.places?.nodePort);
+    if (port.nodePort !== 0) claim({ port: port.nodePort }, () => port.places?.nodePort, true);
   }
   return [...diagnostics.values()];
 }

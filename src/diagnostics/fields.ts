@@ -92,6 +92,10 @@ function describeWrong({ field, found, types = ['string'], expected, because, ig
       isAnyString ? `put it in quotes${found.type === 'boolean' ? yesIsTrue : ''}` : `write ${expected}`,
     ];
   }
+  // Other selectors have them.
+  if (types.includes('string') && /\bmatch(?:Labels|Expressions)$/.test(field)) {
+    return [wrong, 'write the labels themselves here: this selector takes no matchLabels and no matchExpressions'];
+  }
   if (types.includes('integer')) {
     const isInQuotes = found.type === 'string' && /^\d+$/.test(found.value);
     return [wrong, isInQuotes ? `write ${found.value} without quotes` : (expected ?? 'write a whole number')];

@@ -31,9 +31,14 @@ import {
 /** The nodes on which something holds, of all `of` nodes of the input. */
 interface OnNodes extends Lists<'nodes'>, Numbers<'of'> {}
 
-function onNodes({ nodes, of }: OnNodes): string {
+function onNodes({ nodes, of }: OnNodes, all = 'all'): string {
   if (nodes.length < of) return `on ${formatCount(nodes.length)} of ${count(of, 'node')} (${nameSome(nodes)})`;
-  return of === 1 ? `on node ${nodes[0]}` : `on all ${formatCount(of)} nodes`;
+  return of === 1 ? `on node ${nodes[0]}` : `on ${all} ${formatCount(of)} nodes`;
+}
+
+/** After "no endpoint runs". */
+function onNone(nodes: OnNodes): string {
+  return onNodes(nodes, 'any of the');
 }
 
 type OfService = Texts<'service'>;
@@ -96,11 +101,11 @@ export const lintDiagnostics = {
     ),
     words: wordsBy('traffic', {
       internal: ({ service, ...nodes }: OfService & OnNodes) => [
-        `${service}: internalTrafficPolicy is Local, and no endpoint runs ${onNodes(nodes)}: packets of Pods there to the Service reach no endpoint`,
+        `${service}: internalTrafficPolicy is Local, and no endpoint runs ${onNone(nodes)}: packets of Pods there to the Service reach no endpoint`,
         'run an endpoint on every node, as a DaemonSet does, or prefer the own node with trafficDistribution: PreferSameNode',
       ],
       external: ({ service, way, ...nodes }: OfService & Texts<'way'> & OnNodes) => [
-        `${service}: externalTrafficPolicy is Local, and no endpoint runs ${onNodes(nodes)}: packets of clients to ${way} there reach no endpoint`,
+        `${service}: externalTrafficPolicy is Local, and no endpoint runs ${onNone(nodes)}: packets of clients to ${way} there reach no endpoint`,
         'send clients to nodes with an endpoint only, as a load balancer does by the health check port, or use externalTrafficPolicy: Cluster',
       ],
       unplaced: ({ service, way }: OfService & Texts<'way'>) => [

@@ -24,12 +24,17 @@ export interface DuplicateObject extends Texts<'kind' | 'name'> {
    * the two objects, if the folder holds a kustomization.
    */
   readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: string | undefined } | undefined;
+  /** kpc goes on without it, though nothing asks for that. */
+  readonly isUnread?: true;
 }
 
-function describeDuplicate({ kind, name, first, among, leaveOut }: DuplicateObject): Words {
+function describeDuplicate({ kind, name, first, among, leaveOut, isUnread }: DuplicateObject): Words {
   const one = `duplicate ${kind} ${name}, first defined at ${first.file}:${first.line}`;
   const more = among ? `, and ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
-  return [`${one}${more}`, leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them'];
+  return [
+    `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,
+    leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them',
+  ];
 }
 
 function adviseOnDuplicate({ pattern, build }: NonNullable<DuplicateObject['leaveOut']>): string {
@@ -103,11 +108,14 @@ function describeNothingProgrammed({ services, lacking, isRefused }: NothingProg
 
 /** What is wrong with whole objects and their names, with documents that are not objects, and with inputs that program nothing. */
 export const objectDiagnostics = {
-  'duplicate-object': row('error', {
-    meaning: 'the input holds two objects of the same kind, namespace and name',
-    example: manifests(web + web),
-    words: describeDuplicate,
-  }),
+  'duplicate-object': row(
+    warningIf(({ isUnread }: DuplicateObject) => isUnread === true),
+    {
+      meaning: 'the input holds two objects of the same kind, namespace and name',
+      example: manifests(web + web),
+      words: describeDuplicate,
+    },
+  ),
   'duplicate-configuration': row('error', {
     meaning: 'the input, or the file of --config, holds two configurations of kube-proxy',
     example: manifests(`${web}${configuration}---\n${configuration}`),

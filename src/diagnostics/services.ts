@@ -86,15 +86,21 @@ export const serviceDiagnostics = {
         noEndpoint('api') +
         someNodes('worker-1'),
     ),
-    // Without an address it is a node port. kpc gives it to `holder`.
+    // Without an address it is a node port. kpc gives it to `holder`. `isRefused`: the API server gives it away once.
     words: (
-      details: Texts<'protocol' | 'holder' | 'rival'> & Numbers<'port'> & { readonly address?: string | undefined },
+      details: Texts<'protocol' | 'holder' | 'rival'> &
+        Numbers<'port'> & { readonly address?: string | undefined; readonly isRefused?: true },
     ) => {
-      const { address, port, protocol, holder, rival } = details;
+      const { address, port, protocol, holder, rival, isRefused } = details;
       const socket = address === undefined ? `node port ${port}` : joinHostPort(address, port);
+      const claimed = `${socket}/${protocol} is claimed by ${holder} and ${rival}`;
+      if (!isRefused) {
+        const so = `kpc gives it to ${holder}, kube-proxy to whichever it programs last`;
+        return [`${claimed}: ${so}`, 'give one of them another address or port'];
+      }
       return [
-        `${socket}/${protocol} is claimed by ${holder} and ${rival}: kpc gives it to ${holder}, kube-proxy to whichever it programs last`,
-        'give one of them another address or port',
+        `${claimed}: the API server refuses the second of them, because it is already allocated; kpc gives it to ${holder}`,
+        `give one of them another ${address === undefined ? 'nodePort' : 'clusterIP'}, or none`,
       ];
     },
     rule: {
@@ -458,7 +464,9 @@ export const serviceDiagnostics = {
       const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
       return [
         `${owner} has a ${what}, so the Service port ${port} has no endpoints`,
-        found.length === 0 ? 'none of their ports has a name' : `their ports: ${printable(nameSome(found))}`,
+        found.length === 0
+          ? `they have no ${name === '' ? 'ports' : 'port with a name'}`
+          : `their ports: ${printable(nameSome(found))}`,
       ];
     },
     rule: {

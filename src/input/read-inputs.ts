@@ -105,9 +105,9 @@ export function collectFiles(
       );
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
-  const patches = isTolerant ? findDuplicates(workloadsOf(collected), origins, kustomizations, true, into) : [];
+  const patches = isTolerant ? findDuplicates(workloadsOf(collected), origins, kustomizations, 'unread', into) : [];
   removeObjects(collected, patches);
-  const duplicates = findDuplicates(collected, origins, kustomizations, skipInvalid, into);
+  const duplicates = findDuplicates(collected, origins, kustomizations, skipInvalid ? 'left-out' : 'refused', into);
   const templates = describeTemplates(
     readings.flatMap(({ template, areApart }) => (template && !(skipInvalid && areApart) ? template : [])),
     skipInvalid,
@@ -131,7 +131,7 @@ export function collectFiles(
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
   const said = [
     // Where Services are defined twice, the same mistake defines workloads twice.
-    ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic: error }) => describePart({ error }))),
+    ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
     ...(skipInvalid ? describeLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
     ...describeKustomizations(kustomizations, { files: names, ofServices, isShown: isShown || skipInvalid, into }),

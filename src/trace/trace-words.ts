@@ -58,7 +58,8 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { sender, target, fate } = trace;
   const { side, mode } = scene;
   const name = side.services?.node.name ?? '';
-  const node = name === '' ? side.name : `node ${name}`;
+  const ofNone = side.services ? 'an unspecified node' : side.name;
+  const node = name === '' ? ofNone : `node ${name}`;
   const isPing = target.protocol === 'icmp';
   const where = isPing ? `ping to ${target.address.text}` : `${target.protocol} to ${socketWords(target)}`;
   const to = target.label === undefined ? '' : ` (${target.label})`;

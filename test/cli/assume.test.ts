@@ -144,7 +144,7 @@ describe.concurrent('manifests from git', () => {
       const run = await runKpc(['describe', ...files], { cwd });
       expect(run.stdout).toMatch(/default\/web .* 2\/2\*/);
       expect(run.stderr).toMatch(
-        /^a-patch\.yaml:3:.*left out: duplicate Deployment default\/web, first defined at git\.yaml/m,
+        /^a-patch\.yaml:3:.* duplicate Deployment default\/web, first defined at git\.yaml:\d+: kpc reads that one \[duplicate-object\]/m,
       );
     }
   });

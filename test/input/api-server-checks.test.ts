@@ -131,7 +131,14 @@ suite('a Service', () => {
       'an unknown distribution of traffic',
       ['clusterIP: 10.96.0.1', 'trafficDistribution: PreferCloses', port],
       [
-        '6:24 warning: trafficDistribution cannot be "PreferCloses": the rules are made without it: write PreferClose [bad-value]',
+        '6:24 warning: trafficDistribution cannot be "PreferCloses": API servers refuse it, and the rules are made without it: write PreferSameZone, PreferSameNode or PreferClose [bad-value]',
+      ],
+    ],
+    [
+      'the selector of a Deployment',
+      ['clusterIP: 10.96.0.1', 'selector: { matchLabels: { app: web } }', port],
+      [
+        '6:28 error: matchLabels cannot be a mapping: write the labels themselves here: this selector takes no matchLabels and no matchExpressions [bad-value]',
       ],
     ],
     [

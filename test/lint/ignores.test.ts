@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aService, anIP } from '../../src/diagnostics/examples.ts';
 import { inFolder } from '../diagnostics/tripped.ts';
+import { commitAll } from '../support/git.ts';
 import { runKpc, type Run } from '../support/run-kpc.ts';
 import type { Files } from '../support/write-folder.ts';
 
@@ -212,6 +213,15 @@ describe('exit statuses', () => {
   ] as const)('%s', async (_, files, flags, status) => {
     const run = await lint(files as Files, ...flags);
     expect(run.status, run.stdout + run.stderr).toBe(status);
+  });
+
+  test.each(['lint', 'migrate'])('kpc %s says why a revision cannot be read', async (command) => {
+    const run = await inFolder({ 'in.yaml': web }, (cwd) => {
+      commitAll(cwd);
+      return runKpc([command, 'nope:in.yaml'], { cwd });
+    });
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('"nope" is no revision of this repository');
   });
 
   test('a bundle is not linted', async () => {

@@ -34,6 +34,12 @@ describe('policy Local', () => {
   );
   const two = someNodes('worker-1', 'worker-2');
 
+  test('counts the nodes without an endpoint, and those are all', async () => {
+    const elsewhere = nodePort + endpoint('nodeName: worker-9, conditions: { ready: true }') + two;
+    const { findings } = await lint(elsewhere, [...cidr, '--proxy-mode', 'iptables']);
+    expect(findings[0]?.text).toContain('no endpoint runs on any of the 2 nodes:');
+  });
+
   test.each([
     ['iptables', ['local-without-endpoint dropped']],
     ['nftables', ['local-without-endpoint dropped']],
@@ -177,14 +183,15 @@ describe('two Services on one address', () => {
   const slices = endpoint(ready) + endpoint(ready).replaceAll('web', 'api').replaceAll('10.244.0.1', '10.244.0.9');
 
   test.each([
-    ['an external IP', external, '203.0.113.90:80'],
-    ['a node port', nodePort, '30080'],
-  ])('%s: the packet reaches the one that is said to get it', async (_, fields, to) => {
+    ['an external IP', external, '203.0.113.90:80', 'kpc gives it to default/api, kube-proxy to whichever'],
+    ['a node port', nodePort, '30080', 'the API server refuses the second of them, because it is already allocated;'],
+  ])('%s: the packet reaches the one that is said to get it', async (_, fields, to, what) => {
     const services = aService(`${anIP}, ${fields}`) + aService(`clusterIP: 10.96.0.11, ${fields}`, '', 'api');
     const { findings } = await lint(services + slices + someNodes('worker-1'), cidr);
     const conflict = findings.find(({ code }) => code === 'address-conflict');
     expect(conflict).toMatchObject({ service: 'default/web', trace: { verdict: 'delivered' } });
-    expect(conflict?.text).toContain('is claimed by default/api and default/web: kpc gives it to default/api,');
+    expect(conflict?.text).toContain(`is claimed by default/api and default/web: ${what}`);
+    expect(conflict?.text).toContain('kpc gives it to default/api');
     const words = conflict?.trace?.command.split(' ').slice(1) ?? [];
     expect(words[words.indexOf('--to') + 1]).toContain(to);
     const files = { 'in.yaml': (services + slices + someNodes('worker-1')).replace(/---\n$/, '') };

@@ -103,6 +103,17 @@ test('a Service for which kube-proxy programs nothing is not denied', async () =
   expect(await ask('cdn')).toContain('default/cdn is of type ExternalName');
 });
 
+test('a node without a name is none of the files', async () => {
+  const file = join(scratch, 'no-node.yaml');
+  writeFileSync(
+    file,
+    '{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {clusterIP: 10.96.0.9, ports: [{port: 80}]}}\n',
+  );
+  const asked = ['--proxy-mode', 'iptables', '--from', 'node', '--to', '10.96.0.9:80'];
+  const { stdout } = await runKpc(['trace', file, ...asked], { cwd });
+  expect(stdout).toContain('from the node itself, on an unspecified node in iptables mode');
+});
+
 test('from outside, a Service is asked at its outer address', async () => {
   const ask = async (to: string) =>
     (await runKpc(['trace', ...input, '--from', 'external', '--to', to, '--proxy-mode', 'iptables'], { cwd })).stdout;

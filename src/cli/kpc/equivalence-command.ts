@@ -28,7 +28,7 @@ import { readStoredSide } from '../../sides/read-side.ts';
 import { splitList } from '../../settings/setting.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
 import type { Scene } from '../../trace/scene.ts';
-import { refuse, addMessageOptions, quieten, showProgress } from './messages.ts';
+import { refuse, refuseStored, addMessageOptions, quieten, showProgress } from './messages.ts';
 import { findMeant, readPairs, readSpec, type Pairs, type SceneOptions, type Spec } from './read-scene.ts';
 
 interface EquivalenceOptions extends SceneOptions {
@@ -197,11 +197,9 @@ async function runMigrate(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   for (const path of options.file) {
-    const { kind } = await readStoredSide(path);
-    if (kind !== 'manifests') {
-      const help = 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
-      return refuse(terminal, `${path} is a ${kind}, and kpc migrate compiles manifests`, help);
-    }
+    const help = 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
+    const refused = await refuseStored(path, 'kpc migrate compiles manifests', help, terminal);
+    if (refused !== undefined) return refused;
   }
   const loaded = await loadInputs(options, terminal.readStdin);
   const change = planOf(options, loaded);

@@ -8,12 +8,19 @@ import { lintInputs } from '../../lint/lint.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { formatLint, lintOutputs } from '../../report/lint.ts';
 import { reportLint } from '../../report/lint-report.ts';
-import { readStoredSide, type SideOptions } from '../../sides/read-side.ts';
+import type { SideOptions } from '../../sides/read-side.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { addClusterOptions, withCluster, type ClusterOptions } from './cluster-input.ts';
 import { addInputOptions, namedInputs, takeIptables, traceWords } from './input-options.ts';
 import { repositoryPaths } from './repository-paths.ts';
-import { addMessageOptions, makeStrict, quieten, reportDiagnostics, type MessageOptions, refuse } from './messages.ts';
+import {
+  addMessageOptions,
+  makeStrict,
+  quieten,
+  refuseStored,
+  reportDiagnostics,
+  type MessageOptions,
+} from './messages.ts';
 
 interface LintOptions extends SideOptions, MessageOptions, ClusterOptions {
   readonly ignore?: readonly string[];
@@ -73,13 +80,9 @@ async function runLint(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   for (const path of options.file) {
-    const { kind } = await readStoredSide(path);
-    if (kind === 'manifests') continue;
-    return refuse(
-      terminal,
-      `${path} is a ${kind}, and kpc lint checks manifests`,
-      `look at it with kpc describe -f ${shellWord(path)}`,
-    );
+    const look = `look at it with kpc describe -f ${shellWord(path)}`;
+    const refused = await refuseStored(path, 'kpc lint checks manifests', look, terminal);
+    if (refused !== undefined) return refused;
   }
   const asked = { ...options, traffic: true, unnamedMode: 'iptables', into: 'kpc lint -' } as const;
   const loaded = await loadInputs(asked, terminal.readStdin);

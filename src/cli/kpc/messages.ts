@@ -7,6 +7,7 @@ import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
 import { repositoryPaths } from './repository-paths.ts';
+import { readStoredSide } from '../../sides/read-side.ts';
 import { helpGroups } from '../shared/help.ts';
 import { type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 
@@ -83,6 +84,26 @@ export async function reportDiagnostics(
 export async function refuse(terminal: Terminal, wrong: string, help?: string): Promise<ExitStatus> {
   await terminal.err(formatError(wrong, help));
   return exitStatus.badInput;
+}
+
+/** Refuses an input that is not manifests, or that cannot be read; undefined for manifests. */
+export async function refuseStored(
+  path: string,
+  needs: string,
+  help: string,
+  terminal: Terminal,
+): Promise<ExitStatus | undefined> {
+  const { kind, diagnostics } = await readStoredSide(path);
+  switch (kind) {
+    case 'manifests':
+      return undefined;
+    case 'unreadable':
+      await reportDiagnostics(diagnostics, new Map(), terminal);
+      return exitStatus.badInput;
+    case 'bundle':
+    case 'dump':
+      return refuse(terminal, `${path} is a ${kind}, and ${needs}`, help);
+  }
 }
 
 /** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */

@@ -30,13 +30,14 @@ export interface DuplicateFinding {
 /**
  * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
  * folders hold many of the same, as a base and what is rendered of it, that is reported once. `origins` says of a file how it was
- * found; advice how to leave out some of the objects is for those that are not left out already.
+ * found; advice how to leave out some of the objects is for those that are not left out already. `unread`: kpc goes on without
+ * the objects though nobody asked it to, which is a warning.
  */
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,
   origins: ReadonlyMap<string, FolderOrigin>,
   kustomizations: readonly InputDocument[],
-  isLeftOut: boolean,
+  fate: 'refused' | 'left-out' | 'unread',
   into: string,
 ): readonly DuplicateFinding[] {
   const all = [
@@ -50,7 +51,8 @@ export function findDuplicates(
   ];
   const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
   return [...groups.values()].flatMap((group) => {
-    if (isLeftOut) return describeGroup(group, origins, undefined);
+    if (fate !== 'refused')
+      return describeGroup(group, origins, undefined, fate === 'unread' ? { isUnread: true } : {});
     const [{ first, place }] = group;
     const folder = findBuilder(kustomizations, first.file) ?? findBuilder(kustomizations, place.file);
     return describeGroup(
@@ -71,6 +73,7 @@ function describeGroup(
   group: readonly [Duplicate, ...Duplicate[]],
   origins: ReadonlyMap<string, FolderOrigin>,
   advice: { readonly build?: string } | undefined,
+  unread: Pick<DuplicateObject, 'isUnread'> = {},
 ): readonly DuplicateFinding[] {
   const [otherFolder, folder] = pairOf(group[0]);
   // What a folder brought can be left out; what was named itself need not be named.
@@ -78,7 +81,7 @@ function describeGroup(
   const pattern = origin && pathBelow(origin.folder, folder);
   const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlain(pattern) ? pattern : undefined };
   const describe = ({ kind, name, first: { file, line }, place }: Duplicate, among?: DuplicateObject['among']) =>
-    diagnose('duplicate-object', { kind, name, first: { file, line }, among, leaveOut }, place);
+    diagnose('duplicate-object', { kind, name, first: { file, line }, among, leaveOut, ...unread }, place);
   if (group.length === 1 || !origin) return group.map((each) => ({ diagnostic: describe(each), again: [each.again] }));
   const diagnostic = describe(group[0], { more: group.length - 1, folder, otherFolder });
   return [{ diagnostic, again: group.map(({ again }) => again) }];

@@ -1,4 +1,4 @@
-import { findNearest } from '../../base/find-nearest.ts';
+import { joinWords } from '../../base/join-words.ts';
 import { fieldName, quote } from '../../base/printable.ts';
 import { anAddress, foundOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
@@ -243,7 +243,7 @@ function readIngress(raw: readonly RawIngress[] | null | undefined, report: Repo
   });
 }
 
-const trafficDistributions = ['PreferClose', 'PreferSameZone', 'PreferSameNode'];
+const trafficDistributions = ['PreferSameZone', 'PreferSameNode', 'PreferClose'];
 
 /**
  * Reports fields that contradict a Service's type or each other, which the API server refuses (validateService in
@@ -276,8 +276,9 @@ function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
   }
   const value = spec.trafficDistribution;
   if (!value || trafficDistributions.includes(value)) return;
-  const expected = findNearest(value, trafficDistributions) ?? trafficDistributions.join(', ');
-  const details = { field: 'trafficDistribution', found: foundOf(value), expected, ...leftOut };
+  const expected = joinWords(trafficDistributions, 'or');
+  const because = 'API servers refuse it, and the rules are made without it';
+  const details = { field: 'trafficDistribution', found: foundOf(value), expected, because, isWarning: true };
   report.add(['spec', 'trafficDistribution'], 'bad-value', details);
 }
 
