@@ -90,6 +90,8 @@ export interface ServicePort<Unknown = never> {
   readonly loadBalancerIPs: readonly Address[];
   /** Its addresses in a kernel that does not show of which of these kinds they are. */
   readonly otherIPs?: readonly Address[] | undefined;
+  /** Set if a part of a kernel was shown: there may be more addresses. */
+  readonly hidesAddresses?: true | undefined;
   /** Empty if every client is allowed. */
   readonly sourceRanges: readonly (Network | Printed<Unknown>)[] | Unknown;
   /** Set if a kernel shows that there are source ranges, but not which. */

@@ -22,25 +22,32 @@ import {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/** Reads Service ports back from the rules of iptables mode: by what they do, and named by kube-proxy's comments. */
-export function decompileIptables(state: KernelState): readonly DecompiledPort[] {
-  return families.flatMap((family) => new RulesReader(state.iptables[family] ?? {}, family).read());
+/**
+ * Reads Service ports back from the rules of iptables mode: by what they do, and named by kube-proxy's comments. `whole`: the
+ * families with all of table nat, which has the endpoints and addresses.
+ */
+export function decompileIptables(state: KernelState, whole: readonly Family[] = families): readonly DecompiledPort[] {
+  return families.flatMap((family) =>
+    new RulesReader(state.iptables[family] ?? {}, family, whole.includes(family)).read(),
+  );
 }
 
 class RulesReader {
   readonly #nat: Chains;
   readonly #filter: Chains;
   readonly #family: Family;
+  readonly #hasWholeNat: boolean;
   /** Names may have been made the same before the rules were shown: several Service ports may have one. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
   /** Service ports with a jump to a missing chain on the way to endpoints: a kernel has all chains jumped to. */
   readonly #lackChains = new Set<PortDraft>();
 
-  constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family) {
+  constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, hasWholeNat: boolean) {
     this.#nat = nat;
     this.#filter = filter;
     this.#family = family;
+    this.#hasWholeNat = hasWholeNat;
   }
 
   read(): readonly DecompiledPort[] {
@@ -70,6 +77,7 @@ class RulesReader {
       .filter(showsMore)
       .map((draft) => {
         draft.showsEndpoints &&= !this.#lackChains.has(draft);
+        draft.hidesAddresses = !this.#hasWholeNat;
         return draft.finish();
       });
   }
@@ -123,7 +131,8 @@ class RulesReader {
     const draft = refusal && this.#draftOf(rule);
     if (!draft) return;
     draft.refusals.add(refusal);
-    draft.showsEndpoints = true;
+    // Other nodes may have the endpoints of a Service that drops, and this node, too, for the other policy.
+    draft.showsEndpoints ||= refusal === 'reject' || this.#hasWholeNat;
     let kind: PortAddress['kind'] | undefined;
     if (rule.isOfAddressType) draft.nodePort ??= port;
     else if (address === undefined) return;
@@ -181,7 +190,9 @@ class RulesReader {
   #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: PortDraft): void {
     for (const { comment, affinitySeconds, jumpsTo } of rules) {
       // Of a chain that grep found by an address there is the rule that marks packets alone.
-      if (/ has no (?:local )?endpoints$/.test(comment)) draft.showsEndpoints = true;
+      if (/ has no (?:local )?endpoints$/.test(comment)) {
+        draft.showsEndpoints ||= this.#hasWholeNat || !comment.endsWith(' local endpoints');
+      }
       draft.affinitySeconds = affinitySeconds ?? draft.affinitySeconds;
       if (jumpsTo === undefined || parseServiceChain(jumpsTo)?.kind !== 'endpoint') continue;
       const own = this.#nat.get(jumpsTo);

@@ -55,7 +55,10 @@ export function decompileIpvs(state: KernelState, owners: Owners, isPart = false
       reader.readListener(listener, owners.ofEntry(set, entry));
     }
   }
-  return [...reader.drafts.values()].map((draft) => draft.finish());
+  return [...reader.drafts.values()].map((draft) => {
+    draft.hidesAddresses = isPart;
+    return draft.finish();
+  });
 }
 
 /** The sets that list virtual servers by address. */

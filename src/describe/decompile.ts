@@ -16,7 +16,7 @@ import {
 } from '../diff/service-reasons.ts';
 import { weighServersOfSides } from '../diff/server-owners.ts';
 import { parseServiceChain } from '../kube-proxy/chain-names.ts';
-import type { Coverage } from '../dumps/coverage.ts';
+import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -65,14 +65,17 @@ export function decompile(
   state: KernelState,
   owners: Owners,
   weighServer: (server: VirtualServer) => Evidence,
-  coverage: Pick<Coverage, 'virtualServers' | 'nftables'>,
+  coverage: Pick<Coverage, 'virtualServers' | 'nftables' | 'iptables'>,
 ): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
   const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && weighServer(server) === 'certain';
   const virtualServers = state.virtualServers.filter((server) => weighServer(server) !== 'none' && !isLeft(server));
   const ofServers = { ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets };
-  const ofRules = decompileIptables(state);
+  const ofRules = decompileIptables(
+    state,
+    families.filter((family) => coverage.iptables[family].includes('nat')),
+  );
   const chains = findLeftChains(state, mode);
   const isLeftOver = chains.length > 0;
   // A state may hold parts of several modes.
@@ -113,7 +116,7 @@ export function findShown(
   let ports: ReadonlyMap<string, DecompiledPort> | undefined;
   return (label, family) => {
     ports ??= new Map(
-      decompile(state, owners, () => 'certain', { virtualServers: true, nftables: families }).ports.map(
+      decompile(state, owners, () => 'certain', coverAll()).ports.map(
         (port) => [`${port.family} ${port.label}`, port] as const,
       ),
     );

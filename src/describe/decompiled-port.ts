@@ -100,6 +100,8 @@ export class PortDraft {
     DraftEndpoint & { readonly takes: Set<TrafficPolicy>; readonly draining?: true | undefined }
   >();
   showsEndpoints = false;
+  /** Whether there may be addresses besides those that are shown. */
+  hidesAddresses = false;
   proxyPort: number | undefined;
 
   constructor(label: string, family: Family, protocol: Protocol) {
@@ -148,6 +150,7 @@ export class PortDraft {
       internalPolicyLocal,
       externalPolicyLocal,
       ...this.#addressesByKind(),
+      hidesAddresses: this.hidesAddresses ? true : undefined,
       sourceRanges: this.sourceRanges.size > 0 ? [...this.sourceRanges].map((text) => ({ text })) : undefined,
       hidesSourceRanges: this.hasFirewall && this.sourceRanges.size === 0 ? true : undefined,
       // Rules show affinity only where they lead to endpoints.

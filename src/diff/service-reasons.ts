@@ -194,7 +194,7 @@ export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReas
   const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
   const [ranges, others] = [from, to].map(({ sourceRanges }) => sourceRanges?.map(({ text }) => text));
   return [
-    ...diffAddresses(portAddresses(from), portAddresses(to)),
+    ...diffAddresses(from, to),
     ...Object.entries(comparedFields).flatMap(([name, valueOf]) => {
       const [old, fresh] = [valueOf(from), valueOf(to)];
       return old === undefined || fresh === undefined ? [] : field(name, String(old || ''), String(fresh || ''));
@@ -210,14 +210,26 @@ function affinityWords(seconds: number): string {
   return seconds === 0 ? 'None' : `ClientIP for ${seconds} s`;
 }
 
-function diffAddresses(from: readonly PortAddress[], to: readonly PortAddress[]): readonly ServiceReason[] {
+/** An address that one side lacks is no difference if that side may have more than it shows. */
+function diffAddresses(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
+  const [before, after] = [portAddresses(from), portAddresses(to)];
   const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
     addresses.flatMap(({ kind, address }) => (wanted === undefined || kind === wanted ? [address.text] : []));
+  const listed = (name: string, wanted?: PortAddress['kind']): readonly ServiceReason[] => {
+    const [old, fresh] = [textsOf(before, wanted), textsOf(after, wanted)];
+    return list(
+      name,
+      to.hidesAddresses ? old.filter((each) => fresh.includes(each)) : old,
+      from.hidesAddresses ? fresh.filter((each) => old.includes(each)) : fresh,
+    );
+  };
   // An address of unknown kind on one side may be of any kind on the other.
-  if ([...from, ...to].some(({ kind }) => kind === 'unknown')) return list('addresses', textsOf(from), textsOf(to));
+  if ([...before, ...after].some(({ kind }) => kind === 'unknown')) return listed('addresses');
+  // What kube-proxy programs has a cluster IP.
+  const clusterIPs = from.clusterIP && to.clusterIP ? ([from.clusterIP.text, to.clusterIP.text] as const) : undefined;
   return [
-    ...field('clusterIP', textsOf(from, 'cluster-ip').join(', '), textsOf(to, 'cluster-ip').join(', ')),
-    ...list('externalIPs', textsOf(from, 'external-ip'), textsOf(to, 'external-ip')),
-    ...list('load balancer addresses', textsOf(from, 'load-balancer-ip'), textsOf(to, 'load-balancer-ip')),
+    ...(clusterIPs ? field('clusterIP', ...clusterIPs) : []),
+    ...listed('externalIPs', 'external-ip'),
+    ...listed('load balancer addresses', 'load-balancer-ip'),
   ];
 }

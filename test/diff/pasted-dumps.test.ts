@@ -110,6 +110,51 @@ COMMIT
   });
 });
 
+describe('a part of the rules', () => {
+  const inNat = [
+    '-A KUBE-SERVICES -d 203.0.113.9/32 -p tcp -m comment --comment "shop/web:http loadbalancer IP" -m tcp --dport 80 -j KUBE-EXT-AAAAAAAAAAAAAAAA',
+    '-A KUBE-EXT-AAAAAAAAAAAAAAAA -m addrtype --src-type LOCAL -j KUBE-SVC-AAAAAAAAAAAAAAAA',
+  ];
+  const inFilter =
+    '-A KUBE-EXTERNAL-SERVICES -d 203.0.113.9/32 -p tcp -m comment --comment "shop/web:http has no local endpoints" -m tcp --dport 80 -j DROP';
+  const nat = natTable.replace(/^COMMIT$/m, `${inNat.join('\n')}\nCOMMIT`);
+  const table = `*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-EXTERNAL-SERVICES - [0:0]\n:KUBE-FORWARD - [0:0]\n-A FORWARD -j KUBE-FORWARD\n-A FORWARD -j KUBE-EXTERNAL-SERVICES\n${inFilter}\nCOMMIT\n`;
+  const both = write('nat-and-filter.txt', nat + table);
+  const filter = write('filter.txt', table);
+
+  test('a rule for packets without a local endpoint does not show the endpoints', async () => {
+    const text = await runKpc(['describe', 'shop/web', '-f', filter]);
+    expect(text.stdout).toContain('endpoints: unknown, because the dump does not show what leads to them');
+    const json = await runKpc(['describe', 'shop/web', '-f', filter, '-q', '--output', 'json']);
+    expect(json.stdout).toContain('"fallback": "local-drops"');
+    expect(json.stdout).not.toContain('"endpoints"');
+  });
+
+  test.each([
+    ['table filter', filter],
+    ['what grep found', write('grep.txt', rules)],
+  ])('%s lacks no address, and no endpoint', async (_title, part) => {
+    for (const sides of [
+      [both, part],
+      [part, both],
+    ]) {
+      const { stdout, status } = await runKpc(['diff', ...sides]);
+      expect(stdout).toMatch(/^No difference in what could be compared/);
+      expect(status).toBe(0);
+    }
+  });
+
+  test('an address that the whole lacks is a difference', async () => {
+    const part = write(
+      'other-address.txt',
+      [rules, inNat.join('\n').replace('203.0.113.9', '203.0.113.7'), ''].join('\n'),
+    );
+    const { stdout } = await runKpc(['diff', both, part]);
+    expect(stdout).toContain('    load balancer addresses: + 203.0.113.7\n');
+    expect(stdout).not.toContain('203.0.113.9');
+  });
+});
+
 describe('IPVS', () => {
   const servers = write('ipvs.txt', `${ipvsTitles}${ipvsServers}`);
   const changed = write(
