@@ -17,6 +17,7 @@ import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
 import { dumpJson } from './describe-json.ts';
 import { logJson, modeOfLog } from './describe-log.ts';
 import {
+  dormantCause,
   findLostJumps,
   findUnshownJumps,
   jumpCommand,
@@ -165,9 +166,10 @@ const saveTools = [
 function findNothing({ mode, ports, knowsServices, log }: ReadServices, side: Side): DumpReading['nothing'] {
   if (ports.length > 0 || knowsServices || log) return undefined;
   const ofIptables = ': nft lists its rules of iptables mode, and what iptables-save prints names their Services';
+  const dormant = families.flatMap((family) => dormantCause(side, family) ?? [])[0];
   const ofNone = mode === undefined ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
   return {
-    text: `the dump shows no Service${showsOtherWords(side) ? ofIptables : ofNone}`,
+    text: `the dump shows no Service${dormant !== undefined ? `: ${dormant}` : showsOtherWords(side) ? ofIptables : ofNone}`,
     help:
       side.flows && 'add what iptables-save, nft list ruleset or ipvsadm -Sn prints, or manifests, to find stale flows',
   };

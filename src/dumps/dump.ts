@@ -8,6 +8,7 @@ import { compareVirtualServers, formatVirtualServer, type VirtualServer } from '
 import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { jumpChain } from '../kernel/restrict.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
 import { findUnlistedServer, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
@@ -64,7 +65,7 @@ export type Doubt =
 
 /** Rules that are no part of a side's state: packets alone meet them. */
 type ForeignDoubt =
-  /** A table of another program in nftables, or one that iptables keeps there. */
+  /** A table of another program in nftables, or one that iptables keeps there, or kube-proxy's, if that is dormant. */
   | {
       readonly kind: 'other-table';
       /** "inet firewalld". */
@@ -150,6 +151,8 @@ export class DumpDraft {
   allAddresses: readonly Family[] | undefined;
   /** The families of whose table of kube-proxy's a part was left out: by an option of nft, or by who pasted it. */
   readonly nftParts = new Set<Family>();
+  /** The families of which kube-proxy's table is dormant. */
+  readonly dormant = new Set<Family>();
   /** Whether the start or the end of what nft printed is cut off: tables may be missing. */
   isNftCut = false;
   /** Whether a list of ipvsadm ends with a virtual server that has no real server. */
@@ -405,13 +408,24 @@ export class DumpDraft {
     });
   }
 
+  /** Whether nft lists kube-proxy's rules in table nat of iptables without all the chains that packets enter there. */
+  #lacksHooks(family: Family): boolean {
+    const others = this.#doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
+    const nat = others.find((table) => table.family === family && table.name === 'nat');
+    return nat?.chains.has(baseChains.services) === true && !natHooks.every((name) => nat.chains.has(name));
+  }
+
   /** Whether all of kube-proxy's nftables objects are known. */
   #showsNftables(family: Family): boolean {
     const own = [...this.#nftables.values()].filter((table) => table.family === family && isKubeProxyTable(table.name));
-    if (this.nftParts.has(family)) return false;
+    if (this.nftParts.has(family) || this.#lacksHooks(family)) return false;
+    if (own.length === 0 && this.dormant.has(family)) return true;
     return own.length === 0 ? this.#isRuleset && !this.isNftCut : own.every(isWholeNftTable);
   }
 }
+
+/** The kernel's chains of table nat from which kube-proxy jumps in each mode that writes rules of iptables. */
+const natHooks = ['PREROUTING', 'OUTPUT', 'POSTROUTING'];
 
 function chainsOf(tables: DraftedRules['tables']): Tables {
   return Object.fromEntries([...tables].map(([name, { chains }]) => [name, chains]));

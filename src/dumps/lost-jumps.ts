@@ -1,9 +1,10 @@
 import type { Side } from './side.ts';
 import { families, type Family } from '../kernel/family.ts';
+import { nftFamily } from '../kernel/nftables/format.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
-import { nftChains } from '../kube-proxy/nft-names.ts';
+import { nftChains, nftTableName } from '../kube-proxy/nft-names.ts';
 
 /** Why they are lost, and what to do. */
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
@@ -17,6 +18,14 @@ export function findLostJumps(side: Side, mode: ProxyMode, family: Family): read
   return missingJumps(side, mode, family).filter(
     (jump) => translates && jump.hasTarget && leadsToServices(jump) && isRead(side, jump),
   );
+}
+
+/** That kube-proxy's table of a family is dormant, and what to do; undefined if it is not. */
+export function dormantCause({ doubts }: Side, family: Family): string | undefined {
+  const table = `${nftFamily[family]} ${nftTableName}`;
+  return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table)
+    ? `table ${table} is dormant, so no packet comes to its rules: delete the table and restart kube-proxy`
+    : undefined;
 }
 
 /** The jumps that a part of a listing lacks: whether they are there is not known. */

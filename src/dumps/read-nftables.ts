@@ -44,6 +44,9 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   if (dormantFlag.test(text)) {
     const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
     draft.refuse(file, firstLine, nftList, reason);
+    const tables = readOwnTable(text, isCutOff).tables.map(withoutHooks);
+    draft.doubt({ kind: 'other-table', table, tables, hooked: [] });
+    for (const each of isCutOff ? [] : familiesOf(family)) draft.dormant.add(each);
     return draft.addNftables([], isRuleset);
   }
   const { tables, unread } = readOwnTable(text, isCutOff);
@@ -67,6 +70,12 @@ function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseN
   const { tables, unread } = parseNftText(markElided(text));
   const isOfCut = (reason: string): boolean => isCutOff && (reason === openBrace || reason === openQuote);
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
+}
+
+/** A dormant table as packets meet it. */
+function withoutHooks(table: NftTable): NftTable {
+  const chains = [...table.chains].map(([name, chain]) => [name, { ...chain, base: undefined }] as const);
+  return { ...table, chains: new Map(chains) };
 }
 
 /** What a person writes in the place of lines, in a form that is no word of nft's. */

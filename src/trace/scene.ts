@@ -61,7 +61,8 @@ type SceneList =
 export function sceneOfSide(side: Side, objects?: SceneObjects): Scene {
   const { state, labels, services } = side;
   const owners = findOwners(labels ? [labels, state] : [state]);
-  const shown = services ? undefined : decompileSide(side, owners);
+  // A dormant table shows Services, too.
+  const shown = services ? undefined : decompileSide({ ...side, state: wholeState(side, undefined) }, owners);
   const mode = services?.settings.mode ?? shown?.mode ?? modeOfState(state);
   return sceneOf(side, owners, mode, shown?.ports ?? [], objects);
 }

@@ -12,7 +12,7 @@ import { describeSkipped } from '../dumps/dump.ts';
 import type { Side } from '../dumps/side.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
-import { entryOf, findLostJumps, lostJumpCause } from '../dumps/lost-jumps.ts';
+import { dormantCause, entryOf, findLostJumps, lostJumpCause } from '../dumps/lost-jumps.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { nftChains } from '../kube-proxy/nft-names.ts';
 import { lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
@@ -201,6 +201,8 @@ function lostJump({ sender, target, fate }: Trace, { mode, side }: Scene): strin
   // What no rule of nftables mode translates, it refuses.
   const isUntaken = verdict === 'refused' && last?.chain === nftChains.clusterIPsCheck;
   if (!mode || !(verdict === 'local' || verdict === 'forwarded' || isUntaken)) return undefined;
+  const dormant = dormantCause(side, target.address.family);
+  if (dormant !== undefined) return dormant;
   const hook = sender.enters ? 'prerouting' : 'output';
   const lost = findLostJumps(side, mode, target.address.family).find((jump) => entryOf(jump) === hook);
   return lost && `chain ${lost.to} has rules for it, and nothing in ${lost.from} jumps there: ${lostJumpCause}`;

@@ -41,6 +41,14 @@ describe("a table of kube-proxy's that is dormant", () => {
     const described = await runKpc(['describe', 'dump'], { cwd });
     expect(described).toMatchObject({ status: 1, stdout: '' });
     expect(described.stderr).toContain(warning);
+    expect(described.stderr).toContain('error: the dump shows no Service: table ip kube-proxy is dormant');
+  });
+
+  test('a packet passes it unchanged', async () => {
+    dump(table.replace('table ip kube-proxy {', 'table ip kube-proxy {\n\tflags dormant'));
+    const run = await runKpc(['trace', '-q', 'dump', '--from', '192.0.2.7', '--to', 'svc/shop/web'], { cwd });
+    expect(run.stdout).toContain('  left to routing: no rule of a Service changes it\n');
+    expect(run.stdout).toContain('  table ip kube-proxy is dormant, so no packet comes to its rules: ');
   });
 
   test('a dormant table of another program is no matter', async () => {

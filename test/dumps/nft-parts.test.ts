@@ -199,3 +199,30 @@ describe('a listing that is cut off', () => {
     expect(run.stdout).toContain('10.244.3.4:80');
   });
 });
+
+test('a table of iptables without all chains that packets enter is a part', async () => {
+  const nat = `table ip nat {
+\tchain KUBE-SERVICES {
+\t\tip daddr 10.98.154.163 tcp dport 80 counter packets 0 bytes 0 jump KUBE-SEP-NLE525AFKKKJ7LLW
+\t}
+
+\tchain KUBE-SEP-NLE525AFKKKJ7LLW {
+\t\tmeta l4proto tcp counter packets 0 bytes 0 dnat to 10.244.1.10:8080
+\t}
+
+${['PREROUTING', 'OUTPUT', 'POSTROUTING']
+  .map(
+    (name) => `\tchain ${name} {
+\t\ttype nat hook ${name.toLowerCase()} priority ${name === 'POSTROUTING' ? 'srcnat' : '-100'}; policy accept;
+\t\tcounter packets 4 bytes 240 jump ${name === 'POSTROUTING' ? 'KUBE-POSTROUTING' : 'KUBE-SERVICES'}
+\t}
+`,
+  )
+  .join('\n')}
+\tchain KUBE-POSTROUTING {
+\t}
+}
+`;
+  expect(await trace(nat)).toMatchObject({ verdict: 'delivered' });
+  expect(await trace(nat.replace(/\tchain POSTROUTING \{[^}]*\}\n/, ''))).toMatchObject({ verdict: 'unknown' });
+});
