@@ -65,7 +65,7 @@ export function decompile(
   state: KernelState,
   owners: Owners,
   weighServer: (server: VirtualServer) => Evidence,
-  coverage: Pick<Coverage, 'virtualServers' | 'nftables' | 'iptables'>,
+  coverage: Coverage,
 ): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
