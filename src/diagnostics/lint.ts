@@ -86,6 +86,8 @@ metadata: { name: pool, namespace: metallb-system }
 /** What asks for hints, and is without effect. */
 type Asking = OfService & Texts<'field'>;
 
+const refusedTwice =
+  'the API server refuses the second of them, because the port is already allocated; if a cluster has both';
 const takeAnother = 'leave healthCheckNodePort out, and the API server gives it a free one';
 const fallsBack = 'kube-proxy uses the endpoints of all zones';
 
@@ -227,11 +229,11 @@ export const lintDiagnostics = {
     ),
     words: wordsBy('taken', {
       'as-node-port': ({ service, port, holder }: OfService & Numbers<'port'> & Texts<'holder'>) => [
-        `${service}: its health check node port ${port} is also the node port of ${holder}, which gets the packets: load balancers do not learn which nodes have endpoints of ${service}`,
+        `${service}: its health check node port ${port} is also the node port of ${holder}, which gets the packets: ${refusedTwice}, load balancers do not learn which nodes have endpoints of ${service}`,
         takeAnother,
       ],
       'as-health-check-port': ({ service, port, holder }: OfService & Numbers<'port'> & Texts<'holder'>) => [
-        `${service}: its health check node port ${port} is also that of ${holder}: kube-proxy answers there for one of the two, and load balancers take that for the health of both`,
+        `${service}: its health check node port ${port} is also that of ${holder}: ${refusedTwice}, kube-proxy answers there for one of the two, and load balancers take that for the health of both`,
         takeAnother,
       ],
     }),

@@ -15,7 +15,7 @@ import { diagnosticsOf } from './words.ts';
 
 /** Options of lint: the flags of `kpc lint`. It looks at all Nodes of the manifests, or at the one that `node` names. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
-  /** Codes whose findings are not reported. */
+  /** Codes whose findings are not reported; errors are, all the same. */
   readonly ignore?: readonly DiagnosticCode[] | undefined;
 }
 

@@ -200,6 +200,14 @@ describe('two Services on one address', () => {
   });
 });
 
+test('a health check port that two Services claim is refused, as a node port is', async () => {
+  const fields = 'type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort: 30100, ports: [{ port: 80 }]';
+  const both = aService(`${anIP}, ${fields}`) + aService(`clusterIP: 10.96.0.11, ${fields}`, '', 'api');
+  const { findings } = await lint(both);
+  const texts = findings.flatMap(({ code, text }) => (code === 'taken-health-check-port' ? [text] : []));
+  expect(texts).toEqual([expect.stringContaining('the API server refuses the second of them')]);
+});
+
 describe('source ranges', () => {
   const ranges = 'allocateLoadBalancerNodePorts: false, loadBalancerSourceRanges: [192.0.2.0/24]';
   const dual = 'clusterIPs: [10.96.0.10, "fd00:10:96::10"], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: PreferDualStack';
