@@ -128,15 +128,32 @@ export function lacksLoadBalancer({ spec, ingress }: Service): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0;
 }
 
+/** As they are written. */
+function addressesOf({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>): readonly string[] {
+  return [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
+}
+
+/** Whether a Service keeps another one from the loadBalancerIP that it asks for: it has the address, or asks for it with the same port. */
+function takesFrom(service: Service, { spec: { loadBalancerIP, ports } }: Service): boolean {
+  const asked = parseAddress(loadBalancerIP ?? '')?.text;
+  const isAsked = (text: string | undefined): boolean => parseAddress(text ?? '')?.text === asked;
+  const isShared = service.spec.ports.some((own) =>
+    ports.some(({ port, protocol }) => port === own.port && protocol === own.protocol),
+  );
+  return addressesOf(service).some(isAsked) || (isShared && isAsked(service.spec.loadBalancerIP));
+}
+
 class Assigner {
   readonly assigned: AssignedService[] = [];
   readonly diagnostics: Diagnostic[] = [];
+  readonly #services: readonly Sourced<Service>[];
   readonly #ranges: AssignmentRanges;
   readonly #usedAddresses = new Set<string>();
   readonly #usedPorts = new Set<number>();
   readonly #reserved = new Map<string, Address>();
 
   constructor(services: readonly Sourced<Service>[], ranges: AssignmentRanges) {
+    this.#services = services;
     this.#ranges = ranges;
     for (const { object } of services) this.#markUsed(object);
     for (const { object } of services.toSorted(compareServices)) this.#reserve(object);
@@ -155,8 +172,7 @@ class Assigner {
   }
 
   #markUsed({ spec, ingress }: Service): void {
-    const addresses = [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
-    for (const text of addresses) this.#usedAddresses.add(parseAddress(text)?.text ?? text);
+    for (const text of addressesOf({ spec, ingress })) this.#usedAddresses.add(parseAddress(text)?.text ?? text);
     for (const { nodePort } of spec.ports) this.#usedPorts.add(nodePort);
     this.#usedPorts.add(spec.healthCheckNodePort);
   }
@@ -305,7 +321,10 @@ class Assigner {
     const wish = service.object.spec.loadBalancerIP ?? '';
     const names = ranges.map(({ text }) => text);
     if (!asked && parseAddress(wish)?.family === family) {
-      const details = { service: name, asked: wish, ranges: names };
+      const holder = this.#services.find(
+        ({ object }) => object !== service.object && takesFrom(object, service.object),
+      );
+      const details = { service: name, asked: wish, ranges: names, holder: holder && fullName(holder.object.metadata) };
       this.#report(service, ['spec', 'loadBalancerIP'], 'other-load-balancer-ip', details);
     }
     for (const range of ranges) {

@@ -298,10 +298,22 @@ export const serviceDiagnostics = {
   'other-load-balancer-ip': row('warning', {
     meaning: 'a load balancer does not get the address that it asks for',
     example: manifests(balanced('loadBalancerIP: 192.0.2.1'), '--load-balancer-ip-range 198.51.100.0/24'),
-    words: ({ service, ranges, asked }: Texts<'service' | 'asked'> & Lists<'ranges'>) => [
-      `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
-      'name a range that holds it with --load-balancer-ip-range',
-    ],
+    // `holder` has it, or asks for it with the same port.
+    words: ({
+      service,
+      ranges,
+      asked,
+      holder,
+    }: Texts<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }) =>
+      holder === undefined
+        ? [
+            `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
+            'name a range that holds it with --load-balancer-ip-range',
+          ]
+        : [
+            `${service}: loadBalancerIP ${asked} is taken by ${holder}: kpc chooses another address`,
+            'give one of them another address; Services share one only if they ask for it with different ports',
+          ],
   }),
   'range-is-full': row('error', {
     meaning:

@@ -63,7 +63,7 @@ test('of two that ask for one address, the first by name gets it, in any order',
   expect(second).not.toBe(first);
   expect(describe(all.diagnostics)).toEqual([
     expect.stringMatching(
-      /^4:\d+ warning: default\/b: loadBalancerIP 203\.0\.113\.3 is not free in 203\.0\.113\.0\/24: kpc chooses another address: name a range that holds it with --load-balancer-ip-range \[other-load-balancer-ip\]$/,
+      /^4:\d+ warning: default\/b: loadBalancerIP 203\.0\.113\.3 is taken by default\/a: kpc chooses another address: give one of them another address; .* different ports \[other-load-balancer-ip\]$/,
     ),
   ]);
 });
