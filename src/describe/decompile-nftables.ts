@@ -152,7 +152,9 @@ class TableReader {
     return chain.rules.flatMap(({ expressions }) =>
       expressions.flatMap((expression) => {
         if (expression.kind === 'match' && expression.right.kind === 'set') {
-          draft.affinitySeconds ??= this.#table.sets.get(expression.right.set)?.timeoutSeconds;
+          const clients = this.#table.sets.get(expression.right.set);
+          if (clients) draft.affinitySeconds ??= clients.timeoutSeconds;
+          else draft.hidesAffinity = true;
         }
         return expression.kind === 'goto-random' ? expression.chains.flatMap((name) => this.#endpointOf(name)) : [];
       }),

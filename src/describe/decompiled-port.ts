@@ -81,6 +81,8 @@ export class PortDraft {
   internalPolicyLocal: boolean | undefined;
   externalPolicyLocal: boolean | undefined;
   affinitySeconds: number | undefined;
+  /** Whether there is some that is not shown. */
+  hidesAffinity = false;
   /** Nothing in nftables shows it. */
   healthCheckNodePort: number | undefined;
   scheduler: string | undefined;
@@ -154,7 +156,8 @@ export class PortDraft {
       sourceRanges: this.sourceRanges.size > 0 ? [...this.sourceRanges].map((text) => ({ text })) : undefined,
       hidesSourceRanges: this.hasFirewall && this.sourceRanges.size === 0 ? true : undefined,
       // Rules show affinity only where they lead to endpoints.
-      affinitySeconds: this.affinitySeconds ?? (endpoints && endpoints.length > 0 ? 0 : undefined),
+      affinitySeconds:
+        this.affinitySeconds ?? (endpoints && endpoints.length > 0 && !this.hidesAffinity ? 0 : undefined),
       healthCheckNodePort: this.healthCheckNodePort,
       scheduler: this.scheduler,
       forwarding: undefined,

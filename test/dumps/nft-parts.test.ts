@@ -155,6 +155,17 @@ describe('a chain that is not shown', () => {
     },
   );
 
+  test('without the set of its clients, the time of session affinity is not known', async () => {
+    const file = new URL('../kube-proxy-nftables-affinity-external-policy-local/nft-ruleset', folder);
+    const sticky = readFileSync(file, 'utf8');
+    const shown = async (text: string) =>
+      (await runKpc(['describe', '-q', write(text), '--output', 'json'], { cwd })).stdout;
+    expect(await shown(sticky)).toContain('"affinitySeconds"');
+    const bare = sticky.replaceAll(/^\tset affinity-.*?^\t\}\n/gms, '');
+    expect(bare).not.toBe(sticky);
+    expect(await shown(bare)).not.toContain('"affinitySeconds"');
+  });
+
   test.each(['nat-postrouting', 'masquerading', 'filter-forward'])('%s leaves open what it does', async (name) => {
     expect(await trace(without(name))).toMatchObject({ verdict: 'unknown' });
   });
@@ -198,6 +209,12 @@ describe('a listing that is cut off', () => {
     });
     expect(run.stdout).toContain('10.244.3.4:80');
   });
+});
+
+test('an element for all other keys is whole', async () => {
+  const other =
+    'table ip guard {\n\tmap ports {\n\t\ttype ipv4_addr . inet_service : verdict\n\t\telements = { 10.98.154.163 . 81 : drop, * : accept }\n\t}\n\tchain out {\n\t\ttype filter hook output priority filter; policy accept;\n\t\tip daddr . tcp dport vmap @ports\n\t}\n}\n';
+  expect(await trace(table + other)).toMatchObject({ verdict: 'delivered' });
 });
 
 test('a table of iptables without all chains that packets enter is a part', async () => {

@@ -165,6 +165,9 @@ function readElements(words: Words, keyType: readonly string[], valueType: reado
 
 /** Whether an element has all parts of the key, and its value. Types that kpc does not know may print anything. */
 function isWholeElement({ key, value }: Element, kind: 'set' | 'map', keyType: readonly string[]): boolean {
+  const [first] = key;
+  // That of all other keys, whatever the type.
+  if (key.length === 1 && first?.kind === 'word' && first.text === '*') return kind === 'set' || value !== undefined;
   if ((kind === 'map' && value === undefined) || (keyType.length > 0 && key.length !== keyType.length)) return false;
   return key.every((part, at) => {
     const type = valueTypeOf(keyType[at] ?? '');
