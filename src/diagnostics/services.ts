@@ -73,6 +73,29 @@ interface Likely {
   readonly near?: Texts<'label' | 'owner'> | undefined;
   /** What has the labels in another namespace, as "Deployment prod/web". */
   readonly elsewhere?: string | undefined;
+  /** The only label that a workload of the namespace lacks, and that workload. */
+  readonly lacking?: Texts<'label' | 'owner'> | undefined;
+  /** A custom resource of the namespace, for which an operator may make Pods. */
+  readonly maker?: string | undefined;
+  /** Whether the input holds the Pods of a cluster: then there are no others. */
+  readonly isOfCluster?: boolean;
+}
+
+/** Whether the Pods may be there although the manifests do not show them. */
+function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likely): boolean {
+  return !isOfCluster && near === undefined && (lacking ?? maker) !== undefined;
+}
+
+function likelyCause(likely: Likely): string | undefined {
+  const { near, elsewhere, lacking, maker } = likely;
+  if (near) return `did you mean ${printable(near.label)}, as ${printable(near.owner)} has?`;
+  if (elsewhere !== undefined)
+    return `${printable(elsewhere)} has these labels, but a Service selects Pods of its own namespace alone`;
+  if (lacking) {
+    const lacks = `${printable(lacking.owner)} has all of these labels but ${printable(lacking.label)}`;
+    return mayBeUnseen(likely) ? `${lacks}: add it to the template, unless a program sets it at run time` : lacks;
+  }
+  return maker && `compare the selector with the labels of the Pods, unless ${printable(maker)} makes Pods with these labels`;
 }
 
 /** Problems with Services, their ports and endpoints, and what a cluster would assign that they lack. */
@@ -409,26 +432,30 @@ export const serviceDiagnostics = {
       'add the Service, or leave them out',
     ],
   }),
-  'selects-nothing': row('warning', {
-    meaning: 'a Service matches no Pod in the input',
-    advice:
-      'compare the selector with the labels of the Pods, and check the namespace; give the Pods or EndpointSlices too, if they are in another file or an operator makes them',
-    example: manifests(aSelector + runningPod.replace('app: web', 'app: api')),
-    // `selector` is the first Service's, as "app=web".
-    words: ({ services, selector, near, elsewhere }: Lists<'services'> & Texts<'selector'> & Likely) => [
-      services.length === 1
-        ? `${nameSome(services)} matches no Pod in the input (${printable(selector)}), so it has no endpoints`
-        : `${services.length} Services (${nameSome(services)}) match no Pod in the input, so they have no endpoints`,
-      near
-        ? `did you mean ${printable(near.label)}, as ${printable(near.owner)} has?`
-        : elsewhere &&
-          `${printable(elsewhere)} has these labels, but a Service selects Pods of its own namespace alone`,
-    ],
-    rule: {
-      why: 'A Service whose selector fits no Pod has no endpoints, and kube-proxy refuses its connections. A label that is spelled in another way is the usual cause.',
-      passes: lint(aSelector + runningPod),
+  'selects-nothing': row(
+    { among: ['warning', 'note'], weigh: (likely: Likely) => (mayBeUnseen(likely) ? 'note' : 'warning') },
+    {
+      meaning: 'a Service matches no Pod in the input',
+      advice:
+        'compare the selector with the labels of the Pods, and check the namespace; give the Pods or EndpointSlices too, if they are in another file or an operator makes them',
+      example: manifests(aSelector + runningPod.replace('app: web', 'app: api')),
+      // `selector` is the first Service's, as "app=web".
+      words: ({ services, selector, ...likely }: Lists<'services'> & Texts<'selector'> & Likely) => {
+        const [it, has] = services.length === 1 ? ['it', 'has'] : ['they', 'have'];
+        const so = mayBeUnseen(likely) ? '' : `, so ${it} ${has} no endpoints`;
+        return [
+          services.length === 1
+            ? `${nameSome(services)} matches no Pod in the input (${printable(selector)})${so}`
+            : `${services.length} Services (${nameSome(services)}) match no Pod in the input${so}`,
+          likelyCause(likely),
+        ];
+      },
+      rule: {
+        why: 'A Service whose selector fits no Pod has no endpoints, and kube-proxy refuses its connections. A label that is spelled in another way is the usual cause.',
+        passes: lint(aSelector + runningPod),
+      },
     },
-  }),
+  ),
   'slice-without-service': row('warning', {
     meaning: 'an EndpointSlice does not name its Service, and kube-proxy skips it',
     example: manifests(web + slice('addressType: IPv4').replace(', labels: { kubernetes.io/service-name: web }', '')),

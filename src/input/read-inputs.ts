@@ -18,8 +18,8 @@ import {
   removeObjects,
   type CollectedObjects,
   type FaultyObject,
-  type ObjectName,
 } from './objects/read-objects.ts';
+import type { PodMaker } from './objects/pod-makers.ts';
 import { findUnreadKind } from './objects/unread-kinds.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import { describeTemplates, findChartTemplate, findInLine, findTemplate, type Template } from './files/templates.ts';
@@ -33,8 +33,8 @@ export type Inputs = {
   readonly facts: readonly ClusterFacts[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
   readonly skipped: ReadonlyMap<string, number>;
-  /** Of those, the ones whose kind another program defined: it may make Pods for them. */
-  readonly customResources: readonly ObjectName[];
+  /** Of those, the ones that may make Pods. */
+  readonly podMakers: readonly PodMaker[];
   /** What of a cluster could not be read. */
   readonly unread: UnreadLists;
   /** What is wrong in some field, so that it is in no list or not as it is written. */

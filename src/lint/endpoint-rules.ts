@@ -1,13 +1,10 @@
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import type { ServicePort } from '../cluster/model.ts';
-import type { Pod, Service, Sourced } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { parseAddress } from '../kernel/address.ts';
-import { findNearest } from '../base/find-nearest.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { ObjectName } from '../input/objects/read-objects.ts';
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
-import { asPod, nameOfSelected, type LintInput } from './lint-input.ts';
+import type { LintInput } from './lint-input.ts';
 import { socketOf } from './policy-rules.ts';
 
 function isServed(port: ServicePort): boolean {
@@ -15,7 +12,7 @@ function isServed(port: ServicePort): boolean {
 }
 
 /** A packet to the cluster IP, which gets no endpoint on any node. kpc knows the node's own address in any input. */
-function refused(port: ServicePort, { nodes }: LintInput): PacketClaim {
+export function refused(port: ServicePort, { nodes }: LintInput): PacketClaim {
   return { ...socketOf(port), from: 'node', to: port.clusterIP, node: nodes[0]?.name ?? '', ends: unanswered };
 }
 
@@ -104,77 +101,4 @@ export function findUnusedPorts({ services }: LintInput): readonly Finding[] {
 /** "http/TCP", or "TCP" without a name. */
 function portWords({ name, protocol }: { readonly name: string; readonly protocol: string }): string {
   return name === '' ? protocol : `${name}/${protocol}`;
-}
-
-/**
- * Selectors that no Pod has: of the Pods of a cluster; or of the workloads and Pods of manifests, if there are any. A Pod that
- * was printed from a cluster says nothing of a Service that was not. An operator makes Pods that no manifest shows, and labels
- * them with the name of the custom resource that asks for them.
- */
-export function findEmptySelections(input: LintInput): readonly Finding[] {
-  const { pods, workloads, customResources } = input.loaded.inputs;
-  const templates = [...pods, ...workloads.map(asPod)];
-  const hasManifests = templates.some(({ object }) => object.status === undefined);
-  const empty = input.services.filter(({ object, selected, slices, ports, isOfCluster, knowsEndpoints }) => {
-    if (Object.keys(object.spec.selector ?? {}).length === 0 || selected.length > 0) return false;
-    if (slices.length > 0 || ports.length === 0) return false;
-    return isOfCluster
-      ? knowsEndpoints
-      : hasManifests && !knowsEndpoints && !isServedByOperator(object, customResources);
-  });
-  if (empty.length === 0) return [];
-  const byNamespace = groupBy(templates, ({ object }) => object.metadata.namespace);
-  const findElsewhere = finderByLabels(templates);
-  return empty.map(({ object, name, source, ports: [port], isOfCluster }): Finding => {
-    const selector = object.spec.selector ?? {};
-    const near = findNearLabel(selector, byNamespace.get(object.metadata.namespace) ?? []);
-    const elsewhere = near ? undefined : findElsewhere(selector);
-    const words = Object.entries(selector).map(([key, value]) => `${key}=${value}`);
-    const details = { services: [name], selector: words.join(), near, elsewhere };
-    const diagnostic = diagnose('selects-nothing', details, source.place(['spec', 'selector']));
-    return { diagnostic, service: name, packet: isOfCluster && port ? refused(port, input) : undefined };
-  });
-}
-
-/** Whether a selector asks for the name of a custom resource in the namespace of its Service. */
-function isServedByOperator({ metadata, spec }: Service, customResources: readonly ObjectName[]): boolean {
-  const values = new Set(Object.values(spec.selector ?? {}));
-  return customResources.some(({ name, namespace }) => namespace === metadata.namespace && values.has(name));
-}
-
-/** Returns a function that names a Pod or workload with all labels of a selector, in whatever namespace. */
-function finderByLabels(pods: readonly Sourced<Pod>[]) {
-  const labelled = pods.flatMap(({ object }) =>
-    Object.entries(object.metadata.labels).map((label) => ({ key: label.join('='), pod: object })),
-  );
-  const byLabel = groupBy(labelled, ({ key }) => key);
-  return (selector: Readonly<Record<string, string>>): string | undefined => {
-    const wanted = Object.entries(selector);
-    const lists = wanted.map((label) => byLabel.get(label.join('=')) ?? []);
-    const [shortest = []] = lists.toSorted((a, b) => a.length - b.length);
-    const found = shortest.find(({ pod }) => wanted.every(([key, value]) => pod.metadata.labels[key] === value));
-    return found && nameOfSelected(found.pod);
-  };
-}
-
-/** A label that differs in a letter or two from one of the selector, of Pods that have all others. */
-function findNearLabel(selector: Readonly<Record<string, string>>, pods: readonly Sourced<Pod>[]) {
-  const wanted = Object.entries(selector);
-  for (const { object } of pods) {
-    const { labels } = object.metadata;
-    const [odd, ...others] = wanted.filter(([key, value]) => labels[key] !== value);
-    if (!odd || others.length > 0) continue;
-    const [key, value] = odd;
-    const own = Object.entries(labels).find(
-      ([name, each]) => (name === key && isMisspelled(value, each)) || (each === value && isMisspelled(key, name)),
-    );
-    if (own) return { label: own.join('='), owner: nameOfSelected(object) };
-  }
-  return undefined;
-}
-
-/** Two letters at most, and no other number: web-1 and web-2 are different things. */
-function isMisspelled(text: string, meant: string): boolean {
-  const [letters, others] = [text, meant].map((each) => each.replaceAll(/\d/g, ''));
-  return letters !== others && findNearest(text, [meant], 2) !== undefined;
 }

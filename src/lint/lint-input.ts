@@ -5,12 +5,14 @@ import {
   fullName,
   type EndpointSlice,
   type Node,
+  type ObjectMeta,
   type Pod,
   type ProxySettings,
   type Service,
   type Sourced,
   type Workload,
 } from '../cluster/objects.ts';
+import { ordinalLabels } from '../cluster/slices/assume-pods.ts';
 import { selectPods } from '../cluster/slices/select-pods.ts';
 import { inputsOfNode, type Prepared } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
@@ -43,8 +45,10 @@ export interface LintedService extends Sourced<Service> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** Whether the input shows all its endpoints: it has slices or Endpoints of it, or the Pods of a cluster. */
   readonly knowsEndpoints: boolean;
-  /** The Pods of the input that it selects, and the templates of its workloads. */
+  /** The Pods of the input that it selects, and those that workloads would have. */
   readonly selected: readonly Sourced<Pod>[];
+  /** Whether all that it selects belongs to workloads with no replicas. */
+  readonly isScaledToZero: boolean;
 }
 
 export interface LintedNode {
@@ -101,12 +105,10 @@ function readServices(
   const slices = groupSlices(inputs.slices);
   const withEndpoints = new Set(inputs.endpoints.map(({ object }) => fullName(object.metadata)));
   const hasRunningPods = inputs.pods.some(({ object }) => object.status !== undefined);
-  const selections = new Map(
-    selectPods(prepared.services, [...inputs.pods, ...inputs.workloads.map(asPod)]).map(({ label, pods }) => [
-      label,
-      pods,
-    ]),
-  );
+  const isIdle = ({ object }: Sourced<Workload>): boolean => object.replicas === 0;
+  const idle = new Set(inputs.workloads.filter(isIdle).flatMap(asPods));
+  const pods = [...inputs.pods, ...inputs.workloads.filter((each) => !isIdle(each)).flatMap(asPods), ...idle];
+  const selections = new Map(selectPods(prepared.services, pods).map((each) => [each.label, each.pods]));
   return prepared.services.flatMap(({ object, source }): readonly LintedService[] => {
     const { namespace, name: short } = object.metadata;
     const name = fullName(object.metadata);
@@ -118,6 +120,7 @@ function readServices(
     const isGiven = given.length > 0 || withEndpoints.has(name);
     const own = written.get(name) ?? object;
     const isOfCluster = hasRunningPods && own.spec.clusterIP !== '';
+    const selected = selections.get(name) ?? [];
     const isOfPods = isOfCluster && !ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed));
     return [
       {
@@ -130,28 +133,38 @@ function readServices(
         ports,
         slices: given,
         knowsEndpoints: isGiven || (isOfPods && info.endpointsGiven !== false),
-        selected: selections.get(name) ?? [],
+        selected,
+        isScaledToZero: selected.length > 0 && selected.every((pod) => idle.has(pod)),
       },
     ];
   });
 }
 
-/** The template of a workload as a Pod, whose owner is the workload. */
-export function asPod({ object: { kind, metadata, template }, source }: Sourced<Workload>): Sourced<Pod> {
+/** The template of a workload as a Pod, whose owner is the workload; of a StatefulSet, a Pod for each ordinal. */
+export function asPods({ object: workload, source }: Sourced<Workload>): readonly Sourced<Pod>[] {
+  const { kind, metadata, template, replicas = 1, firstOrdinal } = workload;
   const { labels, spec } = template;
   const owner = { kind, name: metadata.name };
-  const object: Pod = {
-    metadata: { ...metadata, labels },
-    spec,
-    owner,
-    terminating: false,
-    status: undefined,
-    assumed: true,
-  };
-  return { object, source };
+  const podOf = (name: string, added: ObjectMeta['labels']): Sourced<Pod> => ({
+    object: {
+      metadata: { ...metadata, name, labels: { ...labels, ...added } },
+      spec,
+      owner,
+      terminating: false,
+      status: undefined,
+      assumed: true,
+    },
+    source,
+  });
+  if (kind !== 'StatefulSet') return [podOf(metadata.name, {})];
+  return Array.from({ length: Math.max(1, replicas) }, (_, i) => {
+    const name = `${metadata.name}-${firstOrdinal + i}`;
+    return podOf(name, ordinalLabels(metadata.name, name));
+  });
 }
 
 /** "Deployment default/web", or "Pod default/web-0". */
 export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
-  return `${(assumed && owner?.kind) || 'Pod'} ${fullName(metadata)}`;
+  const { namespace } = metadata;
+  return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
 }

@@ -21,13 +21,7 @@ import {
   findUnboundRanges,
   findUnservedAddresses,
 } from './address-rules.ts';
-import {
-  findEmptySelections,
-  findLackingFamilies,
-  findUnserved,
-  findUnusedPorts,
-  findVirtualEndpoints,
-} from './endpoint-rules.ts';
+import { findLackingFamilies, findUnserved, findUnusedPorts, findVirtualEndpoints } from './endpoint-rules.ts';
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
 import { findIdleHints } from './hint-rules.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
@@ -36,6 +30,7 @@ import { readLintInput, serviceOf, type LintInput } from './lint-input.ts';
 import { packetTracer, type TracePacket } from './packets.ts';
 import { findHostPorts } from './pod-rules.ts';
 import { findExternalGaps, findInternalGaps, findUndetectedPods, socketOf } from './policy-rules.ts';
+import { findEmptySelections } from './selection-rules.ts';
 import { findChangingModes, findFullSets, findIdleAffinity, findLaxARP } from './setting-rules.ts';
 
 /** A finding, and how its packet ends, where kpc trace says that. */

@@ -134,6 +134,92 @@ describe('a selector that no workload of the manifests has', () => {
     ]);
   });
 
+  const selecting = (selector: string) => aService(`${anIP}, selector: { ${selector} }, ports: [{ port: 80 }]`);
+  const stateful = deployment(container).replace('Deployment', 'StatefulSet').replace('web }\nspec', 'pg }\nspec');
+  const templated = (kind: string, template: string) =>
+    `apiVersion: ${kind.split(' ')[0]}\nkind: ${kind.split(' ')[1]}\nmetadata: { name: other }\nspec: ${template}\n---\n`;
+  const template = '{ metadata: { labels: { app: web } } }';
+  const gateway = `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: { name: edge }
+spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP }] }
+---
+`;
+
+  test.each([
+    ['the name of a Pod of a StatefulSet', 'statefulset.kubernetes.io/pod-name: pg-2', stateful],
+    ['the index of one', 'app: web, apps.kubernetes.io/pod-index: "0"', stateful],
+    [
+      'a template of a CronJob',
+      'app: web',
+      templated('batch/v1 CronJob', `{ jobTemplate: { spec: { template: ${template} } } }`),
+    ],
+    [
+      'a template of a custom resource',
+      'app: web',
+      templated('argoproj.io/v1alpha1 Rollout', `{ template: ${template} }`),
+    ],
+    [
+      'a template in it',
+      'app: web',
+      templated('agones.dev/v1 Fleet', `{ template: { spec: { template: ${template} } } }`),
+    ],
+    [
+      'a name made of that of a custom resource',
+      'app: shop.other',
+      templated('opentelemetry.io/v1 OpenTelemetryCollector', '{}'),
+    ],
+    ['a label of the domain of one', 'agones.dev/role: gameserver', templated('agones.dev/v1 Fleet', '{}')],
+    ['the name of a Gateway', 'gateway.networking.k8s.io/gateway-name: edge', gateway],
+  ])('says nothing of %s', async (_, selector, text) => {
+    expect(told(await lint(selecting(selector) + frontend + text))).toEqual([]);
+  });
+
+  test.each([
+    [
+      'a Pod that a StatefulSet does not have',
+      'app: web, statefulset.kubernetes.io/pod-name: pg-7',
+      stateful,
+      'warning',
+      undefined,
+    ],
+    [
+      'one label that a program may set',
+      'app: web, role: leader',
+      stateful,
+      'note',
+      /^StatefulSet default\/pg has all of these labels but role=leader: /,
+    ],
+    [
+      'Pods that another program may make',
+      'app: web',
+      templated('helm.toolkit.fluxcd.io/v2 HelmRelease', '{}'),
+      'note',
+      /HelmRelease default\/other/,
+    ],
+    [
+      'Pods that it may make in this namespace',
+      'app: web',
+      templated('argoproj.io/v1alpha1 Application', '{ destination: { namespace: default } }').replace(
+        'other',
+        'other, namespace: argocd',
+      ),
+      'note',
+      /Application argocd\/other/,
+    ],
+    [
+      'the template of another program, misspelled',
+      'app: weeb',
+      templated('argoproj.io/v1alpha1 Rollout', `{ template: ${template} }`),
+      'warning',
+      /^did you mean app=web, as Rollout default\/other has/,
+    ],
+  ])('%s', async (_, selector, text, severity, help) => {
+    const { findings } = await lint(selecting(selector) + frontend + text);
+    expect(findings).toMatchObject([{ code: 'selects-nothing', severity }]);
+    expect(findings[0]?.help ?? '').toMatch(help ?? /^$/);
+  });
+
   test('says nothing where a slice has the endpoints', async () => {
     expect(told(await lint(service('web') + frontend + endpoint(ready)))).toEqual([]);
   });

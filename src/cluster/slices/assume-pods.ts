@@ -293,10 +293,12 @@ function makePod(
   addresses: readonly Address[],
 ): Sourced<Pod> {
   const isStateful = owner.kind === 'StatefulSet';
-  const ordinal = name.slice(owner.name.length + 1);
-  const added = { 'statefulset.kubernetes.io/pod-name': name, 'apps.kubernetes.io/pod-index': ordinal };
   const object: Pod = {
-    metadata: { ...metadata, name, labels: { ...metadata.labels, ...(isStateful ? added : {}) } },
+    metadata: {
+      ...metadata,
+      name,
+      labels: { ...metadata.labels, ...(isStateful ? ordinalLabels(owner.name, name) : {}) },
+    },
     spec: {
       ...spec,
       nodeName: node?.metadata.name ?? spec.nodeName,
@@ -308,6 +310,14 @@ function makePod(
     assumed: true,
   };
   return { object, source };
+}
+
+/** The labels that the StatefulSet controller adds to a Pod. */
+export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record<string, string>> {
+  return {
+    'statefulset.kubernetes.io/pod-name': pod,
+    'apps.kubernetes.io/pod-index': pod.slice(statefulSet.length + 1),
+  };
 }
 
 function describeTooMany(podSets: readonly PodSet[], count: number): Diagnostic {

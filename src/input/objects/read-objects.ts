@@ -7,7 +7,8 @@ import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-co
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { unpackConfigMap } from '../configuration/config-map.ts';
 import { findMaker } from '../files/beside-manifests.ts';
-import { emptyLists, findMeantKind, findReader, isOfKubernetes, type AskedKinds, type ObjectLists } from './kinds.ts';
+import { emptyLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
+import { findPodMaker, type PodMaker } from './pod-makers.ts';
 import { Report } from './report.ts';
 import { nameSkipped } from './unread-kinds.ts';
 import { holdsPlaceholder } from '../files/templates.ts';
@@ -19,14 +20,12 @@ export interface CollectedObjects extends ObjectLists {
   readonly facts: ClusterFacts[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
-  /** Of those, the ones whose kind another program defined: it may make Pods for them. */
-  readonly customResources: ObjectName[];
+  /** Of those, the ones that may make Pods. */
+  readonly podMakers: PodMaker[];
   /** What is wrong in some field, so that it is in no list or not as it is written. */
   readonly faulty: FaultyObject[];
   readonly diagnostics: Diagnostic[];
 }
-
-export type ObjectName = Pick<ObjectMeta, 'name' | 'namespace'>;
 
 /** An object with errors, as far as it can be read. */
 export interface FaultyObject {
@@ -57,7 +56,7 @@ export function emptyCollection(): CollectedObjects {
     ...emptyLists(),
     facts: [],
     skipped: new Map(),
-    customResources: [],
+    podMakers: [],
     faulty: [],
     diagnostics: [],
   };
@@ -150,8 +149,12 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
     return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
   countSkipped(nameSkipped(apiVersion, kind), into);
-  if (!isOfKubernetes(apiVersion))
-    into.customResources.push(findMetadata(withNamespace(value, checks.namespace)['metadata']));
+  const maker = findPodMaker(
+    value,
+    { apiVersion, kind },
+    findMetadata(withNamespace(value, checks.namespace)['metadata']),
+  );
+  if (maker) into.podMakers.push(maker);
 }
 
 function findMetadata(metadata: unknown): FaultyObject['metadata'] {
