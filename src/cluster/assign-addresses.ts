@@ -151,23 +151,30 @@ class Assigner {
   readonly #usedAddresses = new Set<string>();
   readonly #usedPorts = new Set<number>();
   readonly #reserved = new Map<string, Address>();
+  /** "192.0.2.1 80/TCP" of what is reserved. */
+  readonly #reservedPorts = new Set<string>();
 
   constructor(services: readonly Sourced<Service>[], ranges: AssignmentRanges) {
     this.#services = services;
     this.#ranges = ranges;
     for (const { object } of services) this.#markUsed(object);
     for (const { object } of services.toSorted(compareServices)) this.#reserve(object);
+    for (const { text } of this.#reserved.values()) this.#usedAddresses.add(text);
   }
 
-  /** Keeps the address that a Service asks its load balancer for, if it is in a range and no other Service has it. */
+  /**
+   * Keeps the address that a Service asks its load balancer for, if it is in a range and no other Service has it. Services
+   * with different ports share one that all of them ask for.
+   */
   #reserve(service: Service): void {
     if (!wantsLoadBalancer(service, this.#ranges)) return;
     const asked = parseAddress(service.spec.loadBalancerIP ?? '');
     const ranges = this.#ranges.loadBalancerIPs ?? [];
-    if (!asked || this.#usedAddresses.has(asked.text)) return;
+    const sockets = service.spec.ports.map(({ port, protocol }) => `${asked?.text} ${port}/${protocol}`);
+    if (!asked || this.#usedAddresses.has(asked.text) || sockets.some((each) => this.#reservedPorts.has(each))) return;
     // A network that no flag names rules no address out.
     if (!this.#ranges.sparesPending && !ranges.some((range) => contains(range, asked))) return;
-    this.#usedAddresses.add(asked.text);
+    for (const each of sockets) this.#reservedPorts.add(each);
     this.#reserved.set(fullName(service.metadata), asked);
   }
 

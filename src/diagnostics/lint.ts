@@ -91,6 +91,30 @@ const refusedTwice =
 const takeAnother = 'leave healthCheckNodePort out, and the API server gives it a free one';
 const fallsBack = 'kube-proxy uses the endpoints of all zones';
 
+/** A Service of which no endpoint takes connections. */
+interface Unready extends Numbers<'endpoints'> {
+  readonly publishes: boolean;
+  /** What it selects, if it has no endpoints at all: "Deployment default/web". */
+  readonly owner?: string | undefined;
+  readonly isScaledToZero: boolean;
+}
+
+function isIdle({ owner, isScaledToZero }: Unready): boolean {
+  return isScaledToZero && owner !== undefined;
+}
+
+function whyEmpty(owner: string | undefined): string {
+  return owner === undefined
+    ? 'compare its selector with the labels of its Pods'
+    : `its selector fits ${owner}: see whether its Pods run`;
+}
+
+function whyUnready({ publishes }: Unready): string {
+  return publishes
+    ? 'get its slices anew: with publishNotReadyAddresses: true, the control plane lists every endpoint as ready'
+    : 'see why its Pods are not ready, or list them anyway with publishNotReadyAddresses: true';
+}
+
 /** Rules of kpc lint: what is valid, but does not do what it seems to say. */
 export const lintDiagnostics = {
   'local-without-endpoint': row(severityBy('traffic', 'warning', { unsteered: 'note' }), {
@@ -154,24 +178,30 @@ export const lintDiagnostics = {
       ),
     },
   }),
-  'no-ready-endpoint': row('warning', {
-    meaning: 'a Service has EndpointSlices, and no endpoint in them that takes connections',
-    example: lint(aService(`${anIP}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: false }')),
-    words: ({ service, endpoints, publishes }: OfService & Numbers<'endpoints'> & { readonly publishes: boolean }) => [
-      endpoints === 0
-        ? `${service}: its EndpointSlices hold no endpoints, so packets to it are refused`
-        : `${service}: ${endpoints === 1 ? 'its one endpoint is not' : `none of its ${formatCount(endpoints)} endpoints is`} ready, so packets to it are refused`,
-      endpoints === 0
-        ? 'compare its selector with the labels of its Pods'
-        : publishes
-          ? 'get its slices anew: with publishNotReadyAddresses: true, the control plane lists every endpoint as ready'
-          : 'see why its Pods are not ready, or list them anyway with publishNotReadyAddresses: true',
-    ],
-    rule: {
-      why: 'kube-proxy refuses connections to a Service that has endpoints nowhere: clients get "connection refused" at once.',
-      passes: lint(aService(`${anIP}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: true }')),
+  'no-ready-endpoint': row(
+    { among: ['warning', 'note'], weigh: (details: Unready) => (isIdle(details) ? 'note' : 'warning') },
+    {
+      meaning: 'a Service has EndpointSlices, and no endpoint in them that takes connections',
+      example: lint(aService(`${anIP}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: false }')),
+      words: ({ service, ...details }: OfService & Unready) => {
+        const { endpoints, owner } = details;
+        if (isIdle(details))
+          return [
+            `${service}: ${owner}, which it selects, is scaled to 0, so packets to it are refused`,
+            'nothing, if that is meant; otherwise set replicas',
+          ];
+        if (endpoints === 0)
+          return [`${service}: its EndpointSlices hold no endpoints, so packets to it are refused`, whyEmpty(owner)];
+        const which =
+          endpoints === 1 ? 'its one endpoint is not' : `none of its ${formatCount(endpoints)} endpoints is`;
+        return [`${service}: ${which} ready, so packets to it are refused`, whyUnready(details)];
+      },
+      rule: {
+        why: 'kube-proxy refuses connections to a Service that has endpoints nowhere: clients get "connection refused" at once.',
+        passes: lint(aService(`${anIP}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: true }')),
+      },
     },
-  }),
+  ),
   'family-without-endpoints': row('warning', {
     meaning: 'a Service has addresses of both families, and endpoints of one',
     example: lint(aService(`${anIP}, ${dualStack}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: true }')),

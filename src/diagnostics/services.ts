@@ -95,7 +95,9 @@ function likelyCause(likely: Likely): string | undefined {
     const lacks = `${printable(lacking.owner)} has all of these labels but ${printable(lacking.label)}`;
     return mayBeUnseen(likely) ? `${lacks}: add it to the template, unless a program sets it at run time` : lacks;
   }
-  return maker && `compare the selector with the labels of the Pods, unless ${printable(maker)} makes Pods with these labels`;
+  return (
+    maker && `compare the selector with the labels of the Pods, unless ${printable(maker)} makes Pods with these labels`
+  );
 }
 
 /** Problems with Services, their ports and endpoints, and what a cluster would assign that they lack. */

@@ -26,7 +26,7 @@ interface OutsideAddress {
 }
 
 /** The external addresses that kube-proxy would program, of either family. */
-function outsideAddresses({ object: { spec, ingress }, source }: LintedService): readonly OutsideAddress[] {
+function outsideAddresses({ written: { spec, ingress }, source }: LintedService): readonly OutsideAddress[] {
   const read = (text: string | undefined, kind: OutsideAddress['kind'], place: Place): readonly OutsideAddress[] => {
     const address = parseAddress(text ?? '');
     return address ? [{ address, kind, place }] : [];
@@ -121,12 +121,12 @@ function isOpen({ object: { spec } }: LintedService): boolean {
 /** Node ports beside source ranges, which do not bind them. */
 export function findOpenNodePorts(input: LintInput): readonly Finding[] {
   return restricted(input).flatMap((service): readonly Finding[] => {
-    const { name, written, object, ports, source } = service;
-    const { spec } = written;
+    const { name, written, ports, source } = service;
+    const { spec, ingress } = written;
     const own = spec.ports.filter(({ nodePort }) => nodePort !== 0);
     if (isOpen(service) || (own.length === 0 && !spec.allocateLoadBalancerNodePorts)) return [];
-    // A Service with an address is one of a cluster, which has given all node ports that it gives.
-    if (own.length === 0 && object.ingress.length > 0) return [];
+    // A Service with both addresses is one of a cluster, which has given all node ports that it gives.
+    if (own.length === 0 && ingress.length > 0 && spec.clusterIP !== '') return [];
     const labels = own.map(({ nodePort, protocol }) => `${nodePort}/${protocol}`);
     const diagnostic = diagnose(
       'open-node-port',
@@ -145,8 +145,8 @@ export function findUnboundRanges(input: LintInput): readonly Finding[] {
   const knowsIpMode = behavioursOf(release, input.loaded.prepared.gates).has('load-balancer-ip-mode');
   return restricted(input).flatMap((service): readonly Finding[] => {
     if (isOpen(service)) return [];
-    const { object, name, ports, source } = service;
-    return object.ingress.flatMap(({ ip, hostname, ipMode }, i): readonly Finding[] => {
+    const { written, name, ports, source } = service;
+    return written.ingress.flatMap(({ ip, hostname, ipMode }, i): readonly Finding[] => {
       const place = source.place(['status', 'loadBalancer', 'ingress', i]);
       const about = { service: name };
       if (ip === undefined) {
@@ -174,7 +174,8 @@ export function findUnboundRanges(input: LintInput): readonly Finding[] {
 /** Nodes that the source ranges of a load balancer leave out. */
 export function findNodesShutOut(input: LintInput): readonly Finding[] {
   return restricted(input).flatMap((service): readonly Finding[] => {
-    const { name, source } = service;
+    const { name, written, source } = service;
+    if (written.ingress.length === 0) return [];
     const isOut = (port: ServicePort, { context }: LintedNode): boolean => {
       const { firewall, hasEndpoints } = planTraffic(port, context);
       const own = context.nodeIPs[port.family];

@@ -4,7 +4,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
-import type { LintInput } from './lint-input.ts';
+import { nameOfSelected, type LintInput } from './lint-input.ts';
 import { socketOf } from './policy-rules.ts';
 
 function isServed(port: ServicePort): boolean {
@@ -19,7 +19,7 @@ export function refused(port: ServicePort, { nodes }: LintInput): PacketClaim {
 /** Services whose slices or Pods are known, and hold no endpoint that takes connections. */
 export function findUnserved(input: LintInput): readonly Finding[] {
   return input.services.flatMap((service): readonly Finding[] => {
-    const { name, ports, slices, selected, knowsEndpoints, source } = service;
+    const { name, ports, slices, selected, isScaledToZero, knowsEndpoints, source } = service;
     const [first] = ports;
     if (!first || !knowsEndpoints || ports.some(isServed)) return [];
     const endpoints = Math.max(...ports.map((port) => port.endpoints.length));
@@ -27,7 +27,8 @@ export function findUnserved(input: LintInput): readonly Finding[] {
     // Ports that do not fit, and selectors, have messages of their own.
     if (endpoints === 0 && (inSlices > 0 || (slices.length === 0 && selected.length === 0))) return [];
     const publishes = service.object.spec.publishNotReadyAddresses;
-    const details = { service: name, endpoints, publishes };
+    const [pod] = endpoints === 0 ? selected : [];
+    const details = { service: name, endpoints, publishes, owner: pod && nameOfSelected(pod.object), isScaledToZero };
     const diagnostic = diagnose('no-ready-endpoint', details, source.place(['metadata', 'name']));
     return [{ diagnostic, service: name, packet: refused(first, input) }];
   });

@@ -94,7 +94,7 @@ const ofRules: ReadonlySet<DiagnosticCode> = new Set([
   'ipvs-ends',
 ]);
 
-/** Notes on how manifests are compiled, which say nothing about them. */
+/** Warnings and notes on how manifests are compiled, which say nothing about them. */
 const ofCompiling: ReadonlySet<DiagnosticCode> = new Set([
   'assumed',
   'assumed-endpoints',
@@ -102,6 +102,8 @@ const ofCompiling: ReadonlySet<DiagnosticCode> = new Set([
   'kubernetes-preview',
   'kubernetes-version',
   'no-load-balancer-ip',
+  // Of Pods that kpc would assume: no manifest has their addresses.
+  'no-pod-address',
   'no-service-cidrs',
   'skipped-kinds',
 ]);
@@ -112,7 +114,10 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const { input, diagnostics } = readLintInput(loaded, options);
   // Beside an error, what a rule says may result from it.
   const isOfRules = (code: DiagnosticCode): boolean => (input ? ofRules.has(code) : entryOf(code).rule !== undefined);
-  const said = diagnostics.filter(({ code }) => code !== 'default-mode' && !isOfRules(code));
+  const said = diagnostics.filter(
+    (each) =>
+      each.code !== 'default-mode' && !isOfRules(each.code) && (each.severity === 'error' || !ofCompiling.has(each.code)),
+  );
   const objectAt = objectFinder(loaded.inputs);
   // On the input as a whole. What points into an object is a finding.
   const isNote = ({ severity, code, place }: Diagnostic): boolean =>
@@ -129,7 +134,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   return {
     findings: inOrder([...kept, ...shownIdle.map(bare)]),
     ignored,
-    notes: said.filter((each) => isNote(each) && !ofCompiling.has(each.code)),
+    notes: said.filter(isNote),
     hasRun: input !== undefined,
     mode: loaded.prepared.settings.mode,
     namesMode: loaded.configured || loaded.modeNote?.code !== 'default-mode',

@@ -75,7 +75,7 @@ export function socketOf({
 export function findExternalGaps(input: LintInput): readonly Finding[] {
   if (modeFacts[input.settings.mode].localWithoutEndpoints !== 'local-drops') return [];
   return input.services.flatMap((service): readonly Finding[] => {
-    const { spec } = service.object;
+    const { spec, ingress } = service.written;
     if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return [];
     // Load balancers ask for the health of each node. Clients of external IPs do not.
     const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0;
@@ -87,7 +87,9 @@ export function findExternalGaps(input: LintInput): readonly Finding[] {
       return [{ ...about, diagnostic: diagnose('local-without-endpoint', { ...about, traffic: 'unsteered' }, place) }];
     }
     const isOpen = (port: ServicePort): boolean =>
-      spec.type === 'NodePort' ? port.nodePort !== 0 : port.externalIPs.length > 0 || (isSteered && isUnplaced(port));
+      spec.type === 'NodePort'
+        ? port.nodePort !== 0
+        : port.externalIPs.length > 0 || (isSteered && ingress.length > 0 && isUnplaced(port));
     const gap = findGap(
       service,
       input,
@@ -133,7 +135,8 @@ export function findUndetectedPods(input: LintInput): readonly Finding[] {
   if (!namesMode || !loaded.configured) return [];
   if (modeFacts[settings.mode].localWithoutEndpoints !== 'local-drops') return [];
   return input.services.flatMap((service): readonly Finding[] => {
-    if (service.object.spec.externalTrafficPolicy !== 'Local') return [];
+    const { spec, ingress } = service.written;
+    if (spec.externalTrafficPolicy !== 'Local' || ingress.length + spec.externalIPs.length === 0) return [];
     const gap = findGap(service, input, (port, node) => {
       const isReached = port.loadBalancerIPs.length + port.externalIPs.length > 0;
       if (!isReached || detectLocalTraffic(node.settings, node.context, port.family)) return false;

@@ -68,6 +68,20 @@ test('of two that ask for one address, the first by name gets it, in any order',
   ]);
 });
 
+test('Services with different ports share the address that they ask for', () => {
+  const ask = (last: string, port: number, protocol: string) =>
+    balanced(last, { loadBalancerIP: '203.0.113.3', ports: [{ port, protocol }] });
+  const all = assign(
+    [ask('1', 53, 'TCP'), ask('2', 53, 'UDP'), ask('3', 80, 'TCP'), balanced('4')],
+    [],
+    ['203.0.113.0/29'],
+  );
+  const [first, second, third, other] = addressesOf(all);
+  expect([first, second, third]).toEqual(['203.0.113.3', '203.0.113.3', '203.0.113.3']);
+  expect(other).not.toBe('203.0.113.3');
+  expect(describe(all.diagnostics)).toEqual([]);
+});
+
 test('an address that no range has, or that another Service has already, is not given', () => {
   const all = assign(
     [

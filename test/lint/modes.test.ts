@@ -7,6 +7,7 @@ import {
   deployment,
   container,
   endpoint,
+  noEndpoint,
   runningPod,
   slice,
   someNodes,
@@ -17,6 +18,8 @@ import type { Linted } from './linted.ts';
 
 const ready = 'nodeName: worker-1, conditions: { ready: true }';
 const cidr = ['--cluster-cidr', '10.244.0.0/16'];
+
+const oneEndpoint = `addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1], ${ready} }]`;
 
 async function lint(text: string, flags: readonly string[] = []): Promise<Linted> {
   const files = { 'in.yaml': text.replace(/---\n$/, '') };
@@ -99,6 +102,17 @@ test('no endpoint is ready, though the Service lists all as ready: the slices ar
   };
   expect(await advice('')).toEqual([expect.stringContaining('or list them anyway with publishNotReadyAddresses')]);
   expect(await advice('publishNotReadyAddresses: true, ')).toEqual([expect.stringContaining('get its slices anew')]);
+});
+
+test.each([
+  ['scaled to 0', 0, 'note', /^nothing, if that is meant/],
+  ['with replicas', 3, 'warning', /^its selector fits Deployment default\/web: see whether its Pods run$/],
+])('an empty slice beside a Deployment %s', async (_, replicas, severity, help) => {
+  const text = aService(`${anIP}, selector: { app: web }, ports: [{ port: 80 }]`) + noEndpoint('web');
+  const workload = deployment(container).replace('replicas: 3', `replicas: ${replicas}`);
+  const { findings } = await lint(text + workload);
+  expect(findings).toMatchObject([{ code: 'no-ready-endpoint', severity }]);
+  expect(findings[0]?.help).toMatch(help);
 });
 
 describe('a selector that no workload of the manifests has', () => {
@@ -226,6 +240,13 @@ spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP 
 });
 
 describe('what the input cannot show is not said', () => {
+  test('nothing of the addresses of Pods that kpc would assume', async () => {
+    const onHost = deployment(`hostNetwork: true, ${container}`);
+    const other = aService('clusterIP: 10.96.0.11, ports: [{ port: 80 }]', '', 'api') + slice(oneEndpoint, 'api');
+    const text = aService(`${anIP}, selector: { app: web }, ports: [{ port: 80 }]`) + onHost + other;
+    expect(await lint(text)).toMatchObject({ findings: [], notes: 0 });
+  });
+
   test('nothing of endpoints without slices and Pods', async () => {
     expect(
       told(await lint(aService(`${anIP}, selector: { app: web }, ports: [{ port: 80 }]`) + someNodes('worker-1'))),
@@ -312,6 +333,23 @@ describe('source ranges', () => {
     const slices = endpoint('conditions: { ready: true }') + (spec.includes('IPv6') ? v6 : '');
     const { findings } = await lint(withStatus(spec, ingress) + slices);
     expect(findings.map(({ code }) => code)).toEqual(expected);
+  });
+
+  const open = 'loadBalancerSourceRanges: [10.0.0.0/8], ports: [{ port: 80 }]';
+  const status = '{ loadBalancer: { ingress: [{ ip: 203.0.113.1 }] } }';
+
+  test.each([
+    ['with a Node', aService(`type: LoadBalancer, ${open}`) + someNodes('worker-1'), ['open-node-port']],
+    ['with an address', aService(`type: LoadBalancer, ${open}`, status), ['open-node-port']],
+    ['unless the cluster gave none', aService(`type: LoadBalancer, ${anIP}, ${open}`, status), []],
+  ])('a node port that the API server will give, %s', async (_, text, expected) => {
+    expect(told(await lint(text))).toEqual(expected);
+  });
+
+  test('of both families say nothing of an address that no load balancer has given', async () => {
+    const families = 'ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack';
+    const spec = `type: LoadBalancer, ${families}, ${ranges}, ports: [{ port: 80 }]`;
+    expect(told(await lint(aService(spec) + deployment(container) + someNodes('worker-1')))).toEqual([]);
   });
 });
 
