@@ -160,6 +160,19 @@ export interface Node {
   readonly ready: boolean;
   /** The CPUs that Pods may use, in billionths of one; 0 if unknown. */
   readonly nanoCPUs: bigint;
+  /** Those that keep Pods away: NoSchedule and NoExecute. */
+  readonly taints: readonly Taint[];
+}
+
+export interface Taint {
+  readonly key: string;
+  readonly value: string;
+  readonly effect: string;
+}
+
+export interface Toleration extends Taint {
+  /** Whether any value is tolerated; with key '', any taint. Effect '' stands for all. */
+  readonly isOfAny: boolean;
 }
 
 /** What endpoints are made of. */
@@ -181,6 +194,9 @@ export interface PodSpec {
   readonly hostname: string;
   readonly subdomain: string;
   readonly hostNetwork: boolean;
+  readonly tolerations: readonly Toleration[];
+  /** Whether it asks an admission webhook for containers that no manifest shows. */
+  readonly isInjected: boolean;
   /** Ports of containers, then of sidecars: in this order a name is looked up. */
   readonly ports: readonly ContainerPort[];
   /** Ports that the network plugin opens on the Pod's node. */
@@ -401,6 +417,8 @@ export interface ReferenceGrant {
 
 export interface Namespace {
   readonly metadata: ObjectMeta;
+  /** Whether its Pods ask an admission webhook for containers that no manifest shows. */
+  readonly isInjected: boolean;
 }
 
 /** The settings that shape rules, from a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults. */

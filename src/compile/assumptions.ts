@@ -140,6 +140,7 @@ function makeNode(
     }),
     ready: true,
     nanoCPUs: 0n,
+    taints: [],
   };
 }
 

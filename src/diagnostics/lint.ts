@@ -117,7 +117,7 @@ function whyUnready({ publishes }: Unready): string {
 
 /** Rules of kpc lint: what is valid, but does not do what it seems to say. */
 export const lintDiagnostics = {
-  'local-without-endpoint': row(severityBy('traffic', 'warning', { unsteered: 'note' }), {
+  'local-without-endpoint': row(severityBy('traffic', 'warning', { 'internal-tainted': 'note', unsteered: 'note' }), {
     meaning: 'a Service has traffic policy Local, and no endpoint on a node that its clients reach',
     example: lint(
       localService('internalTrafficPolicy: Local, ports: [{ port: 80 }]') +
@@ -129,6 +129,10 @@ export const lintDiagnostics = {
       internal: ({ service, ...nodes }: OfService & OnNodes) => [
         `${service}: internalTrafficPolicy is Local, and no endpoint runs ${onNone(nodes)}: packets of Pods there to the Service reach no endpoint`,
         'run an endpoint on every node, as a DaemonSet does, or prefer the own node with trafficDistribution: PreferSameNode',
+      ],
+      'internal-tainted': ({ service, ...nodes }: OfService & OnNodes) => [
+        `${service}: internalTrafficPolicy is Local, and no endpoint runs ${onNodes(nodes)}, whose taints keep most Pods away: packets of Pods there to the Service reach no endpoint`,
+        'let its Pods tolerate the taints, if Pods there need it',
       ],
       external: ({ service, way, ...nodes }: OfService & Texts<'way'> & OnNodes) => [
         `${service}: externalTrafficPolicy is Local, and no endpoint runs ${onNone(nodes)}: packets of clients to ${way} there reach no endpoint`,

@@ -1,5 +1,6 @@
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import type { ServicePort } from '../cluster/model.ts';
+import { admitsPods } from '../cluster/scheduling.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
@@ -42,7 +43,12 @@ export function findInternalGaps(input: LintInput): readonly Finding[] {
     const node = gap?.nodes[0];
     if (!gap || !node) return [];
     const { port } = gap;
-    const details = { traffic: 'internal', service: service.name, ...namesOf(gap, input.nodes) } as const;
+    const areTainted = gap.nodes.every(({ object }) => object && !admitsPods(object, []));
+    const details = {
+      traffic: areTainted ? 'internal-tainted' : 'internal',
+      service: service.name,
+      ...namesOf(gap, input.nodes),
+    } as const;
     return [
       {
         diagnostic: diagnose(

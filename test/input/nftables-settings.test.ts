@@ -95,6 +95,7 @@ suite('the addresses of node ports', () => {
     addresses: addresses.map((address) => ({ type: 'InternalIP', address })),
     ready: false,
     nanoCPUs: 0n,
+    taints: [],
   });
   const networksOf = (given: Node | undefined, config = '') => {
     const { settings } = resolve(`mode: nftables\n${config}`);

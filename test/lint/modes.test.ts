@@ -60,6 +60,19 @@ describe('policy Local', () => {
     ]);
   });
 
+  test('a node whose taints keep Pods away is a note', async () => {
+    const local = aService(`${anIP}, internalTrafficPolicy: Local, ports: [{ port: 80 }]`) + endpoint(ready);
+    const taint = '{ key: node-role.kubernetes.io/control-plane, effect: NoSchedule }';
+    const tainted = someNodes('worker-1', 'cp-1').replace(
+      'podCIDRs: [10.244.1',
+      `taints: [${taint}], podCIDRs: [10.244.1`,
+    );
+    const severities = async (nodes: string) =>
+      (await lint(local + nodes, cidr)).findings.map(({ severity }) => severity);
+    expect(await severities(tainted)).toEqual(['note']);
+    expect(await severities(two)).toEqual(['warning']);
+  });
+
   test('--node looks at one node, and refuses one that the input lacks', async () => {
     const text = nodePort + endpoint(ready) + two;
     expect(told(await lint(text, [...cidr, '--node', 'worker-1']))).toEqual([]);
@@ -258,6 +271,24 @@ describe('what the input cannot show is not said', () => {
     const other = runningPod.replaceAll('web', 'db');
     expect(told(await lint(service('') + other))).toEqual([]);
     expect(told(await lint(service(`${anIP}, `) + other))).toEqual(['selects-nothing refused']);
+  });
+
+  test('nothing of ports that the containers of a webhook may have', async () => {
+    const named = aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: http-envoy-prom }]`);
+    const inject = 'sidecar.istio.io/inject: "true"';
+    const asking = deployment(container).replace('{ app: web }', `{ app: web, ${inject} }`);
+    const refusing = asking.replace('"true"', '"false"');
+    const noted = deployment(container).replace(
+      'labels: { app',
+      'annotations: { linkerd.io/inject: enabled }, labels: { app',
+    );
+    const namespace =
+      'apiVersion: v1\nkind: Namespace\nmetadata: { name: default, labels: { istio-injection: enabled } }\n---\n';
+    const running = runningPod.replace('{ app: web }', `{ app: web, ${inject} }`);
+    for (const text of [asking, noted, namespace + deployment(container)])
+      expect(told(await lint(named + text))).toEqual([]);
+    for (const text of [deployment(container), refusing, running])
+      expect(told(await lint(named + text))).toContain('unknown-port refused');
   });
 
   test('nothing that may result from an error', async () => {

@@ -11,11 +11,13 @@ import {
   type PodSpec,
   type Service,
   type Sourced,
+  type Toleration,
   type Workload,
 } from '../objects.ts';
 import { hash } from '../pick-by-hash.ts';
 import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
+import { admitsPods, daemonTolerations } from '../scheduling.ts';
 import { choosePodAddresses, claimKey, roomFor, type Claim } from './pod-addresses.ts';
 import { hasEndpoints, selectPods } from './select-pods.ts';
 
@@ -182,12 +184,13 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
     source,
   };
   if (replicas === undefined) {
+    const own = nodesFor(daemonTolerations(template.spec), nodes);
     const place = (index: number): PodSlot => {
-      const node = nodes[index];
+      const node = own[index];
       const [name, seat] = node ? [node.metadata.name, seatName(node)] : ['0', '0'];
       return { name: `${metadata.name}-${name}`, seat: `${metadata.name}-${seat}`, node };
     };
-    return { ...base, scales: false, replicas: Math.max(1, nodes.length), place };
+    return { ...base, scales: false, replicas: Math.max(1, own.length), place };
   }
   const nodeOf = spread(metadata, template.spec, nodes);
   const place = (index: number): PodSlot => {
@@ -195,6 +198,12 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
     return { name, seat: name, node: nodeOf(index) };
   };
   return { ...base, scales: true, replicas, place };
+}
+
+/** The Nodes whose taints the Pods tolerate. If there are none, the input says little of where they run: all. */
+function nodesFor(tolerations: readonly Toleration[], nodes: readonly Node[]): readonly Node[] {
+  const fitting = nodes.filter((node) => admitsPods(node, tolerations));
+  return fitting.length === 0 ? nodes : fitting;
 }
 
 function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes: readonly Node[]): PodSet {
@@ -211,15 +220,16 @@ function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes
  */
 function spread(
   metadata: Pod['metadata'],
-  { nodeName }: PodSpec,
+  { nodeName, tolerations }: PodSpec,
   nodes: readonly Node[],
 ): (index: number) => Node | undefined {
   if (nodeName !== '') {
     const named = nodes.find((node) => node.metadata.name === nodeName);
     return () => named;
   }
+  const own = nodesFor(tolerations, nodes);
   const start = hash(fullName(metadata));
-  return (index) => nodes[(start + index) % nodes.length];
+  return (index) => own[(start + index) % own.length];
 }
 
 /** At most one network of each family: the Node's, the flag's or the cluster's. */

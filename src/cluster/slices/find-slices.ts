@@ -1,7 +1,7 @@
 import { eitherOf, namesOf } from '../by-name.ts';
 import { groupSlices, writtenAddresses, type ServiceWithSlices } from '../endpoints.ts';
 import { mirrorEndpoints } from '../mirror-endpoints.ts';
-import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../objects.ts';
+import type { Endpoints, EndpointSlice, Namespace, Node, Pod, Service, Sourced, Workload } from '../objects.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { assumePods } from './assume-pods.ts';
 import { podsToSlices, type SlicesOfPods } from './pods-to-slices.ts';
@@ -14,6 +14,7 @@ interface SliceSources {
   readonly pods: readonly Sourced<Pod>[];
   readonly workloads: readonly Sourced<Workload>[];
   readonly nodes: readonly Sourced<Node>[];
+  readonly namespaces: readonly Sourced<Namespace>[];
 }
 
 interface AssumedNetworks {
@@ -34,7 +35,7 @@ const none: readonly never[] = [];
  * Services with neither, those that it makes of Pods. `assumed` is set where workloads are taken to have Pods.
  */
 export function findSlices(sources: SliceSources, assumed: AssumedNetworks | undefined): FoundSlices {
-  const { services, slices, endpoints, nodes } = sources;
+  const { services, slices, endpoints } = sources;
   const mirrored = mirrorEndpoints(sources);
   const given = [...slices, ...mirrored.slices];
   const givenOf = groupSlices(given);
@@ -49,7 +50,7 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
         taken: addressesOf(sources),
       })
     : { pods: sources.pods, hasIdle: false, diagnostics: [] };
-  const made = podsToSlices({ services, pods, nodes, hasIdle }, served);
+  const made = podsToSlices({ ...sources, pods, hasIdle }, served);
   const madeOf = groupSlices(made.slices);
   const madeFor = namesOf(made.services);
   return {

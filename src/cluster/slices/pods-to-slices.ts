@@ -6,6 +6,7 @@ import { groupBy } from '../group-by.ts';
 import {
   fullName,
   type EndpointSlice,
+  type Namespace,
   type Node,
   type ObjectMeta,
   type Pod,
@@ -22,6 +23,7 @@ interface PodInputs {
   readonly services: readonly Sourced<Service>[];
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
+  readonly namespaces: readonly Sourced<Namespace>[];
   readonly hasIdle: boolean;
 }
 
@@ -40,13 +42,17 @@ const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnosti
  * those have slices or Endpoints in the input. Pods without a status come from manifests, and no cluster has made
  * endpoints of them yet: a Service that selects one gets no slice.
  */
-export function podsToSlices({ services, pods, nodes, hasIdle }: PodInputs, given: Names): SlicesOfPods {
+export function podsToSlices({ services, pods, nodes, namespaces, hasIdle }: PodInputs, given: Names): SlicesOfPods {
   if (!hasIdle && pods.length === 0) return nothing;
   const selecting = selectPods(services, pods);
   const open = selecting.filter(({ service }) => !hasEndpoints(service, given));
   const tooMany = checkEndpoints(open, services.length + pods.length);
   if (tooMany) return { ...nothing, diagnostics: [tooMany] };
-  const wrongPorts = describeTargetPorts(open);
+  const injected = new Set(namespaces.flatMap(({ object }) => (object.isInjected ? object.metadata.name : [])));
+  const wrongPorts = describeTargetPorts(open, ({ metadata, spec, status, assumed }) => {
+    const isOfCluster = status !== undefined && !assumed;
+    return !isOfCluster && (spec.isInjected || injected.has(metadata.namespace));
+  });
   if (!hasIdle && !pods.some(({ object }) => object.status !== undefined)) {
     return { ...nothing, diagnostics: wrongPorts };
   }

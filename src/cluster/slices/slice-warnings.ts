@@ -8,6 +8,7 @@ import {
   type Endpoints,
   type EndpointSlice,
   type FieldPath,
+  type Pod,
   type Service,
   type Sourced,
 } from '../objects.ts';
@@ -94,11 +95,18 @@ function isProgrammed({ spec }: Service): boolean {
   return spec.clusterIP !== 'None' && spec.type !== 'ExternalName';
 }
 
-/** Reports target ports with a name that no container of the selected Pods has: the Service port gets no endpoint. */
-export function describeTargetPorts(services: readonly Selecting[]): readonly Diagnostic[] {
+/**
+ * Reports target ports with a name that no container of the selected Pods has: the Service port gets no endpoint. Only Pods of a
+ * cluster have all containers; to others, a webhook may add some.
+ */
+export function describeTargetPorts(
+  services: readonly Selecting[],
+  isInjected: (pod: Pod) => boolean,
+): readonly Diagnostic[] {
   return services.flatMap(({ service: { object, source }, label, pods }) => {
     // kube-proxy programs nothing for a headless Service, whatever its ports are.
     if (pods.length === 0 || object.spec.clusterIP === 'None') return [];
+    if (pods.some((pod) => isInjected(pod.object))) return [];
     return object.spec.ports.flatMap(({ port, targetPort, protocol }, i): Diagnostic[] => {
       if (typeof targetPort === 'number') return [];
       if (pods.some((pod) => pod.object.spec.ports.some((each) => isPort(each, targetPort, protocol)))) return [];

@@ -16,10 +16,10 @@ import type {
   WorkloadKind,
   routeKinds,
 } from '../../cluster/objects.ts';
-import { type CommonNames, readMetadata, readServiceCidr } from './check-values.ts';
+import { type CommonNames, readServiceCidr } from './check-values.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
 import { readGateway, readListenerSet, readIngress, readReferenceGrant, readRoute } from './read-routes.ts';
-import { readNode, readPod, readWorkload } from './read-node-and-pod.ts';
+import { readNamespace, readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
 import { readClusterPolicy, readNetworkPolicy } from './read-traffic.ts';
 import type { Report } from './report.ts';
@@ -161,7 +161,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     readReferenceGrant,
   ),
   Namespace: kindOf('traffic', 'namespaces', ['v1'], 'Namespace', (raw, report, names) => {
-    return { metadata: readMetadata(raw.metadata, 'subdomain', report, names) };
+    return readNamespace(raw, report, names);
   }),
 };
 

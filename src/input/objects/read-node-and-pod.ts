@@ -4,12 +4,14 @@ import type {
   ContainerPort,
   FieldPath,
   HostPort,
+  Namespace,
   Node,
   ObjectMeta,
   Owner,
   Pod,
   PodSpec,
   PodStatus,
+  Taint,
   Workload,
   WorkloadKind,
 } from '../../cluster/objects.ts';
@@ -59,7 +61,15 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
     addresses,
     ready: isReady(raw.status?.conditions ?? []),
     nanoCPUs: readCPUs(raw.status?.allocatable?.cpu ?? '', report),
+    taints: readTaints(raw),
   };
+}
+
+function readTaints({ spec }: RawNode): readonly Taint[] {
+  return (spec?.taints ?? []).flatMap(({ key, value, effect }) => {
+    const keepsAway = effect === 'NoSchedule' || effect === 'NoExecute';
+    return keepsAway ? [{ key: key ?? '', value: value ?? '', effect }] : [];
+  });
 }
 
 /** Whether the first condition called Ready is True. */
@@ -102,13 +112,19 @@ function parseQuantity(text: string): bigint | undefined {
   return (digits + divisor - 1n) / divisor;
 }
 
+/** Checks a Namespace, which may say something about its Pods. */
+export function readNamespace(raw: Pick<RawPod, 'metadata'>, report: Report, names: CommonNames): Namespace {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
+  return { metadata, isInjected: asksForInjection(raw.metadata) };
+}
+
 const none: readonly never[] = [];
 
 /** Checks what of a Pod endpoints are made of, as the API server would, and fills in its defaults. */
 export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
   return {
     metadata: readOwnedMetadata(raw.metadata, report, names),
-    spec: readPodSpec(raw.spec ?? {}, ['spec'], report, names),
+    spec: readPodSpec(raw, [], report, names),
     owner: readOwner(raw.metadata),
     terminating: Boolean(raw.metadata?.deletionTimestamp),
     status: raw.status && Object.keys(raw.status).length > 0 ? readStatus(raw.status, report) : undefined,
@@ -128,19 +144,41 @@ function readOwner(raw: RawMetadata | null | undefined): Owner | undefined {
 }
 
 /** Reads the spec of a Pod or of a workload's template, which is at `path`. */
-function readPodSpec(raw: RawPodSpec, path: FieldPath, report: Report, names: CommonNames): PodSpec {
+function readPodSpec(
+  { metadata, spec }: Pick<RawPod, 'metadata' | 'spec'>,
+  path: FieldPath,
+  report: Report,
+  names: CommonNames,
+): PodSpec {
+  const raw = spec ?? {};
   const nodeName = raw.nodeName ?? '';
   const node = names.nodes.find(nodeName);
-  if (nodeName !== '' && node === undefined) checkName(nodeName, 'subdomain', [...path, 'nodeName'], report);
-  if (raw.hostname) checkName(raw.hostname, 'label', [...path, 'hostname'], report);
+  if (nodeName !== '' && node === undefined) checkName(nodeName, 'subdomain', [...path, 'spec', 'nodeName'], report);
+  if (raw.hostname) checkName(raw.hostname, 'label', [...path, 'spec', 'hostname'], report);
   return {
     nodeName: node ?? nodeName,
     hostname: raw.hostname ?? '',
     subdomain: raw.subdomain ?? '',
     hostNetwork: raw.hostNetwork ?? false,
+    tolerations: (raw.tolerations ?? none).map(({ key, operator, value, effect }) => ({
+      key: key ?? '',
+      value: value ?? '',
+      effect: effect ?? '',
+      isOfAny: operator === 'Exists',
+    })),
+    isInjected: asksForInjection(metadata),
     ports: readContainerPorts(raw),
     hostPorts: raw.hostNetwork ? none : readHostPorts(raw),
   };
+}
+
+/**
+ * Whether a Pod, or a Namespace for its Pods, asks for the sidecar of a mesh or another program:
+ * sidecar.istio.io/inject, istio-injection, linkerd.io/inject, vault.hashicorp.com/agent-inject.
+ */
+function asksForInjection(metadata: Pick<RawMetadata, 'labels' | 'annotations'> | null | undefined): boolean {
+  const all = [...Object.entries(metadata?.labels ?? {}), ...Object.entries(metadata?.annotations ?? {})];
+  return all.some(([key, value]) => /inject/.test(key) && value !== 'false' && value !== 'disabled');
 }
 
 /** On the host network, the API server gives each port as a host port too, whether or not it can be reached. */
@@ -193,7 +231,7 @@ type RawSpec = NonNullable<RawWorkload['spec']>;
 export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: CommonNames): Workload {
   const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
-  const podSpec = readPodSpec(spec.template?.spec ?? {}, ['spec', 'template', 'spec'], report, names);
+  const podSpec = readPodSpec(spec.template ?? {}, ['spec', 'template'], report, names);
   const labels = readTexts(spec.template?.metadata?.labels);
   const isStateful = kind === 'StatefulSet';
   return {

@@ -67,6 +67,68 @@ describe('which Pods are assumed', () => {
     expect(found).toEqual({ [`${kind} default/web`]: expected });
   });
 
+  describe('Nodes with taints', () => {
+    const tainted = (number: number, key: string, effect = 'NoSchedule') =>
+      node(number, '', { spec: { taints: [{ key, value: 'a', effect }] } });
+    const tolerating = (toleration: object) => ({ pod: { tolerations: [toleration] } });
+
+    test.each([
+      ['get no Pod', 'DaemonSet', 'dedicated', {}, 1],
+      ['get no Pod of a Deployment', 'Deployment', 'dedicated', {}, 1],
+      [
+        'get one that tolerates their taints',
+        'DaemonSet',
+        'dedicated',
+        tolerating({ key: 'dedicated', value: 'a' }),
+        2,
+      ],
+      [
+        'get one that tolerates any value',
+        'DaemonSet',
+        'dedicated',
+        tolerating({ key: 'dedicated', operator: 'Exists' }),
+        2,
+      ],
+      ['get one that tolerates all', 'DaemonSet', 'dedicated', tolerating({ operator: 'Exists' }), 2],
+      [
+        'get none that tolerates another value',
+        'DaemonSet',
+        'dedicated',
+        tolerating({ key: 'dedicated', value: 'b' }),
+        1,
+      ],
+      [
+        'get none that tolerates another effect',
+        'DaemonSet',
+        'dedicated',
+        tolerating({ key: 'dedicated', operator: 'Exists', effect: 'NoExecute' }),
+        1,
+      ],
+      ['get the Pods of a DaemonSet in spite of pressure', 'DaemonSet', 'node.kubernetes.io/disk-pressure', {}, 2],
+    ])('%s', async (_, kind, taint, more, expected) => {
+      const { pods } = await run(
+        assume,
+        service('web'),
+        workload(kind, 'web', { replicas: 2 }, more),
+        node(1),
+        tainted(2, taint),
+      );
+      const used = new Set(pods[`${kind} default/web`]?.map((each) => each.split(' ').at(-1)));
+      expect(used.size).toBe(expected);
+    });
+
+    test('get Pods if they only prefer none, and if there are no others', async () => {
+      expect(
+        await counts(service('web'), workload('DaemonSet', 'web'), node(1), tainted(2, 'a', 'PreferNoSchedule')),
+      ).toEqual({
+        'DaemonSet default/web': 2,
+      });
+      expect(await counts(service('web'), workload('DaemonSet', 'web'), tainted(1, 'a'), tainted(2, 'a'))).toEqual({
+        'DaemonSet default/web': 2,
+      });
+    });
+  });
+
   test.each([
     ['Deployment', { replicas: 0 }],
     ['Job', { suspend: true }],

@@ -25,7 +25,7 @@ export const nodeShape = object({
     providerID: text,
     unschedulable: flag,
     ...unread(anything, 'configSource', 'externalID', 'podPreemptionPolicy'),
-    taints: list(item({ ...unread(text, 'key', 'value', 'effect', 'timeAdded') })),
+    taints: list(item({ key: text, value: text, effect: text, ...unread(text, 'timeAdded') })),
   }),
   status: object({
     allocatable: openObject({ cpu }),
@@ -61,6 +61,7 @@ const podSpecShape = openObject({
   hostname: text,
   subdomain: text,
   hostNetwork: flag,
+  tolerations: list(openItem({ key: text, operator: text, value: text, effect: text })),
   containers,
   initContainers: containers,
 });
