@@ -40,7 +40,11 @@ export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): re
   return networks.filter(({ family }, i) => networks.findIndex((other) => other.family === family) === i);
 }
 
+/** Whether it is the one that the API server makes. */
+export function isDefaultCidr({ metadata }: ServiceCidr): boolean {
+  return metadata.name === defaultName;
+}
+
 function compareNames({ object: a }: Sourced<ServiceCidr>, { object: b }: Sourced<ServiceCidr>): number {
-  const isDefault = ({ metadata }: ServiceCidr) => (metadata.name === defaultName ? 0 : 1);
-  return isDefault(a) - isDefault(b) || compareText(a.metadata.name, b.metadata.name);
+  return Number(isDefaultCidr(b)) - Number(isDefaultCidr(a)) || compareText(a.metadata.name, b.metadata.name);
 }

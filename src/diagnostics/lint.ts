@@ -97,6 +97,25 @@ interface Unready extends Numbers<'endpoints'> {
   /** What it selects, if it has no endpoints at all: "Deployment default/web". */
   readonly owner?: string | undefined;
   readonly isScaledToZero: boolean;
+  readonly unused?: Unused | undefined;
+}
+
+/** Why kube-proxy skips all slices of a Service: the types of their addresses, or ports without numbers. */
+export type Unused = { readonly by: 'address-type'; readonly types: readonly string[] } | { readonly by: 'port' };
+
+function unusedWords(unused: Unused): readonly [wrong: string, help: string] {
+  switch (unused.by) {
+    case 'address-type':
+      return [
+        `kube-proxy skips its EndpointSlices, of addressType ${joinWords(unused.types)}`,
+        'write the addresses of its endpoints, in slices of a family in which the Service has a cluster IP',
+      ];
+    case 'port':
+      return [
+        'kube-proxy skips the ports of its EndpointSlices, which have no number',
+        'write the port that its endpoints listen on',
+      ];
+  }
 }
 
 function isIdle({ owner, isScaledToZero }: Unready): boolean {
@@ -113,6 +132,12 @@ function whyUnready({ publishes }: Unready): string {
   return publishes
     ? 'get its slices anew: with publishNotReadyAddresses: true, the control plane lists every endpoint as ready'
     : 'see why its Pods are not ready, or list them anyway with publishNotReadyAddresses: true';
+}
+
+interface RangedPort extends Numbers<'nodePort'>, Texts<'range'> {
+  readonly what: 'node port' | 'health check node port';
+  /** Whether nothing names the range. */
+  readonly isUsual: boolean;
 }
 
 /** Rules of kpc lint: what is valid, but does not do what it seems to say. */
@@ -188,12 +213,16 @@ export const lintDiagnostics = {
       meaning: 'a Service has EndpointSlices, and no endpoint in them that takes connections',
       example: lint(aService(`${anIP}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: false }')),
       words: ({ service, ...details }: OfService & Unready) => {
-        const { endpoints, owner } = details;
+        const { endpoints, owner, unused } = details;
         if (isIdle(details))
           return [
             `${service}: ${owner}, which it selects, is scaled to 0, so packets to it are refused`,
             'nothing, if that is meant; otherwise set replicas',
           ];
+        if (unused) {
+          const [wrong, help] = unusedWords(unused);
+          return [`${service}: ${wrong}, so packets to it are refused`, help];
+        }
         if (endpoints === 0)
           return [`${service}: its EndpointSlices hold no endpoints, so packets to it are refused`, whyEmpty(owner)];
         const which =
@@ -394,16 +423,39 @@ endpoints: [{ addresses: [10.244.0.1] }]`),
   'node-port-range': row('warning', {
     meaning: 'a node port is outside of the range that the API server takes',
     example: lint(aService(`type: NodePort, ${anIP}, ports: [{ port: 80, nodePort: 8080 }]`)),
-    words: ({ nodePort, range, isUsual }: Numbers<'nodePort'> & Texts<'range'> & { readonly isUsual: boolean }) => [
+    words: ({ what, nodePort, range, isUsual }: RangedPort) => [
       isUsual
-        ? `node port ${nodePort} is outside of ${range}, which an API server takes unless its --service-node-port-range says otherwise`
-        : `node port ${nodePort} is outside of ${range}, and the API server refuses it`,
+        ? `${what} ${nodePort} is outside of ${range}, which an API server takes unless its --service-node-port-range says otherwise`
+        : `${what} ${nodePort} is outside of ${range}, and the API server refuses it`,
       isUsual ? 'choose another, or name the range with --service-node-port-range' : 'choose another',
     ],
     rule: {
       why: 'The API server refuses the Service, and with it often the rest of a deployment.',
       reports: ['https://kubernetes.io/docs/concepts/services-networking/service/#type-nodeport'],
       passes: lint(aService(`type: NodePort, ${anIP}, ports: [{ port: 80, nodePort: 30080 }]`)),
+    },
+  }),
+  'refused-cluster-ip': row('warning', {
+    meaning: 'the API server does not give a Service the cluster IP that it asks for',
+    example: lint(aService(`${anIP}, ports: [{ port: 80 }]`) + aService(`${anIP}, ports: [{ port: 81 }]`, '', 'api')),
+    words: wordsBy('problem', {
+      taken: ({ service, address, holder }: OfService & Texts<'address' | 'holder'>) => [
+        `${service}: cluster IP ${address} is also that of ${holder}: the API server refuses the second of the two`,
+        'leave clusterIP out of one of them, or join their ports in one Service',
+      ],
+      'out-of-range': ({ service, address, ranges }: OfService & Texts<'address'> & Lists<'ranges'>) => [
+        `${service}: cluster IP ${address} is outside of ${joinWords(ranges)}: the API server refuses it`,
+        'leave clusterIP out, or choose an address of a ServiceCIDR',
+      ],
+    }),
+    rule: {
+      why: 'A cluster IP belongs to one Service, whatever its ports are, and is one of the ranges of the cluster. The API server refuses the Service, and with it often the rest of a deployment.',
+      reports: ['https://kubernetes.io/docs/concepts/services-networking/cluster-ip-allocation/'],
+      passes: lint(
+        aService(`${anIP}, ports: [{ port: 80 }]`) +
+          aService('clusterIP: 10.96.0.11, ports: [{ port: 81 }]', '', 'api'),
+        '--service-cluster-ip-range 10.96.0.0/16',
+      ),
     },
   }),
   'unnamed-mode': row('warning', {

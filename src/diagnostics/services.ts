@@ -392,7 +392,9 @@ export const serviceDiagnostics = {
   }),
   'no-endpoints-given': row('warning', {
     meaning: 'the input holds no endpoints of Services that have a selector',
-    example: manifests(aSelector),
+    example: manifests(
+      aSelector + aService('clusterIP: 10.96.0.11, ports: [{ port: 80 }]', '', 'api') + noEndpoint('api'),
+    ),
     // `services` have no endpoints in the input; `selecting` counts the Services with a selector.
     words: (details: Lists<'services'> & Numbers<'selecting'> & { readonly hasWorkloads: boolean }) => {
       const { services, selecting, hasWorkloads } = details;
@@ -403,6 +405,10 @@ export const serviceDiagnostics = {
           : `the input holds no EndpointSlices or Endpoints of ${services.length} of ${selecting} Services with a selector (${names}): the compiled rules refuse all connections to them`,
         `add them (kubectl get endpointslices -A -o yaml)${hasWorkloads ? ", or assume the input's workloads have ready Pods: --assume-endpoints" : ''}`,
       ];
+    },
+    rule: {
+      why: 'In a cluster, each Service with a selector has an EndpointSlice, though it may be empty. Without any, kube-proxy refuses the connections of a Service.',
+      passes: lint(aSelector + noEndpoint('web').replace('endpoints: []', 'endpoints: [{ addresses: [10.244.0.1] }]')),
     },
   }),
   'no-pod-address': row(

@@ -1,7 +1,9 @@
+import type { FieldPath } from '../cluster/objects.ts';
+import { isDefaultCidr, serviceRanges } from '../cluster/service-ranges.ts';
 import type { PortAddress, ServicePort } from '../cluster/model.ts';
 import { admitsNode, planTraffic } from '../cluster/plan-traffic.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
-import { isLoopback, parseAddress, type Address } from '../kernel/address.ts';
+import { contains, isLoopback, parseAddress, type Address } from '../kernel/address.ts';
 import { isDeprecated } from '../kube-proxy/announced.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
 import type { Place } from '../kernel/place.ts';
@@ -209,12 +211,50 @@ export function findStrangeNodePorts({ services, loaded }: LintInput): readonly 
   const { nodePorts } = loaded.ranges;
   const { first, last } = nodePorts ?? usualRange;
   const range = `${first}-${last}`;
-  return services.flatMap(({ written, name, source }) =>
-    written.spec.ports.flatMap(({ nodePort }, i): readonly Finding[] => {
-      if (nodePort === 0 || (nodePort >= first && nodePort <= last)) return [];
-      const details = { nodePort, range, isUsual: nodePorts === undefined };
-      const place = source.place(['spec', 'ports', i, 'nodePort']);
-      return [{ diagnostic: diagnose('node-port-range', details, place), service: name }];
+  return services.flatMap(({ written: { spec }, name, source }) => {
+    const check = (what: 'node port' | 'health check node port', port: number, path: FieldPath): readonly Finding[] => {
+      if (port === 0 || (port >= first && port <= last)) return [];
+      const details = { what, nodePort: port, range, isUsual: nodePorts === undefined };
+      return [{ diagnostic: diagnose('node-port-range', details, source.place(path)), service: name }];
+    };
+    return [
+      ...spec.ports.flatMap(({ nodePort }, i) => check('node port', nodePort, ['spec', 'ports', i, 'nodePort'])),
+      ...check('health check node port', spec.healthCheckNodePort, ['spec', 'healthCheckNodePort']),
+    ];
+  });
+}
+
+/** Cluster IPs that the API server does not give: of another Service, or outside of its ranges. */
+export function findRefusedClusterIPs({ services, loaded }: LintInput): readonly Finding[] {
+  const { ranges, inputs } = loaded;
+  // Other ServiceCIDRs than the one that the API server makes say nothing about those that are not there.
+  const areKnown = inputs.serviceCidrs.length === 0 || inputs.serviceCidrs.some(({ object }) => isDefaultCidr(object));
+  const known = areKnown ? serviceRanges(inputs.serviceCidrs, ranges.clusterIPs).map(({ network }) => network) : [];
+  const holders = new Map<string, LintedService>();
+  return services.flatMap((service) =>
+    service.written.spec.clusterIPs.flatMap((text, i): readonly Finding[] => {
+      const address = parseAddress(text);
+      if (!address) return [];
+      const { name, source } = service;
+      const place = source.place(i === 0 ? ['spec', 'clusterIP'] : ['spec', 'clusterIPs', i]);
+      const about = { service: name, address: address.text };
+      const holder = holders.get(address.text);
+      holders.set(address.text, holder ?? service);
+      if (holder && !sharesPort(holder, service)) {
+        const details = { problem: 'taken', ...about, holder: holder.name } as const;
+        return [{ diagnostic: diagnose('refused-cluster-ip', details, place), service: name }];
+      }
+      const own = known.filter(({ family }) => family === address.family);
+      if (own.length === 0 || own.some((network) => contains(network, address))) return [];
+      const details = { problem: 'out-of-range', ...about, ranges: own.map((network) => network.text) } as const;
+      return [{ diagnostic: diagnose('refused-cluster-ip', details, place), service: name }];
     }),
+  );
+}
+
+/** Whether both have a port of one number and protocol: address-conflict says so. */
+function sharesPort(a: LintedService, b: LintedService): boolean {
+  return a.object.spec.ports.some((one) =>
+    b.object.spec.ports.some(({ port, protocol }) => port === one.port && protocol === one.protocol),
   );
 }

@@ -3,8 +3,9 @@ import type { ServicePort } from '../cluster/model.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Unused } from '../diagnostics/lint.ts';
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
-import { nameOfSelected, type LintInput } from './lint-input.ts';
+import { nameOfSelected, type LintedService, type LintInput } from './lint-input.ts';
 import { socketOf } from './policy-rules.ts';
 
 function isServed(port: ServicePort): boolean {
@@ -23,14 +24,49 @@ export function findUnserved(input: LintInput): readonly Finding[] {
     const [first] = ports;
     if (!first || !knowsEndpoints || ports.some(isServed)) return [];
     const endpoints = Math.max(...ports.map((port) => port.endpoints.length));
-    const inSlices = slices.reduce((sum, { object }) => sum + object.endpoints.length, 0);
+    const filled = slices.filter(({ object }) => object.endpoints.length > 0);
+    const unused = endpoints === 0 && filled.length > 0 ? whyUnused(service, filled) : undefined;
     // Ports that do not fit, and selectors, have messages of their own.
-    if (endpoints === 0 && (inSlices > 0 || (slices.length === 0 && selected.length === 0))) return [];
+    if (endpoints === 0 && !unused && (filled.length > 0 || (slices.length === 0 && selected.length === 0))) return [];
     const publishes = service.object.spec.publishNotReadyAddresses;
     const [pod] = endpoints === 0 ? selected : [];
-    const details = { service: name, endpoints, publishes, owner: pod && nameOfSelected(pod.object), isScaledToZero };
+    const details = {
+      service: name,
+      endpoints,
+      publishes,
+      owner: pod && nameOfSelected(pod.object),
+      isScaledToZero,
+      unused,
+    };
     const diagnostic = diagnose('no-ready-endpoint', details, source.place(['metadata', 'name']));
     return [{ diagnostic, service: name, packet: refused(first, input) }];
+  });
+}
+
+/** Why kube-proxy skips all of these slices; undefined if their ports have other names. */
+function whyUnused({ object: { spec }, ports }: LintedService, slices: LintedService['slices']): Unused | undefined {
+  const types = [...new Set(slices.map(({ object }) => object.addressType))];
+  const families = new Set<string>(ports.map(({ family }) => family));
+  const usable = slices.filter(({ object }) => families.has(object.addressType.toLowerCase()));
+  if (usable.length === 0) return { by: 'address-type', types };
+  const ofName = usable
+    .flatMap(({ object }) => object.ports)
+    .filter((port) => spec.ports.some((own) => own.name === port.name && own.protocol === port.protocol));
+  return ofName.length > 0 && ofName.every(({ port }) => !port) ? { by: 'port' } : undefined;
+}
+
+/**
+ * Services of what a cluster seems to have printed, since nothing of it lacks an address, that have no slices where others have
+ * some. In a cluster, each Service with a selector has one.
+ */
+export function findUngiven({ services, loaded: { inputs } }: LintInput): readonly Finding[] {
+  const { workloads, pods, slices, endpoints } = inputs;
+  if (workloads.length > 0 || pods.length > 0 || slices.length + endpoints.length === 0) return [];
+  if (services.some(({ written, ports }) => ports.length > 0 && written.spec.clusterIP === '')) return [];
+  return services.flatMap(({ name, ports, knowsEndpoints, source }): readonly Finding[] => {
+    if (ports.length === 0 || knowsEndpoints) return [];
+    const details = { services: [name], selecting: 1, hasWorkloads: false };
+    return [{ diagnostic: diagnose('no-endpoints-given', details, source.place(['metadata', 'name'])), service: name }];
   });
 }
 

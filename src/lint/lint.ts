@@ -16,12 +16,13 @@ import {
   findHeadlessAddresses,
   findNodesShutOut,
   findOpenNodePorts,
+  findRefusedClusterIPs,
   findStrangeNodePorts,
   findTakenHealthChecks,
   findUnboundRanges,
   findUnservedAddresses,
 } from './address-rules.ts';
-import { findLackingFamilies, findUnserved, findUnusedPorts, findVirtualEndpoints } from './endpoint-rules.ts';
+import { findLackingFamilies, findUngiven, findUnserved, findUnusedPorts, findVirtualEndpoints } from './endpoint-rules.ts';
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
 import { findIdleHints } from './hint-rules.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
@@ -64,6 +65,7 @@ const rules: readonly Rule[] = [
   findExternalGaps,
   findUndetectedPods,
   findUnserved,
+  findUngiven,
   findLackingFamilies,
   findUnusedPorts,
   findVirtualEndpoints,
@@ -75,6 +77,7 @@ const rules: readonly Rule[] = [
   findUnboundRanges,
   findNodesShutOut,
   findStrangeNodePorts,
+  findRefusedClusterIPs,
   findTakenHealthChecks,
   findIdleHints,
   findIdleAffinity,

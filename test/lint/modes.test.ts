@@ -117,6 +117,64 @@ test('no endpoint is ready, though the Service lists all as ready: the slices ar
   expect(await advice('publishNotReadyAddresses: true, ')).toEqual([expect.stringContaining('get its slices anew')]);
 });
 
+describe('slices that kube-proxy skips', () => {
+  const withSlice = async (more: string) => {
+    const { findings } = await lint(aService(`${anIP}, ports: [{ port: 80 }]`) + slice(more));
+    return findings.map(({ code, text, trace }) => `${code} ${trace?.verdict}: ${text}`);
+  };
+  const none = (why: string) => [
+    `no-ready-endpoint refused: default/web: kube-proxy skips ${why}, so packets to it are refused`,
+  ];
+
+  test.each([
+    ['of the other family', 'IPv6', '["fd00::5"]'],
+    ['of host names', 'FQDN', '[db.example.com]'],
+  ])('%s', async (_, type, addresses) => {
+    const text = `addressType: ${type}\nports: [{ port: 8080 }]\nendpoints: [{ addresses: ${addresses} }]`;
+    expect(await withSlice(text)).toEqual(none(`its EndpointSlices, of addressType ${type}`));
+  });
+
+  test('with ports without a number', async () => {
+    const text = 'addressType: IPv4\nports: [{ protocol: TCP }]\nendpoints: [{ addresses: [10.244.0.1] }]';
+    expect(await withSlice(text)).toEqual(none('the ports of its EndpointSlices, which have no number'));
+  });
+});
+
+test('a Service without slices beside others that have some', async () => {
+  const served = aService('clusterIP: 10.96.0.11, ports: [{ port: 80 }]', '', 'api') + slice(oneEndpoint, 'api');
+  const selecting = (more: string) => aService(`${more}selector: { app: web }, ports: [{ port: 80 }]`);
+  expect(told(await lint(selecting(`${anIP}, `) + served))).toEqual(['no-endpoints-given']);
+  // A manifest of a repository, whose slices a cluster has yet to make.
+  expect(told(await lint(selecting('') + served))).toEqual([]);
+  expect(told(await lint(selecting(`${anIP}, `) + served + deployment(container)))).toEqual([]);
+});
+
+describe('cluster IPs that the API server refuses', () => {
+  const range = (name: string) =>
+    `apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: { name: ${name} }\nspec: { cidrs: [10.97.0.0/16] }\n---\n`;
+  const one = aService(`${anIP}, ports: [{ port: 80 }]`);
+  const other = (port: number) => aService(`${anIP}, ports: [{ port: ${port} }]`, '', 'api');
+
+  test.each([
+    ['outside of a ServiceCIDR', one + range('kubernetes'), [], ['refused-cluster-ip']],
+    ['outside of another one, beside which there are more', one + range('more'), [], []],
+    ['outside of a flag', one, ['--service-cluster-ip-range', '10.97.0.0/16'], ['refused-cluster-ip']],
+    ['inside', one, ['--service-cluster-ip-range', '10.96.0.0/16'], []],
+    ['of another Service', one + other(81), [], ['refused-cluster-ip']],
+    ['of another Service, with its port', one + other(80), [], ['address-conflict']],
+  ])('%s', async (_, text, flags, expected) => {
+    expect(told(await lint(text, flags)).map((each) => each.split(' ')[0])).toEqual(expected);
+  });
+});
+
+test('a health check node port outside of the range', async () => {
+  const text = balancer('externalTrafficPolicy: Local, healthCheckNodePort: 8080');
+  const { findings } = await lint(text);
+  expect(findings.map(({ text: said }) => said)).toEqual([
+    expect.stringContaining('health check node port 8080 is outside of 30000-32767'),
+  ]);
+});
+
 test.each([
   ['scaled to 0', 0, 'note', /^nothing, if that is meant/],
   ['with replicas', 3, 'warning', /^its selector fits Deployment default\/web: see whether its Pods run$/],
