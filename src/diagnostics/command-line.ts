@@ -56,6 +56,10 @@ const skipped = {
     'has no cluster IP yet, so kube-proxy programs nothing for it',
     'let kpc choose one with --service-cluster-ip-range',
   ],
+  'other-proxy': [
+    'has the label service.kubernetes.io/service-proxy-name, so kube-proxy ignores it',
+    'leave the label out, unless another program serves this Service',
+  ],
 } as const;
 
 /** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */

@@ -140,6 +140,34 @@ interface RangedPort extends Numbers<'nodePort'>, Texts<'range'> {
   readonly isUsual: boolean;
 }
 
+/** What names a Service, and which one, as "namespace/name". */
+interface Missing extends Texts<'owner' | 'missing'> {
+  /** A Service of the input with much the same name. */
+  readonly near?: string | undefined;
+}
+
+function nearOr({ near }: Missing, help: string): string {
+  return near === undefined ? help : `did you mean ${near}?`;
+}
+
+function networkPolicy(port: number): string {
+  return `apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: { name: web }
+spec: { podSelector: { matchLabels: { app: web } }, ingress: [{ ports: [{ port: ${port} }] }] }
+---
+`;
+}
+
+function ingress(port: number): string {
+  return `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: web }
+spec: { defaultBackend: { service: { name: web, port: { number: ${port} } } } }
+---
+`;
+}
+
 /** Rules of kpc lint: what is valid, but does not do what it seems to say. */
 export const lintDiagnostics = {
   'local-without-endpoint': row(severityBy('traffic', 'warning', { 'internal-tainted': 'note', unsteered: 'note' }), {
@@ -443,8 +471,8 @@ endpoints: [{ addresses: [10.244.0.1] }]`),
         `${service}: cluster IP ${address} is also that of ${holder}: the API server refuses the second of the two`,
         'leave clusterIP out of one of them, or join their ports in one Service',
       ],
-      'out-of-range': ({ service, address, ranges }: OfService & Texts<'address'> & Lists<'ranges'>) => [
-        `${service}: cluster IP ${address} is outside of ${joinWords(ranges)}: the API server refuses it`,
+      'out-of-range': ({ service, address, networks }: OfService & Texts<'address'> & Lists<'networks'>) => [
+        `${service}: cluster IP ${address} is outside of ${joinWords(networks)}: the API server refuses it`,
         'leave clusterIP out, or choose an address of a ServiceCIDR',
       ],
     }),
@@ -592,6 +620,73 @@ endpoints: [{ addresses: [10.244.0.1] }]`),
       why: 'The network plugin opens a host port on every address of the node, and sends it to the Pod. Neither the type of the Service nor its source ranges say anything about it.',
       reports: ['https://kubernetes.io/docs/concepts/configuration/overview/#services'],
       passes: lint(aService(`${anIP}, selector: { app: web }, ports: [{ port: 80 }]`) + deployment(container)),
+    },
+  }),
+  'policy-port': row('warning', {
+    meaning: 'a NetworkPolicy allows the port of a Service, and not the one that its Pods listen on',
+    example: lint(
+      aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: http }]`) +
+        deployment(container) +
+        networkPolicy(80),
+    ),
+    words: (details: OfService & Texts<'policy' | 'owner' | 'protocol'> & Numbers<'port' | 'target'>) => {
+      const { service, policy, owner, protocol, port, target } = details;
+      return [
+        `${service}: NetworkPolicy ${policy} allows its port ${port}/${protocol}, but ${owner} listens on ${target}, which no NetworkPolicy of the input allows: network plugins drop its packets`,
+        `allow port ${target}: policies are about the ports of Pods, not of Services`,
+      ];
+    },
+    rule: {
+      why: 'kube-proxy changes the port of the Service to that of the Pod before a network plugin looks at the packet. A policy that names the port of the Service lets nothing through.',
+      reports: ['https://kubernetes.io/docs/concepts/services-networking/network-policies/'],
+      passes: lint(
+        aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: http }]`) +
+          deployment(container) +
+          networkPolicy(8080),
+      ),
+    },
+  }),
+  'unknown-service': row(severityBy('problem', 'note', { port: 'warning' }), {
+    meaning: 'an Ingress, a route or a StatefulSet names a Service, or a port of one, that the input does not hold',
+    example: lint(aService(`${anIP}, ports: [{ port: 80 }]`) + ingress(8080)),
+    words: wordsBy('problem', {
+      backend: (details: Missing) => [
+        `${details.owner} sends requests to Service ${details.missing}, which the input does not hold`,
+        nearOr(details, 'add the Service, or name one of the input'),
+      ],
+      port: ({ owner, service, port, ports }: OfService & Texts<'owner' | 'port'> & Lists<'ports'>) => [
+        `${owner} sends requests to port ${port} of Service ${service}, which has no such port: they get an error`,
+        ports.length === 0 ? 'the Service has no ports' : `name one of its ports: ${joinWords(ports)}`,
+      ],
+      'service-name': (details: Missing) => [
+        `${details.owner} names Service ${details.missing}, which the input does not hold: without it, its Pods have no DNS names of their own`,
+        nearOr(details, 'add a headless Service of that name'),
+      ],
+    }),
+    rule: {
+      why: 'An Ingress or a route names a port of a Service, not one of its Pods. Its controller answers requests to anything else with an error. The DNS names of the Pods of a StatefulSet are below that of the Service in serviceName.',
+      reports: ['https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#stable-network-id'],
+      passes: lint(aService(`${anIP}, ports: [{ port: 80 }]`) + ingress(80)),
+    },
+  }),
+  'ignored-service': row('note', {
+    meaning: 'a label of a Service makes kube-proxy ignore it',
+    example: lint(
+      aService(`${anIP}, ports: [{ port: 80 }]`).replace(
+        'name: web',
+        'name: web, labels: { service.kubernetes.io/service-proxy-name: other }',
+      ),
+    ),
+    words: ({ service, label }: OfService & Texts<'label'>) => [
+      `${service} has the label ${label}, so kube-proxy ignores it`,
+      'leave the label out, unless another program serves this Service',
+    ],
+    rule: {
+      why: 'The label leaves a Service to another program. Where none is there, packets to its cluster IP get no answer.',
+      reports: [
+        'https://kubernetes.io/docs/reference/labels-annotations-taints/#servicekubernetesioservice-proxy-name',
+      ],
+      passes: lint(aService(`${anIP}, ports: [{ port: 80 }]`).replace('name: web', 'name: web, labels: { app: web }')),
     },
   }),
   'idle-ignore': row(severityBy('problem', 'warning', { 'matches-nothing': 'note' }), {

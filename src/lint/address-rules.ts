@@ -246,7 +246,7 @@ export function findRefusedClusterIPs({ services, loaded }: LintInput): readonly
       }
       const own = known.filter(({ family }) => family === address.family);
       if (own.length === 0 || own.some((network) => contains(network, address))) return [];
-      const details = { problem: 'out-of-range', ...about, ranges: own.map((network) => network.text) } as const;
+      const details = { problem: 'out-of-range', ...about, networks: own.map((network) => network.text) } as const;
       return [{ diagnostic: diagnose('refused-cluster-ip', details, place), service: name }];
     }),
   );

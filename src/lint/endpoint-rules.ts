@@ -59,12 +59,14 @@ function whyUnused({ object: { spec }, ports }: LintedService, slices: LintedSer
  * Services of what a cluster seems to have printed, since nothing of it lacks an address, that have no slices where others have
  * some. In a cluster, each Service with a selector has one.
  */
-export function findUngiven({ services, loaded: { inputs } }: LintInput): readonly Finding[] {
+export function findUngiven({ services, nodes, loaded: { inputs } }: LintInput): readonly Finding[] {
   const { workloads, pods, slices, endpoints } = inputs;
   if (workloads.length > 0 || pods.length > 0 || slices.length + endpoints.length === 0) return [];
   if (services.some(({ written, ports }) => ports.length > 0 && written.spec.clusterIP === '')) return [];
-  return services.flatMap(({ name, ports, knowsEndpoints, source }): readonly Finding[] => {
+  return services.flatMap(({ object, name, ports, knowsEndpoints, source }): readonly Finding[] => {
     if (ports.length === 0 || knowsEndpoints) return [];
+    // Without a selector, it has the slices that somebody writes, maybe in another file.
+    if (nodes.length === 0 && object.spec.selector === undefined) return [];
     const details = { services: [name], selecting: 1, hasWorkloads: false };
     return [{ diagnostic: diagnose('no-endpoints-given', details, source.place(['metadata', 'name'])), service: name }];
   });

@@ -22,15 +22,23 @@ import {
   findUnboundRanges,
   findUnservedAddresses,
 } from './address-rules.ts';
-import { findLackingFamilies, findUngiven, findUnserved, findUnusedPorts, findVirtualEndpoints } from './endpoint-rules.ts';
+import {
+  findLackingFamilies,
+  findUngiven,
+  findUnserved,
+  findUnusedPorts,
+  findVirtualEndpoints,
+} from './endpoint-rules.ts';
 import { unanswered, type Finding, type PacketClaim } from './finding.ts';
 import { findIdleHints } from './hint-rules.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
 import { objectFinder, titleOf } from './listed-objects.ts';
 import { readLintInput, serviceOf, type LintInput } from './lint-input.ts';
 import { packetTracer, type TracePacket } from './packets.ts';
+import { findPolicyPorts } from './network-policy-rules.ts';
 import { findHostPorts } from './pod-rules.ts';
 import { findExternalGaps, findInternalGaps, findUndetectedPods, socketOf } from './policy-rules.ts';
+import { findIgnoredServices, findUnknownServices } from './reference-rules.ts';
 import { findEmptySelections } from './selection-rules.ts';
 import { findChangingModes, findFullSets, findIdleAffinity, findLaxARP } from './setting-rules.ts';
 
@@ -85,6 +93,9 @@ const rules: readonly Rule[] = [
   findLaxARP,
   findFullSets,
   findHostPorts,
+  findPolicyPorts,
+  findUnknownServices,
+  findIgnoredServices,
 ];
 
 /** What the rules say Service by Service, or only where the input shows it. */
@@ -119,7 +130,9 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const isOfRules = (code: DiagnosticCode): boolean => (input ? ofRules.has(code) : entryOf(code).rule !== undefined);
   const said = diagnostics.filter(
     (each) =>
-      each.code !== 'default-mode' && !isOfRules(each.code) && (each.severity === 'error' || !ofCompiling.has(each.code)),
+      each.code !== 'default-mode' &&
+      !isOfRules(each.code) &&
+      (each.severity === 'error' || !ofCompiling.has(each.code)),
   );
   const objectAt = objectFinder(loaded.inputs);
   // On the input as a whole. What points into an object is a finding.

@@ -2,6 +2,8 @@ import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../describe/parse-asked.ts';
+import { isLeftToOther } from '../cluster/build-cluster.ts';
+import { fullName } from '../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../cluster/model.ts';
 import type { SideServices } from '../dumps/side.ts';
 import { mostSuggestions, nearest } from '../base/find-nearest.ts';
@@ -327,6 +329,10 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
     const idle = others.find((each) => each.skipped && isNamed(`${each.namespace}/${each.name}`, wanted));
     if (idle?.skipped)
       return wrong({ problem: 'skipped', service: `${idle.namespace}/${idle.name}`, why: idle.skipped });
+    const left = scene.objects.services.find(
+      ({ object }) => isLeftToOther(object) && isNamed(fullName(object.metadata), wanted),
+    );
+    if (left) return wrong({ problem: 'skipped', service: fullName(left.object.metadata), why: 'other-proxy' });
     const names = scene.ports.map((each) => serviceName(each));
     return wrong({ problem: 'no-such', kind: 'Service', name: wanted, near: nearNames(wanted, names) });
   }

@@ -144,6 +144,9 @@ test('a Service without slices beside others that have some', async () => {
   const served = aService('clusterIP: 10.96.0.11, ports: [{ port: 80 }]', '', 'api') + slice(oneEndpoint, 'api');
   const selecting = (more: string) => aService(`${more}selector: { app: web }, ports: [{ port: 80 }]`);
   expect(told(await lint(selecting(`${anIP}, `) + served))).toEqual(['no-endpoints-given']);
+  const unselective = aService(`${anIP}, ports: [{ port: 80 }]`) + served;
+  expect(told(await lint(unselective))).toEqual([]);
+  expect(told(await lint(unselective + someNodes('worker-1')))).toEqual(['no-endpoints-given']);
   // A manifest of a repository, whose slices a cluster has yet to make.
   expect(told(await lint(selecting('') + served))).toEqual([]);
   expect(told(await lint(selecting(`${anIP}, `) + served + deployment(container)))).toEqual([]);
@@ -164,6 +167,69 @@ describe('cluster IPs that the API server refuses', () => {
     ['of another Service, with its port', one + other(80), [], ['address-conflict']],
   ])('%s', async (_, text, flags, expected) => {
     expect(told(await lint(text, flags)).map((each) => each.split(' ')[0])).toEqual(expected);
+  });
+});
+
+describe('a NetworkPolicy of the port of a Service', () => {
+  const service = aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: http }]`);
+  const policy = (ports: string, name = 'web') => `apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: { name: ${name} }
+spec: { podSelector: { matchLabels: { app: web } }, policyTypes: [Ingress], ingress: [{ ${ports} }] }
+---
+`;
+
+  test.each([
+    ['and no other', policy('ports: [{ port: 80 }]'), ['policy-port']],
+    ['of another protocol', policy('ports: [{ port: 80, protocol: UDP }]'), []],
+    ['and that of its Pods', policy('ports: [{ port: 80 }, { port: 8080 }]'), []],
+    ['and the name of that', policy('ports: [{ port: 80 }, { port: http }]'), []],
+    ['in a range with that', policy('ports: [{ port: 80, endPort: 9000 }]'), []],
+    ['beside one that allows all', policy('ports: [{ port: 80 }]') + policy('from: [{ podSelector: {} }]', 'all'), []],
+    ['that denies all: others may allow some', policy('ports: [{ port: 443 }]'), []],
+  ])('%s', async (_, policies, expected) => {
+    expect(told(await lint(service + deployment(container) + policies))).toEqual(expected);
+  });
+});
+
+describe('references to Services', () => {
+  const service = aService(`${anIP}, ports: [{ name: http, port: 80 }]`);
+  const ingress = (name: string, port: string, annotations = '{}') => `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: web, annotations: ${annotations} }
+spec: { defaultBackend: { service: { name: ${name}, port: { ${port} } } } }
+---
+`;
+  const route = (port: number) => `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: web }
+spec: { rules: [{ backendRefs: [{ name: web, port: ${port} }] }] }
+---
+`;
+  const stateful = (name: string) =>
+    deployment(container).replace('Deployment', 'StatefulSet').replace('replicas: 3', `serviceName: ${name}`);
+  const external = aService('type: ExternalName, externalName: db.example.com', '', 'db');
+  const action = '{ alb.ingress.kubernetes.io/actions.redirect: "{}" }';
+
+  test.each([
+    ['an Ingress to a port', ingress('web', 'number: 80'), []],
+    ['an Ingress to the name of a port', ingress('web', 'name: http'), []],
+    ['an Ingress to no port', ingress('web', 'number: 8080'), ['warning unknown-service']],
+    ['an Ingress to no Service', ingress('weeb', 'number: 80'), ['note unknown-service']],
+    ['an Ingress to an ExternalName', external + ingress('db', 'number: 5432'), []],
+    ['an Ingress to an action of its controller', ingress('redirect', 'name: use-annotation', action), []],
+    ['a route to a port', route(80), []],
+    ['a route to no port', route(8080), ['warning unknown-service']],
+    ['a StatefulSet', stateful('web'), []],
+    ['a StatefulSet of no Service', stateful('db'), ['note unknown-service']],
+  ])('%s', async (_, text, expected) => {
+    const { findings } = await lint(service + text);
+    expect(findings.map(({ severity, code }) => `${severity} ${code}`)).toEqual(expected);
+  });
+
+  test('nothing where the input has no Service of the namespace', async () => {
+    const other = service.replace('name: web', 'name: web, namespace: prod');
+    expect(told(await lint(other + ingress('web', 'number: 80')))).toEqual([]);
   });
 });
 

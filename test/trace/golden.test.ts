@@ -95,12 +95,14 @@ test('a Service for which kube-proxy programs nothing is not denied', async () =
   writeFileSync(
     file,
     '{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {clusterIP: None, ports: [{port: 80}]}}\n---\n' +
-      '{apiVersion: v1, kind: Service, metadata: {name: cdn}, spec: {type: ExternalName, externalName: cdn.example.com}}\n',
+      '{apiVersion: v1, kind: Service, metadata: {name: cdn}, spec: {type: ExternalName, externalName: cdn.example.com}}\n---\n' +
+      '{apiVersion: v1, kind: Service, metadata: {name: mesh, labels: {service.kubernetes.io/service-proxy-name: other}}, spec: {ports: [{port: 80}]}}\n',
   );
   const ask = async (to: string) =>
     (await runKpc(['trace', ...input, '-f', file, '--from', 'pod', '--to', to], { cwd })).stderr;
   expect(await ask('svc/db')).toContain('default/db is headless');
   expect(await ask('cdn')).toContain('default/cdn is of type ExternalName');
+  expect(await ask('mesh:80')).toContain('default/mesh has the label service.kubernetes.io/service-proxy-name');
 });
 
 test('a node without a name is none of the files', async () => {

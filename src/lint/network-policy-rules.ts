@@ -1,0 +1,61 @@
+import { groupBy } from '../cluster/group-by.ts';
+import { fullName, type NetworkPolicy, type Pod, type PolicyPort, type ServicePortSpec } from '../cluster/objects.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import { matches } from '../trace/known-labels.ts';
+import type { Finding } from './finding.ts';
+import { nameOfSelected, type LintInput } from './lint-input.ts';
+
+/** NetworkPolicies that allow the port of a Service, where its Pods listen on another one that none allows. */
+export function findPolicyPorts({ services, loaded: { inputs } }: LintInput): readonly Finding[] {
+  const ofNamespaces = inputs.policies.filter(({ object }) => object.tier === 'namespace' && object.ingress);
+  const byNamespace = groupBy(ofNamespaces, ({ object }) => object.metadata.namespace);
+  return services.flatMap(({ object, name, selected: [pod] }): readonly Finding[] => {
+    const all = byNamespace.get(object.metadata.namespace) ?? [];
+    if (!pod || pod.object.spec.hostNetwork) return [];
+    const labels = { labels: pod.object.metadata.labels, isWhole: true };
+    const isolating = all.filter((policy) => matches(policy.object.subject.pods, labels) === true);
+    return object.spec.ports.flatMap((port): readonly Finding[] => {
+      const target = targetOf(port, pod.object);
+      if (target === undefined || target === port.port) return [];
+      const allows = (policy: NetworkPolicy, number: number): boolean =>
+        allowedPorts(policy).some((each) => isAllowed(each, { number, protocol: port.protocol }, pod.object));
+      if (isolating.some((policy) => allows(policy.object, target))) return [];
+      const meant = isolating.find((policy) => allows(policy.object, port.port));
+      if (!meant) return [];
+      const details = {
+        service: name,
+        policy: fullName(meant.object.metadata),
+        owner: nameOfSelected(pod.object),
+        port: port.port,
+        target,
+        protocol: port.protocol,
+      };
+      return [{ diagnostic: diagnose('policy-port', details, meant.source.place(['spec', 'ingress'])), service: name }];
+    });
+  });
+}
+
+/** Where the Pod listens; undefined if it has no port of that name. */
+function targetOf({ targetPort, protocol }: ServicePortSpec, { spec }: Pod): number | undefined {
+  if (typeof targetPort === 'number') return targetPort;
+  return spec.ports.find(({ name, protocol: own }) => name === targetPort && own === protocol)?.port;
+}
+
+/** Those of all rules; undefined stands for a rule that allows all ports. */
+function allowedPorts({ ingress = [] }: NetworkPolicy): readonly (PolicyPort | undefined)[] {
+  return ingress.flatMap(({ ports }): readonly (PolicyPort | undefined)[] =>
+    ports.length === 0 ? [undefined] : ports,
+  );
+}
+
+function isAllowed(
+  allowed: PolicyPort | undefined,
+  { number, protocol }: { readonly number: number; readonly protocol: string },
+  { spec }: Pod,
+): boolean {
+  if (allowed?.port === undefined) return allowed?.protocol === undefined || allowed.protocol === protocol;
+  const { port, endPort } = allowed;
+  if (allowed.protocol !== undefined && allowed.protocol !== protocol) return false;
+  if (typeof port === 'number') return port <= number && number <= (endPort ?? port);
+  return spec.ports.some((each) => each.name === port && each.protocol === protocol && each.port === number);
+}

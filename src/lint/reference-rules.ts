@@ -1,0 +1,77 @@
+import { findNearest } from '../base/find-nearest.ts';
+import { headlessLabel, proxyNameLabel } from '../cluster/endpoints.ts';
+import { fullName, type Ingress, type IngressBackend, type Service, type Sourced } from '../cluster/objects.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Finding } from './finding.ts';
+import type { LintInput } from './lint-input.ts';
+
+/** Services, and their ports, that Ingresses, routes and StatefulSets name, and that the input does not hold. */
+export function findUnknownServices({ loaded: { inputs } }: LintInput): readonly Finding[] {
+  const { services, ingresses, workloads, unread } = inputs;
+  if (unread.has('services')) return [];
+  const known = new Map(services.map(({ object }) => [fullName(object.metadata), object]));
+  const namespaces = new Set(services.map(({ object }) => object.metadata.namespace));
+  /** Of a namespace without any Service, the input may lack them all. */
+  const isMissing = (namespace: string, name: string): boolean =>
+    namespaces.has(namespace) && !known.has(fullName({ namespace, name }));
+  const near = (name: string): string | undefined => findNearest(name, [...known.keys()], 2);
+  const ofStatefulSets = workloads.flatMap(({ object, source }): readonly Finding[] => {
+    const { kind, metadata, template } = object;
+    const { namespace } = metadata;
+    const name = template.spec.subdomain;
+    if (kind !== 'StatefulSet' || name === '' || !isMissing(namespace, name)) return [];
+    const service = fullName({ namespace, name });
+    const details = { problem: 'service-name', owner: `${kind} ${fullName(metadata)}`, missing: service } as const;
+    const diagnostic = diagnose(
+      'unknown-service',
+      { ...details, near: near(service) },
+      source.place(['spec', 'serviceName']),
+    );
+    return [{ diagnostic, service: undefined }];
+  });
+  const ofRoutes = ingresses.flatMap((ingress) =>
+    listBackends(ingress).flatMap(({ service, namespace, port }): readonly Finding[] => {
+      const owner = `${ingress.object.kind} ${fullName(ingress.object.metadata)}`;
+      const place = ingress.source.place(['spec', 'rules']);
+      const name = fullName({ namespace, name: service });
+      if (isMissing(namespace, service)) {
+        const details = { problem: 'backend', owner, missing: name, near: near(name) } as const;
+        return [{ diagnostic: diagnose('unknown-service', details, place), service: undefined }];
+      }
+      const own = known.get(name);
+      if (!own || own.spec.type === 'ExternalName' || port === '' || hasPort(own, port)) return [];
+      const ports = own.spec.ports.map((each) => (each.name === '' ? `${each.port}` : `${each.port} (${each.name})`));
+      const details = { problem: 'port', owner, service: name, port, ports } as const;
+      return [{ diagnostic: diagnose('unknown-service', details, place), service: name }];
+    }),
+  );
+  return [...ofStatefulSets, ...ofRoutes];
+}
+
+/** Each once. A controller may take the name of a Service for an annotation that says what to do. */
+function listBackends({
+  object: { metadata, routes },
+}: Sourced<Ingress>): readonly (IngressBackend & { service: string })[] {
+  const annotations = Object.keys(metadata.annotations);
+  const named = routes
+    .flatMap(({ backends }) => backends)
+    .flatMap((backend) => (backend.service === undefined ? [] : [{ ...backend, service: backend.service }]))
+    .filter(({ service, weight }) => weight > 0 && !annotations.some((key) => key.endsWith(`.${service}`)));
+  return [...new Map(named.map((each) => [`${each.namespace}/${each.service}:${each.port}`, each])).values()];
+}
+
+function hasPort({ spec }: Service, port: string): boolean {
+  return spec.ports.some(({ name, port: number }) => String(number) === port || name === port);
+}
+
+/** Services that kube-proxy ignores for a label. */
+export function findIgnoredServices({ loaded: { inputs, prepared } }: LintInput): readonly Finding[] {
+  const watched = new Set(prepared.cluster.services.map(fullName));
+  return inputs.services.flatMap(({ object: { metadata }, source }): readonly Finding[] => {
+    const label = [proxyNameLabel, headlessLabel].find((each) => Object.hasOwn(metadata.labels, each));
+    const service = fullName(metadata);
+    if (label === undefined || watched.has(service)) return [];
+    const place = source.place(['metadata', 'labels', label]);
+    return [{ diagnostic: diagnose('ignored-service', { service, label }, place), service }];
+  });
+}
