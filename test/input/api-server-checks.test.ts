@@ -28,6 +28,20 @@ suite('a Service', () => {
       ],
     ],
     [
+      'ExternalName with an address',
+      ['type: ExternalName', 'externalName: 203.0.113.9'],
+      [
+        '6:17 warning: externalName cannot be "203.0.113.9": DNS looks it up as a name, and finds none: write a DNS name, or a Service without a selector and an EndpointSlice with the address [bad-value]',
+      ],
+    ],
+    [
+      'a class of load balancers of another type',
+      ['loadBalancerClass: a.example/b', port],
+      [
+        `5:22 warning: loadBalancerClass means nothing here, and the API server refuses it: it needs type LoadBalancer${left}`,
+      ],
+    ],
+    [
       'ExternalName with families',
       ['type: ExternalName', 'externalName: db.example.com.', 'ipFamilies: [IPv4]', 'ipFamilyPolicy: SingleStack'],
       [

@@ -2,7 +2,7 @@ import { joinWords } from '../../base/join-words.ts';
 import { fieldName, quote } from '../../base/printable.ts';
 import { anAddress, foundOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
-import { isLoopback } from '../../kernel/address.ts';
+import { isLoopback, parseAddress } from '../../kernel/address.ts';
 import {
   checkAddress,
   checkHostAddress,
@@ -271,6 +271,7 @@ function checkCombinations(spec: RawSpec, type: Type, report: Report): void {
   if (type !== 'LoadBalancer') {
     const needed = 'type LoadBalancer';
     if (isSet(spec.loadBalancerSourceRanges)) ignore('loadBalancerSourceRanges', needed, report);
+    if (isSet(spec.loadBalancerClass)) ignore('loadBalancerClass', needed, report);
     if (typeof spec.allocateLoadBalancerNodePorts === 'boolean')
       ignore('allocateLoadBalancerNodePorts', needed, report);
   }
@@ -292,7 +293,11 @@ function checkExternalName(spec: RawSpec, report: Report): void {
   const name = (spec.externalName ?? '').replace(/\.$/, '');
   const path = ['spec', 'externalName'];
   if (name === '') report.addMissing(path, 'a Service of type ExternalName', 'the DNS name that it stands for');
-  else checkName(name, 'subdomain', path, report);
+  else if (parseAddress(name)?.family === 'ipv4') {
+    const because = 'DNS looks it up as a name, and finds none';
+    const expected = 'a DNS name, or a Service without a selector and an EndpointSlice with the address';
+    report.add(path, 'bad-value', { field: 'externalName', found: foundOf(name), because, expected, isWarning: true });
+  } else checkName(name, 'subdomain', path, report);
   for (const field of ['clusterIP', 'clusterIPs'] as const) {
     if (!isSet(spec[field])) continue;
     const because = 'a Service of type ExternalName has no cluster IP';
