@@ -93,9 +93,7 @@ export function findExternalGaps(input: LintInput): readonly Finding[] {
       return [{ ...about, diagnostic: diagnose('local-without-endpoint', { ...about, traffic: 'unsteered' }, place) }];
     }
     const isOpen = (port: ServicePort): boolean =>
-      spec.type === 'NodePort'
-        ? port.nodePort !== 0
-        : port.externalIPs.length > 0 || (isSteered && ingress.length > 0 && isUnplaced(port));
+      spec.type === 'NodePort' ? port.nodePort !== 0 : port.externalIPs.length > 0 || (isSteered && isUnplaced(port));
     const gap = findGap(
       service,
       input,
@@ -103,7 +101,10 @@ export function findExternalGaps(input: LintInput): readonly Finding[] {
     );
     const node = gap?.nodes[0];
     if (!gap || !node) return [];
-    const way = wayFromOutside(gap.port, node, spec.type === 'NodePort');
+    const way = wayFromOutside(gap.port, node, {
+      isNodePort: spec.type === 'NodePort',
+      isBalanced: ingress.length > 0,
+    });
     const details = isUnplaced(gap.port)
       ? ({ traffic: 'unplaced', ...about, way: way.words } as const)
       : ({ traffic: 'external', ...about, way: way.words, ...namesOf(gap, input.nodes) } as const);
@@ -120,7 +121,7 @@ function isUnplaced({ endpoints }: ServicePort): boolean {
 function wayFromOutside(
   port: ServicePort,
   { name, context }: LintedNode,
-  isNodePort: boolean,
+  { isNodePort, isBalanced }: { readonly isNodePort: boolean; readonly isBalanced: boolean },
 ): { readonly words: string; readonly packet: PacketClaim | undefined } {
   const own = context.nodeIPs[port.family];
   const claim = { ...socketOf(port), from: 'external', node: name, ends: unanswered } as const;
@@ -129,7 +130,8 @@ function wayFromOutside(
     return { words, packet: isLoopback(own) ? undefined : { ...claim, to: own, port: port.nodePort } };
   }
   const [external] = port.externalIPs;
-  const [address = external] = external ? [external] : port.loadBalancerIPs;
+  // An address that kpc chose shows nothing.
+  const address = external ?? (isBalanced ? port.loadBalancerIPs[0] : undefined);
   const words = external ? 'external IP' : 'load balancer address';
   return { words: `${words} ${address?.text ?? ''}`.trimEnd(), packet: address && { ...claim, to: address } };
 }
