@@ -203,9 +203,16 @@ export const commandLineDiagnostics = {
         const [reason, help] = skipped[why];
         return [`${service} ${reason}`, help];
       },
-      'no-such': ({ kind, name, near }: Unknown & { readonly kind: string }) => [
+      'no-such': ({ kind, name, near, files }: Unknown & { readonly kind: string; readonly files?: string }) => [
         `no ${kind} ${name} here`,
-        suggest(near, kind === 'Service' ? 'list the Services with "kpc describe"' : 'name one of the input'),
+        suggest(
+          near,
+          kind !== 'Service'
+            ? 'name one of the input'
+            : files === undefined
+              ? 'list the Services with "kpc describe" and the same input'
+              : `list the Services with "kpc describe ${files}"`,
+        ),
       ],
       'no-port': ({ service, port, ports }: Texts<'service' | 'port'> & Lists<'ports'>) => [
         `${service} has no port ${port} (has ${ports.join(', ')})`,

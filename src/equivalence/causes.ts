@@ -19,6 +19,10 @@ const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers w
 
 /** Why two sides treat packets differently, in the order of the report. */
 export const causes = {
+  'lost-jump': {
+    title: "One side has lost kube-proxy's jump to the rules of Services",
+    advice: 'restart kube-proxy, and find out which program removed its jump',
+  },
   'node-port-addresses': {
     title: 'Node ports do not answer on the same addresses of the node',
     modes: {

@@ -19,8 +19,10 @@ import { contains, isLoopback, joinHostPort, parseNetwork, type Address } from '
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { lostShare, sumChances, type Fate, type Packet, type ReachedEndpoint } from '../packet/packet.ts';
+import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
+import { stopOf } from '../trace/stop.ts';
 import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
 import { compareScenes, sourceWord, type Difference } from './compare.ts';
 import { ownAddresses, type PlacedSender } from './senders.ts';
@@ -141,7 +143,7 @@ export class Findings {
     const explain = explainer(from, to);
     const node = from.side.services?.node.name ?? to.side.services?.node.name ?? '';
     return (difference) => {
-      const { cause, ports, effect: found } = explain(difference);
+      const { cause, because, ports, effect: found } = explain(difference);
       // Over all Services of a cluster, numbers of endpoints would split what has one cause.
       const effect = { ...found, choice: undefined };
       const known = this.#byCause.get(cause) ?? {
@@ -154,7 +156,7 @@ export class Findings {
       };
       this.#byCause.set(cause, known);
       for (const { label } of ports) known.services.add(label);
-      for (const reason of reasonsOf(cause, from, to)) known.reasons.add(reason);
+      for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
       const { advice }: Cause = causes[cause];
       if (advice && needsAdvice(effect.severity)) {
         const { services } = to.side;
@@ -237,6 +239,7 @@ function explainer(...scenes: readonly [Scene, Scene]) {
   const find = destinationFinder(scenes, nodes);
   const [ignores, ignored] = scenes.map(({ side }) => side.services?.settings.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
+  const lostJumps = scenes.map((scene) => ({ name: scene.side.name, jumps: lostJumpsOf(scene) }));
   return (difference: Difference) => {
     const { sender, packet, from, to } = difference;
     const target = find(packet);
@@ -267,12 +270,33 @@ function explainer(...scenes: readonly [Scene, Scene]) {
       shownBy,
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
     };
-    return {
-      cause: causeOf(difference, target, isOwnEndpoint, changesExternalIPs, nodes),
-      ports: target.ports,
-      effect,
-    };
+    const cause = causeOf(difference, target, isOwnEndpoint, changesExternalIPs, nodes);
+    const lost = isOfService.has(target.kind) && cause !== 'not-understood' ? findLost(difference, lostJumps) : [];
+    return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect } as const;
   };
+}
+
+/** What rules of Services take. */
+const isOfService: ReadonlySet<Destination['kind']> = new Set([
+  'cluster-ip',
+  'external-ip',
+  'load-balancer-ip',
+  'unknown',
+  'node-port',
+]);
+
+/** The jump that one of the two sides has lost, and that keeps the packet from the rules of Services there: sentences. */
+function findLost(
+  { sender, packet, from, to }: Difference,
+  [before, after]: readonly { readonly name: string; readonly jumps: LostJumps }[],
+): readonly string[] {
+  const target = { address: packet.destination };
+  const [was, is] = [from, to].map((fate, at) => {
+    const side = at === 0 ? before : after;
+    const jump = side && lostJumpOf({ sender, target, fate }, side.jumps);
+    return jump ? [`${side.name}: nothing in ${jump.from} jumps to ${jump.to}.`] : [];
+  });
+  return was && is && was.length !== is.length ? [...was, ...is] : [];
 }
 
 /** Why a packet's end is not known on a side, and what settles it. */
@@ -394,6 +418,8 @@ function causeOf(
     // One side leaves to the node itself what rules of the other take, whatever becomes of it there.
     if ((from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
   }
+  const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
+  if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
   if (isOwnEndpoint && delivers.has(true)) {
     // Whether others than the sender are chosen alike, and see the same source.
@@ -410,7 +436,7 @@ function causeOf(
   const isLocal = ports.map(policyOf).findLast((policy) => policy !== undefined) === 'Local';
   if (isLocal && !isSameChoice) return kind === 'cluster-ip' ? 'internal-policy-local' : 'external-policy-local';
   if (!delivers.has(false)) return isSame ? 'masquerade' : 'endpoints';
-  return ports.some(({ sourceRanges = [] }) => sourceRanges.length > 0) ? 'source-ranges' : 'other';
+  return stops.has('source-ranges') ? 'source-ranges' : 'other';
 }
 
 /** Whether source ranges of a load balancer shut out the sender; or the node, whose address is none, where one side has no ranges. */

@@ -155,24 +155,32 @@ function preparationLines(
 
 /** Summary: how much was compared, how much differs, and what that means to clients. */
 function summaryWords(report: EquivalenceReport): string {
-  const { from, to, sharedMode, nodes, classes, findings, preparations = [] } = report;
+  const { from, to, sharedMode, nodes, classes, unknown, findings, preparations = [] } = report;
   const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
   const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
   const effects = findings.flatMap((finding) => finding.effects);
-  const counts = severities.flatMap((severity) => {
-    const number = effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0);
-    const { one, many } = severityWords[severity];
-    return number === 0 ? [] : [`${formatCount(number)} ${number === 1 ? one : many}`];
-  });
-  const differing = effects.reduce((sum, each) => sum + each.classes, 0);
+  const counts = severities.map((severity) => ({
+    severity,
+    classes: effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0),
+  }));
+  const known = counts.filter((each) => each.severity !== 'unknown' && each.classes > 0);
+  const differing = known.reduce((sum, each) => sum + each.classes, 0);
+  const open = unknown + (counts.find(({ severity }) => severity === 'unknown')?.classes ?? 0);
+  const doubt = open === 0 ? '' : `; ${countWords({ severity: 'unknown', classes: open })}`;
   const all = count(classes, 'class of packets', 'classes of packets');
   const result =
     differing === 0
-      ? `${all}, no difference`
-      : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${counts.join(', ')}`;
+      ? `${all}, no ${open === 0 ? '' : 'known '}difference`
+      : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${known.map(countWords).join(', ')}`;
   const required = preparations.filter(({ isRequired }) => isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
-  return `${from} → ${to}${mode}${where}: ${result}${first}`;
+  return `${from} → ${to}${mode}${where}: ${result}${doubt}${first}`;
+}
+
+/** "2 break". */
+function countWords({ severity, classes }: { readonly severity: Severity; readonly classes: number }): string {
+  const { one, many } = severityWords[severity];
+  return `${formatCount(classes)} ${classes === 1 ? one : many}`;
 }
 
 function notes({ unknown, reasons, nodes, standIns }: EquivalenceReport): readonly string[] {

@@ -11,6 +11,7 @@ import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import type { PacketProtocol } from '../packet/packet.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { unknownOwn } from '../packet/own-address.ts';
+import { lostWayWords } from './lost-jump.ts';
 import { reasonSentence, reasonWords } from './reason-words.ts';
 import { assumedLine, healthCheckWords } from './trace-words.ts';
 import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from './question.ts';
@@ -24,7 +25,7 @@ export interface Matrix {
   readonly cells: readonly MatrixCell[];
   /** Sentences about the Service's health checks. */
   readonly healthChecks: readonly string[];
-  /** Why packets have an unknown end, and what settles it. */
+  /** Why packets have an unknown end, and what settles it; and why they do not come to rules that are there. */
   readonly doubts: readonly string[];
   /** Names the values here that kpc chose because the input lacks them; empty if there are none. */
   readonly assumed: readonly DescriptionLine[];
@@ -75,11 +76,12 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const doubts = cells.flatMap(({ fate, target }) =>
     fate.reasons.map((reason) => `unknown: ${reasonSentence(reasonWords(reason, target.address.family, scene))}`),
   );
+  const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
   return {
     senders: names,
     cells,
     healthChecks: healthChecks.map((check) => healthCheckWords(check, scene.side)),
-    doubts: [...new Set(doubts)],
+    doubts: [...new Set([...doubts, ...lost])],
     assumed: assumedLine(values, scene.side),
   };
 }

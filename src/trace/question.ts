@@ -7,6 +7,7 @@ import { fullName } from '../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../cluster/model.ts';
 import type { SideServices } from '../dumps/side.ts';
 import { mostSuggestions, nearest } from '../base/find-nearest.ts';
+import { shellWord } from '../base/printable.ts';
 import {
   addressAfter,
   addressBits,
@@ -317,7 +318,7 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
         (asked.port ?? each.port) === each.port &&
         (asked.protocol ?? each.protocol) === each.protocol,
     );
-    return found.length > 0 ? read(found) : wrong({ problem: 'no-such', kind: 'Service', name: what, near: [] });
+    return found.length > 0 ? read(found) : noService(what, [], scene);
   }
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
@@ -334,13 +335,18 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
     );
     if (left) return wrong({ problem: 'skipped', service: fullName(left.object.metadata), why: 'other-proxy' });
     const names = scene.ports.map((each) => serviceName(each));
-    return wrong({ problem: 'no-such', kind: 'Service', name: wanted, near: nearNames(wanted, names) });
+    return noService(wanted, nearNames(wanted, names), scene);
   }
   if (port === undefined) return read(own);
   const chosen = own.filter((each) => each.portName === port || String(each.port) === port);
   if (chosen.length > 0) return read(chosen);
   const known = [...new Set(own.map(nameNumber))];
   return wrong({ problem: 'no-port', service: services.join(''), port, ports: known });
+}
+
+function noService(name: string, near: readonly string[], { side }: Scene): Wrong {
+  const files = side.kind === 'dump' ? side.name.split(', ').map(shellWord).join(' ') : undefined;
+  return wrong({ problem: 'no-such', kind: 'Service', name, near, ...(files === undefined ? {} : { files }) });
 }
 
 /** The address to send to: the cluster IP, or for a client outside a load balancer address, external IP or node port. */

@@ -1,4 +1,4 @@
-import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
+import { baseChains, parseServiceChain, type ServiceChainKind } from '../kube-proxy/chain-names.ts';
 import { isNamedByKubeProxy } from '../kube-proxy/chains.ts';
 import { isKubeProxyTable, nftChains, parseNftName } from '../kube-proxy/nft-names.ts';
 import type { Fate } from '../packet/packet.ts';
@@ -65,7 +65,8 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
     case baseChains.externalServices:
       return action.kind === 'reject' ? 'no-endpoints' : 'no-local-endpoints';
     case baseChains.proxyFirewall:
-      // It drops all that was not sent on to an endpoint, what the ranges admit, too.
+      // It drops all that was not sent on to an endpoint: what the ranges admit, too, and what was never asked for its source.
+      if (!rules.some((rule) => leadsTo(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
       return 'source-ranges';
@@ -81,10 +82,13 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
   return isNamedByKubeProxy(chain) ? 'kube-proxy' : 'stranger';
 }
 
+function leadsTo({ action }: RuleStep, kind: ServiceChainKind): boolean {
+  return action.kind === 'jump' && parseServiceChain(action.chain)?.kind === kind;
+}
+
 /** Whether a rule lets a source range of a load balancer through. */
-function admits({ chain, action }: RuleStep): boolean {
-  const isOfFirewall = parseServiceChain(chain)?.kind === 'firewall';
-  return isOfFirewall && action.kind === 'jump' && parseServiceChain(action.chain)?.kind === 'external';
+function admits(rule: RuleStep): boolean {
+  return parseServiceChain(rule.chain)?.kind === 'firewall' && leadsTo(rule, 'external');
 }
 
 function nftStop({ table, chain, action }: RuleStep): RuleStop {

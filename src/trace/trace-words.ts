@@ -12,14 +12,13 @@ import { describeSkipped } from '../dumps/dump.ts';
 import type { Side } from '../dumps/side.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
-import { dormantCause, entryOf, findLostJumps, lostJumpCause } from '../dumps/lost-jumps.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { nftChains } from '../kube-proxy/nft-names.ts';
 import { lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
 import type { Hook, MarkChange, RouteDecision, RuleStep, Step } from '../packet/step.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import { percent } from './expectation.ts';
 import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
+import { lostWayWords } from './lost-jump.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
@@ -179,7 +178,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     healthCheckNote(trace, scene),
     ...describeSkipped(scene.side.doubts),
     services && explainUnserved(target, scene.objects, services),
-    port && (lostJump(trace, scene) ?? unservedNodePort(port, trace, scene)),
+    port && (lostWayWords(trace, scene) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace, scene),
     causeNote(trace, scene),
     port && undetectedPods(port, trace, scene),
@@ -192,20 +191,6 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
   ];
   return notes.filter((note) => note !== undefined);
-}
-
-/** Explains rules for a packet that no packet comes to, because what leads there is gone. */
-function lostJump({ sender, target, fate }: Trace, { mode, side }: Scene): string | undefined {
-  const { verdict, steps } = fate.otherwise ?? fate;
-  const last = steps.findLast((step) => step.kind === 'rule');
-  // What no rule of nftables mode translates, it refuses.
-  const isUntaken = verdict === 'refused' && last?.chain === nftChains.clusterIPsCheck;
-  if (!mode || !(verdict === 'local' || verdict === 'forwarded' || isUntaken)) return undefined;
-  const dormant = dormantCause(side, target.address.family);
-  if (dormant !== undefined) return dormant;
-  const hook = sender.enters ? 'prerouting' : 'output';
-  const lost = findLostJumps(side, mode, target.address.family).find((jump) => entryOf(jump) === hook);
-  return lost && `chain ${lost.to} has rules for it, and nothing in ${lost.from} jumps there: ${lostJumpCause}`;
 }
 
 /** Where flows of the same ends go that the dump lists. */

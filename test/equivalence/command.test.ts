@@ -36,6 +36,29 @@ describe('kpc equivalence', () => {
     expect(stderr).toContain('rules of IPv6');
   });
 
+  describe('two dumps of a node', () => {
+    const whole = join(projectFolder, 'fixtures/dumps/kube-proxy-iptables-loadbalancer-local/iptables-save');
+    const rules = readFileSync(whole, 'utf8');
+
+    test('whatever a lost jump changes has this one cause', async () => {
+      const lost = join(folder, 'lost.txt');
+      writeFileSync(lost, rules.replace(/^-A PREROUTING .*KUBE-SERVICES\n/gm, ''));
+      const { stdout } = await runKpc(['equivalence', '-q', whole, lost, '--output', 'json']);
+      const { findings } = JSON.parse(stdout) as Printed;
+      const known = findings.filter(({ severity }) => severity !== 'unknown');
+      expect(known).toMatchObject([
+        { cause: 'lost-jump', severity: 'breaks', reasons: [`${lost}: nothing in PREROUTING jumps to KUBE-SERVICES.`] },
+      ]);
+    });
+
+    test('what is not known does not count as different', async () => {
+      const cut = join(folder, 'cut.txt');
+      writeFileSync(cut, rules.slice(0, rules.indexOf('-A KUBE-MARK-MASQ')));
+      const { stdout } = await runKpc(['equivalence', '-q', whole, cut]);
+      expect(stdout).toMatch(/: \d+ classes of packets, no known difference; \d+ are not known\n/);
+    });
+  });
+
   test('the summary says a mode that nothing names, and no note does', async () => {
     const web = join(folder, 'mode.yaml');
     writeFileSync(

@@ -171,6 +171,24 @@ describe('rules of Services that nothing jumps to', () => {
     expect(text).not.toContain('nodePortAddresses');
   });
 
+  test('the table of all senders says so, too', async () => {
+    const { stdout } = await runKpc(['trace', '-q', dump, '--all', 'default/nginx']);
+    expect(stdout).toContain(`nothing in PREROUTING jumps there: ${why}`);
+  });
+
+  test('what the firewall of source ranges then drops is not laid to the ranges', async () => {
+    const drop = '-A KUBE-PROXY-FIREWALL -d 12.12.12.12/32 -p tcp -m tcp --dport 80 -j DROP';
+    const jump = '-A FORWARD -m conntrack --ctstate NEW -j KUBE-PROXY-FIREWALL';
+    const guarded = dumpOf(iptables, {
+      'iptables-save': (text) =>
+        text.replace(/^-A PREROUTING .*\n/gm, '').replace('-A KUBE-FIREWALL', `${jump}\n${drop}\n-A KUBE-FIREWALL`),
+    });
+    const text = await trace(guarded, '198.51.100.9', '12.12.12.12:80');
+    expect(text).toContain('dropped');
+    expect(text).toContain(`nothing in PREROUTING jumps there: ${why}`);
+    expect(text).not.toContain('loadBalancerSourceRanges');
+  });
+
   test('describe warns', async () => {
     const { stderr } = await runKpc(['describe', dump]);
     expect(stderr).toContain(`note: nothing in PREROUTING jumps to KUBE-SERVICES`);

@@ -177,6 +177,12 @@ describe.concurrent('kpc trace over what a node has', () => {
     expect(await ask(ipvs, '--all', '10.96.7.7:80/TCP')).toBe(table);
   });
 
+  test('a dump without the Service that is asked for: the help names what to describe', async () => {
+    const dump = join(projectFolder, 'fixtures/dumps/kube-proxy-iptables-session-affinity');
+    const { stderr } = await runKpc(['trace', '-q', dump, '--from', 'external', '--to', 'svc/foo'], { cwd });
+    expect(stderr).toContain(`help: list the Services with "kpc describe ${dump}"`);
+  });
+
   test('manifests beside a dump name its Pods, and their policies count', async () => {
     const dump = join(projectFolder, 'fixtures/dumps/kube-proxy-iptables-session-affinity');
     const named = [
