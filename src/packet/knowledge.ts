@@ -35,6 +35,8 @@ export interface Knowledge {
   readonly listed: ReadonlyMap<string, { readonly listing: string; readonly place: number }>;
   /** The addresses that the node's own packets have for source; undefined where its links decide. */
   readonly sendsFrom: { readonly [F in Family]?: Address | undefined } | undefined;
+  /** Whether rules show an address to be the node's, whatever is known of its links. */
+  readonly isOwn: (address: Address) => boolean;
   /** Whether an address is a pod's or a Service's, and so none of the node's, where the node's addresses are not known. */
   readonly isElsewhere: (address: Address) => boolean;
   /** Whether the destination of a packet is likely the node's own, where that is not known. */
@@ -105,6 +107,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     supposed: [],
     listed: new Map(),
     sendsFrom,
+    isOwn: () => false,
     isElsewhere: () => false,
     isLikelyOwn: () => false,
   };

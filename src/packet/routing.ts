@@ -59,7 +59,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
  * top. No tool of a dump prints routes, so any address has one.
  */
 export function routingOf(
-  { links: nodeLinks, hasAllAddresses, hasAllSysctls, sendsFrom, isElsewhere }: Knowledge,
+  { links: nodeLinks, hasAllAddresses, hasAllSysctls, sendsFrom, isOwn, isElsewhere }: Knowledge,
   state: KernelState,
   family: Family,
 ): Routing {
@@ -70,7 +70,7 @@ export function routingOf(
   const local = new Set(own.map(({ address }) => address.text));
   const { find, sourcesFor } = routesOf(own, family);
   const isLocal = (address: Address): Answer => {
-    if (isLoopback(address) || local.has(address.text) || isUnknownOwn(address)) return true;
+    if (isLoopback(address) || local.has(address.text) || isOwn(address) || isUnknownOwn(address)) return true;
     return hasAll || isElsewhere(address) ? false : lacks({ kind: 'own-address', address }, `own ${address.text}`);
   };
   const localnet = state.sysctls.get('net.ipv4.conf.all.route_localnet');

@@ -155,7 +155,7 @@ function preparationLines(
 
 /** Summary: how much was compared, how much differs, and what that means to clients. */
 function summaryWords(report: EquivalenceReport): string {
-  const { from, to, sharedMode, nodes, classes, unknown, findings, preparations = [] } = report;
+  const { from, to, sharedMode, nodes, classes, findings, preparations = [] } = report;
   const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
   const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
   const effects = findings.flatMap((finding) => finding.effects);
@@ -165,12 +165,12 @@ function summaryWords(report: EquivalenceReport): string {
   }));
   const known = counts.filter((each) => each.severity !== 'unknown' && each.classes > 0);
   const differing = known.reduce((sum, each) => sum + each.classes, 0);
-  const open = unknown + (counts.find(({ severity }) => severity === 'unknown')?.classes ?? 0);
-  const doubt = open === 0 ? '' : `; ${countWords({ severity: 'unknown', classes: open })}`;
+  const open = counts.filter((each) => each.severity === 'unknown' && each.classes > 0);
+  const doubt = open.map((each) => `; ${countWords(each)}`).join('');
   const all = count(classes, 'class of packets', 'classes of packets');
   const result =
     differing === 0
-      ? `${all}, no ${open === 0 ? '' : 'known '}difference`
+      ? `${all}, no ${doubt === '' ? '' : 'known '}difference`
       : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${known.map(countWords).join(', ')}`;
   const required = preparations.filter(({ isRequired }) => isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;

@@ -1,6 +1,6 @@
 import type { Side } from '../dumps/side.ts';
 import { findUnshownJumps } from '../dumps/lost-jumps.ts';
-import { portAddresses, type ShownPort } from '../cluster/model.ts';
+import type { ShownPort } from '../cluster/model.ts';
 import { isLoopback, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
@@ -9,10 +9,12 @@ import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isUsualNodePort } from '../kube-proxy/node-port-servers.ts';
+import { findOwnAddresses } from '../kube-proxy/own-addresses.ts';
 import { unlistedWords, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
 import { everywhere, ipvsStations, stationsOf, type Gap, type Knowledge, type Station } from '../packet/knowledge.ts';
 import { lacks, unreadRule, type Reason } from '../packet/reason.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
+import { addressKind, portAt } from './port-at.ts';
 
 /** A side's state with the tables of other programs, and the sysctl that kube-proxy's rules imply. */
 export function wholeState({ state, doubts, coverage }: Side, mode: ProxyMode | undefined): KernelState {
@@ -71,6 +73,11 @@ export function knowledgeOf(
   const pods = served.filter((each) => isIn(podTraffic.networks, each));
   const elsewhere = new Set([...pods, ...clusterIPs].map(({ text }) => text));
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
+  const own = kind === 'dump' ? findOwnAddresses(side.state) : new Set<string>();
+  const isNodePort = (to: Parameters<typeof portAt>[0]): boolean => {
+    const at = portAt(to, ports);
+    return at !== undefined && addressKind(at, to.address) === undefined;
+  };
   const nodeIPs = services && Object.values(services.node.nodeIPs).filter((address) => !isLoopback(address));
   return {
     links,
@@ -86,15 +93,13 @@ export function knowledgeOf(
     supposed: mode ? findUnshownJumps(side, mode) : [],
     listed: coverage.listed ?? new Map(),
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
+    isOwn: ({ text }) => own.has(text),
     isElsewhere: ({ text }) => elsewhere.has(text),
     // A node port is asked at an address of the node, and the node holds the addresses of virtual servers.
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
-      ports.some((each) => {
-        const isAddress = portAddresses(each).some(({ address }) => address.text === destination.text);
-        return each.nodePort === port && each.protocol.toLowerCase() === protocol && !isAddress;
-      }),
+      isNodePort({ address: destination, port, protocol }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { joinWords } from '../base/join-words.ts';
 import type { Pod } from '../cluster/objects.ts';
-import { portAddresses, type PortAddress, type ShownPort } from '../cluster/model.ts';
+import type { ShownPort } from '../cluster/model.ts';
 import { findOwners, type Owners } from '../changes/owners.ts';
 import { decompileSide } from '../describe/decompile.ts';
 import type { Side } from '../dumps/side.ts';
@@ -15,10 +15,9 @@ import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { prepare, type Evaluator } from '../packet/evaluate.ts';
-import type { Packet } from '../packet/packet.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { withLocalhostListener } from './localhost-listener.ts';
-import { withServicesBehindServices, withUngivenEndpoints } from './service-endpoints.ts';
+import { withoutBlindAnswers, withServicesBehindServices, withUngivenEndpoints } from './service-endpoints.ts';
 import { withUnreadRanges } from './unread-ranges.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
 
@@ -101,7 +100,8 @@ function evaluatorOf(
 ): Evaluator {
   const evaluate = prepare(wholeState(side, mode), knowledgeOf(side, links, mode, served));
   const listening = withLocalhostListener(side, served.ports, evaluate);
-  const ofEndpoints = withUngivenEndpoints(side, withServicesBehindServices(served.ports, mode, listening));
+  const translating = withoutBlindAnswers(served.ports, listening);
+  const ofEndpoints = withUngivenEndpoints(side, withServicesBehindServices(served.ports, mode, translating));
   return withUnreadRanges(side, served.objects.unread, ofEndpoints);
 }
 
@@ -114,22 +114,6 @@ function endpointsOf(ports: readonly ShownPort[], node: string): readonly (reado
       return [[label, { address, isLocal }] as const];
     }),
   );
-}
-
-/** The Service port that a destination is for. A cluster IP is no address of a node, and has no node ports. */
-export function portAt(
-  { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
-  ports: readonly ShownPort[],
-): ShownPort | undefined {
-  const fitting = ports.filter((each) => each.family === address.family && each.protocol.toLowerCase() === protocol);
-  const own = fitting.find((each) => each.port === port && addressKind(each, address));
-  const isClusterIP = ports.some((each) => addressKind(each, address) === 'cluster-ip');
-  return own ?? (isClusterIP ? undefined : fitting.find((each) => each.nodePort === port));
-}
-
-/** The kind of a Service port's address; undefined if it has no such address. */
-export function addressKind(port: ShownPort, { text }: Address): PortAddress['kind'] | undefined {
-  return portAddresses(port).find(({ address }) => address.text === text)?.kind;
 }
 
 /** Whether an endpoint is on this node; undefined if not known. */

@@ -3,7 +3,8 @@ import type { Side, SideServices } from '../dumps/side.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { Evaluator } from '../packet/evaluate.ts';
-import { circumstance, lacks } from '../packet/reason.ts';
+import { circumstance, lacks, type Reason } from '../packet/reason.ts';
+import { portAt } from './port-at.ts';
 import { stopOf } from './stop.ts';
 
 type Named = Pick<ShownPort, 'namespace' | 'service'>;
@@ -33,6 +34,28 @@ export function withUngivenEndpoints({ services }: Side, evaluate: Evaluator): E
       ? fate
       : { ...fate, verdict: 'unknown', reasons: [lacks({ kind: 'endpoint-slices', service })] };
   };
+}
+
+/**
+ * Evaluates packets to the Services that a dump shows, of which it may lack what takes packets to them: that no rule of a Service takes
+ * these is then no answer.
+ */
+export function withoutBlindAnswers(ports: readonly ShownPort[], evaluate: Evaluator): Evaluator {
+  return (packet) => {
+    const fate = evaluate(packet);
+    const isUntaken = fate.otherwise?.verdict === 'local' || fate.otherwise?.verdict === 'forwarded';
+    if (!isUntaken || !fate.reasons.some(lacksTranslation)) return fate;
+    const { destination: address, port, protocol } = packet;
+    return portAt({ address, port, protocol }, ports) ? { ...fate, otherwise: undefined } : fate;
+  };
+}
+
+/** Whether rules or virtual servers are missing that may send packets to endpoints. */
+function lacksTranslation(reason: Reason): boolean {
+  if (reason.kind !== 'missing-listing') return false;
+  const { missing } = reason;
+  if (missing.kind === 'iptables') return missing.tables.includes('nat');
+  return missing.kind === 'nftables' || missing.kind === 'virtual-servers';
 }
 
 /**

@@ -4,7 +4,8 @@ import { modeFacts } from '../kube-proxy/modes.ts';
 import type { RuleStep, Step } from '../packet/step.ts';
 import type { Trace } from './question.ts';
 import { whereOf } from './reason-words.ts';
-import { addressKind, portAt, type Scene } from './scene.ts';
+import { addressKind, portAt } from './port-at.ts';
+import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
 
 /** Why a packet is dropped or refused; or what policy Local does with one that is delivered. */

@@ -195,6 +195,53 @@ describe('rules of Services that nothing jumps to', () => {
   });
 });
 
+describe('what takes packets to a Service, and is not shown', () => {
+  const otherwise = async (input: string, sender: string, to: string): Promise<unknown> => {
+    const answer = JSON.parse(await trace(input, sender, to, '--output', 'json')) as { readonly verdict: string };
+    expect(answer.verdict).toBe('unknown');
+    return 'otherwise' in answer ? answer.otherwise : undefined;
+  };
+
+  test.each([
+    ['rules that end before its endpoints', iptables, 'iptables-save', '10.98.154.163:80'],
+    ['sets that list it, without virtual servers', ipvs, 'ipset-save', '10.98.154.163:80'],
+  ])('%s: no answer that no Service takes them', async (_title, name, file, to) => {
+    const text = readFileSync(new URL(`${name}/${file}`, fixtures), 'utf8');
+    const end = file === 'ipset-save' ? text.length : text.indexOf('-A KUBE-SVC-');
+    const part = write(`part-${file}.txt`, text.slice(0, end));
+    expect(await otherwise(part, '198.51.100.9', to)).toBeUndefined();
+    // Of what no Service there has, it is one.
+    expect(await otherwise(part, '198.51.100.9', '10.99.99.99:80')).toMatchObject({ verdict: 'forwarded' });
+  });
+});
+
+describe("rules show addresses to be the node's own", () => {
+  test('those on which node ports listen in nftables mode', async () => {
+    const dump = write('own.txt', readFileSync(new URL(`${nftables}/nft-ruleset`, fixtures), 'utf8'));
+    expect(await trace(dump, '198.51.100.9', '192.168.10.11:22')).toContain('\n  reaches the node itself');
+    expect(await trace(dump, '198.51.100.9', '192.168.10.11:30938')).toContain('\n  delivered to');
+  });
+
+  test('those that userspace mode sends the packets of the node to', async () => {
+    const rules = `*nat
+:PREROUTING ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+:KUBE-PORTALS-CONTAINER - [0:0]
+:KUBE-PORTALS-HOST - [0:0]
+:KUBE-NODEPORT-CONTAINER - [0:0]
+:KUBE-NODEPORT-HOST - [0:0]
+-A PREROUTING -m comment --comment "handle ClusterIPs; NOTE: this must be before the NodePort rules" -j KUBE-PORTALS-CONTAINER
+-A OUTPUT -m comment --comment "handle ClusterIPs; NOTE: this must be before the NodePort rules" -j KUBE-PORTALS-HOST
+-A KUBE-PORTALS-CONTAINER -d 10.96.0.80/32 -p tcp -m comment --comment "default/nginx" -m tcp --dport 80 -j REDIRECT --to-ports 62153
+-A KUBE-PORTALS-HOST -d 10.96.0.80/32 -p tcp -m comment --comment "default/nginx" -m tcp --dport 80 -j DNAT --to-destination 192.168.50.11:62153
+COMMIT
+`;
+    const text = await trace(write('userspace.txt', rules), 'node', '10.96.0.80:80');
+    expect(text).toContain('unknown: kube-proxy itself listens there');
+    expect(text).not.toContain('192.168.50.11 is no address');
+  });
+});
+
 describe('what describe knows of a dump', () => {
   test('a health check node port is told, and makes the Service a LoadBalancer', async () => {
     const dump = dumpOf(iptables, { 'iptables-save': (text) => text.replace(/^.* loadbalancer IP".*\n/gm, '') });
