@@ -91,7 +91,7 @@ function likelyAnswers(packet: Packet, { isLikelyOwn }: Knowledge): (reason: Rea
       if (missing.kind === 'own-address')
         return missing.address.text === packet.destination.text && isLikelyOwn(packet);
       if (missing.kind === 'policy') return false;
-      if (missing.kind === 'jump') return true;
+      if (missing.kind === 'jump' || missing.kind === 'chain') return true;
       return missing.kind === 'own-addresses' && isUnknownOwn(packet.destination) ? true : undefined;
     }
     if (reason.kind !== 'circumstance') return undefined;
@@ -125,8 +125,8 @@ function prepareFamily(state: KernelState, knowledge: Knowledge, family: Family)
       const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'iptables', place: 0 };
       return tableVisitors(table, listing, place);
     }),
-    ...iptablesOf(otherVariant, state.sets, family, { ...knowledge, supposed: [] }).flatMap((table) =>
-      tableVisitors(table, 'the other iptables', 0),
+    ...iptablesOf(otherVariant, state.sets, family, { ...knowledge, supposed: [], supposedChains: [] }).flatMap(
+      (table) => tableVisitors(table, 'the other iptables', 0),
     ),
     ...nftTablesOf(state, family, knowledge).flatMap((table, at) => {
       const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'nftables', place: at };

@@ -41,7 +41,12 @@ export function iptablesOf(
   tables: FamilyTables,
   ipSets: readonly IpSet[],
   family: Family,
-  { lacksEntries, lacksPolicies, supposed }: Pick<Knowledge, 'lacksEntries' | 'lacksPolicies' | 'supposed'>,
+  {
+    lacksEntries,
+    lacksPolicies,
+    supposed,
+    supposedChains,
+  }: Pick<Knowledge, 'lacksEntries' | 'lacksPolicies' | 'supposed' | 'supposedChains'>,
 ): readonly RuleTable[] {
   const sets = new Map<string, IpSetTest>();
   for (const set of ipSets) {
@@ -52,14 +57,18 @@ export function iptablesOf(
     );
   }
   return tableNames.flatMap((name) => {
-    const chains = tables[family]?.[name];
-    if (!chains) return [];
+    const shown = tables[family]?.[name];
+    if (!shown) return [];
+    const unshown = supposedChains.filter((each) => each.family === family && each.table === name);
+    const own = new Map(unshown.map(({ chain }) => [chain.name, chain]));
+    const chains = new Map([...shown, ...own]);
     const lacksPolicy = (chain: string): Answer =>
       lacksPolicies(family, name) && lacks({ kind: 'policy', family, table: name, chain }, `policy ${name} ${chain}`);
     const jumps = supposed.filter(
       (jump): jump is IptablesJump => jump.tool === 'iptables' && jump.family === family && jump.table === name,
     );
-    return [prepareTable(name, withJumps(chains, jumps), { sets, supposed: byRule(jumps) }, lacksPolicy)];
+    const lookups = { sets, supposed: byRule(jumps), supposedChains: own };
+    return [prepareTable(name, withJumps(chains, jumps), lookups, lacksPolicy)];
   });
 }
 
@@ -86,6 +95,7 @@ function withJumps(given: ReadonlyMap<string, Chain>, jumps: readonly IptablesJu
 interface Lookups {
   readonly sets: IpSetTests;
   readonly supposed: SupposedRules;
+  readonly supposedChains: ReadonlyMap<string, Chain>;
 }
 
 /** `lacksPolicy`: why a policy that the table does not say is not known; false if such a chain accepts. */
@@ -108,11 +118,14 @@ function prepareTable(
   // The kernel has each of them, shown or not.
   const unshown = bases.filter(({ chain }) => !given.has(chain)).map(({ chain }) => ({ name: chain, rules: [] }));
   const chains = new Map<string, Chain>([...given, ...unshown.map((chain) => [chain.name, chain] as const)]);
+  const jumpsTo = new Set([...lookups.supposed.values()].map(({ to }) => to));
   const table: RuleTable = {
     tool: 'iptables',
     name,
     chains,
     bases,
+    // Whether a supposed jump is there settles what it leads to.
+    supposed: new Set([...lookups.supposedChains.keys()].filter((to) => !jumpsTo.has(to))),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;
       let index = indexes.get(chain);
@@ -160,7 +173,7 @@ function placeAsked({ args }: Rule): string {
 function runRule(
   flow: Flow,
   table: RuleTable,
-  { sets, supposed }: Lookups,
+  { sets, supposed, supposedChains }: Lookups,
   chain: Chain,
   at: number,
 ): Decision | undefined {
@@ -171,7 +184,12 @@ function runRule(
   if (!action) return undefined;
   const test = (): Answer => {
     const isMatch = allOf(rule.args, (arg) => isByChance(arg) || matches(flow, sets, arg));
-    if (isMatch === true && unshown) return hasJump(flow, unshown);
+    if (isMatch === true && unshown) {
+      const rules = supposedChains.get(unshown.to)?.rules;
+      // Where the chain does nothing with the packet, it makes no difference whether the jump is there.
+      const isIdle = rules?.every(({ args }) => allOf(args, (arg) => matches(flow, sets, arg)) === false);
+      return isIdle !== true && hasJump(flow, unshown);
+    }
     // Chance is asked once, when all else is known.
     return isMatch === true ? allOf(rule.args, (arg) => !isByChance(arg) || matches(flow, sets, arg)) : isMatch;
   };
@@ -181,7 +199,8 @@ function runRule(
     tool: 'iptables',
     table: table.name,
     chain: chain.name,
-    position: unshown ? unshownPosition : at + 1 - countBefore(chain.rules, at, supposed),
+    position:
+      unshown || supposedChains.has(chain.name) ? unshownPosition : at + 1 - countBefore(chain.rules, at, supposed),
     rule,
     origin: rule.origin ?? chain.origin,
     action,

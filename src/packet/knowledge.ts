@@ -1,7 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
-import type { Rule, TableName } from '../kernel/iptables/iptables.ts';
+import type { Chain, Rule, TableName } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { NftChain, NftRule } from '../kernel/nftables/table.ts';
 import type { Packet } from './packet.ts';
@@ -28,6 +28,8 @@ export interface Knowledge {
   readonly gaps: readonly Gap[];
   /** Jumps that the state does not have, and that likely are there. */
   readonly supposed: readonly SupposedJump[];
+  /** Chains of iptables that the state does not have, or has without rules, and that likely are like these. */
+  readonly supposedChains: readonly SupposedChain[];
   /**
    * The listing and the place in it of tables of nftables, by family and name ("ipv4 kube-proxy"). Tables are listed in the order
    * of their making. Two tables of one listing are in a known order; all others are not.
@@ -58,6 +60,12 @@ export type SupposedJump = { readonly family: Family; readonly from: string; rea
   /** `chain`: where it is, if the state does not have that, either. */
   | { readonly tool: 'nftables'; readonly table: string; readonly chain: NftChain; readonly rule: NftRule }
 );
+
+interface SupposedChain {
+  readonly family: Family;
+  readonly table: TableName;
+  readonly chain: Chain;
+}
 
 /** Where rules see packets. */
 export interface Station {
@@ -105,6 +113,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     otherVariant: {},
     gaps: [],
     supposed: [],
+    supposedChains: [],
     listed: new Map(),
     sendsFrom,
     isOwn: () => false,

@@ -84,6 +84,7 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
     name,
     chains,
     bases,
+    supposed: new Set(),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as NftChain;
       const before = chain.rules.filter((rule) => unshown.has(rule)).length;

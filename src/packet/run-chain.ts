@@ -21,6 +21,8 @@ export interface RuleTable {
   readonly name: string;
   readonly chains: { readonly has: (chain: string) => boolean };
   readonly bases: readonly BaseChain[];
+  /** Those of the chains that no listing shows. */
+  readonly supposed: ReadonlySet<string>;
   /** What the first rule that decides does with a packet; undefined if none of the chain decides. */
   readonly runRules: (flow: Flow, chain: string) => Decision | undefined;
 }
@@ -48,7 +50,10 @@ export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: Bas
 }
 
 function runChain(flow: Flow, table: RuleTable, chain: string): Decision {
-  if (!table.chains.has(chain)) return unknown(lacks({ kind: 'chain', tool: table.tool, table: table.name, chain }));
+  const { tool, name, chains, supposed } = table;
+  const lacking = lacks({ kind: 'chain', tool, table: name, chain }, `chain ${tool} ${name} ${chain}`);
+  const isThere = chains.has(chain) && (!supposed.has(chain) || decide(flow, () => recall(flow, lacking)));
+  if (!isThere) return unknown(lacking);
   return flow.choices.enter(() => table.runRules(flow, chain) ?? 'return');
 }
 

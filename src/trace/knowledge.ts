@@ -10,11 +10,12 @@ import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isUsualNodePort } from '../kube-proxy/node-port-servers.ts';
 import { findOwnAddresses } from '../kube-proxy/own-addresses.ts';
+import { findUnshownMasquerading } from '../kube-proxy/unshown-masquerading.ts';
 import { unlistedWords, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
 import { everywhere, ipvsStations, stationsOf, type Gap, type Knowledge, type Station } from '../packet/knowledge.ts';
 import { lacks, unreadRule, type Reason } from '../packet/reason.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
-import { addressKind, portAt } from './port-at.ts';
+import { addressKind } from './port-at.ts';
 
 /** A side's state with the tables of other programs, and the sysctl that kube-proxy's rules imply. */
 export function wholeState({ state, doubts, coverage }: Side, mode: ProxyMode | undefined): KernelState {
@@ -73,11 +74,12 @@ export function knowledgeOf(
   const pods = served.filter((each) => isIn(podTraffic.networks, each));
   const elsewhere = new Set([...pods, ...clusterIPs].map(({ text }) => text));
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
+  const masquerading = mode && kind === 'dump' ? families.map((family) => unshownMasquerading(side, mode, family)) : [];
   const own = kind === 'dump' ? findOwnAddresses(side.state) : new Set<string>();
-  const isNodePort = (to: Parameters<typeof portAt>[0]): boolean => {
-    const at = portAt(to, ports);
-    return at !== undefined && addressKind(at, to.address) === undefined;
-  };
+  const isNodePort = (to: Address, port: number, protocol: string): boolean =>
+    ports.some(
+      (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
+    ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
   const nodeIPs = services && Object.values(services.node.nodeIPs).filter((address) => !isLoopback(address));
   return {
     links,
@@ -90,7 +92,8 @@ export function knowledgeOf(
     lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
     otherVariant: Object.fromEntries(variants) as Knowledge['otherVariant'],
     gaps: [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side)],
-    supposed: mode ? findUnshownJumps(side, mode) : [],
+    supposed: mode ? [...findUnshownJumps(side, mode), ...masquerading.flatMap(({ jumps }) => jumps)] : [],
+    supposedChains: masquerading.flatMap(({ chains }) => chains),
     listed: coverage.listed ?? new Map(),
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
@@ -99,7 +102,17 @@ export function knowledgeOf(
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
-      isNodePort({ address: destination, port, protocol }),
+      isNodePort(destination, port, protocol),
+  };
+}
+
+/** What masquerades packets and is not shown, as rules of iptables to suppose. */
+function unshownMasquerading({ state, coverage }: Side, mode: ProxyMode, family: Family) {
+  const tables = state.iptables[family] ?? {};
+  const { chains, jumps } = findUnshownMasquerading(tables, mode, coverage.iptables[family].includes('nat'));
+  return {
+    chains: chains.map((chain) => ({ family, table: 'nat', chain }) as const),
+    jumps: jumps.map((jump) => ({ ...jump, tool: 'iptables', family }) as const),
   };
 }
 

@@ -260,6 +260,7 @@ function assumptionWords(reason: Reason, isSo: boolean): string | undefined {
   if (reason.kind === 'circumstance') return 'no limit is reached';
   if (reason.kind !== 'missing-listing') return undefined;
   if (reason.missing.kind === 'jump') return `${reason.missing.from} jumps to ${reason.missing.to}`;
+  if (reason.missing.kind === 'chain') return `${reason.missing.chain} is as kube-proxy makes it`;
   if (reason.missing.kind === 'policy') return `the policy of ${reason.missing.chain} is to accept`;
   if (reason.missing.kind === 'own-addresses' && isSo) return 'the address that is asked for is one of this node';
   if (reason.missing.kind !== 'own-address') return undefined;

@@ -54,8 +54,15 @@ export function withoutBlindAnswers(ports: readonly ShownPort[], evaluate: Evalu
 function lacksTranslation(reason: Reason): boolean {
   if (reason.kind !== 'missing-listing') return false;
   const { missing } = reason;
-  if (missing.kind === 'iptables') return missing.tables.includes('nat');
-  return missing.kind === 'nftables' || missing.kind === 'virtual-servers';
+  switch (missing.kind) {
+    case 'iptables':
+      return missing.tables.includes('nat');
+    case 'nftables':
+    case 'virtual-servers':
+      return true;
+    default:
+      return false;
+  }
 }
 
 /**

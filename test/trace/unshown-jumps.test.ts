@@ -30,6 +30,7 @@ const partOf = (isThere: (name: string) => boolean): string => {
 
 writeFolder(cwd, {
   'rules.txt': rules,
+  'nat.txt': natTable,
   'no-services.txt': without(rules, /^-A KUBE-SERVICES/),
   'node-ports.txt': `-A KUBE-NODEPORTS -p tcp -m comment --comment "shop/web:http" -m tcp --dport 30080 -j KUBE-SVC-AAAAAAAAAAAAAAAA
 ${without(rules, /^-A KUBE-SERVICES|MARK-MASQ/)}`,
@@ -43,6 +44,20 @@ ${without(rules, /^-A KUBE-SERVICES|MARK-MASQ/)}`,
 async function trace(file: string, to: string, ...flags: string[]): Promise<string> {
   return (await runKpc(['trace', '-q', file, '--from', '10.244.1.9', '--to', to, ...flags], { cwd })).stdout;
 }
+
+test('what masquerades is taken to be as kube-proxy makes it, and said', async () => {
+  const { stdout } = await runKpc(['trace', '-q', 'nat.txt', '--from', '192.0.2.7', '--to', '10.96.7.7:80'], { cwd });
+  expect(stdout).toContain('unknown: the dump lacks chain KUBE-MARK-MASQ of table nat, to which a rule goes');
+  expect(stdout).toContain(
+    'if KUBE-MARK-MASQ is as kube-proxy makes it, POSTROUTING jumps to KUBE-POSTROUTING and what is not shown lets it pass unchanged: delivered to 2 endpoints:',
+  );
+  expect(stdout).toContain("10.244.1.5:8080; sees the node's address as the client");
+  expect(stdout).toContain('iptables nat KUBE-MARK-MASQ, a rule that the dump lacks: -j MARK');
+  // One that no rule marks.
+  expect(await trace('nat.txt', '10.96.7.7:80')).toContain(
+    'if what is not shown lets it pass unchanged: delivered to 2 endpoints:',
+  );
+});
 
 describe('a part of the rules of iptables', () => {
   const text =
