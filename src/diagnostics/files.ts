@@ -300,6 +300,10 @@ export const fileDiagnostics = {
     example: dump({ 'node.txt': '-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN\n' }),
     words: wordsBy('problem', {
       'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
+      filtered: ({ command }: Texts<'command'>) => [
+        `lines such as ":FORWARD ACCEPT" lack, which ${command} prints: this is a part of its output`,
+        `add all that ${command} prints`,
+      ],
       'no-interfaces': ({ command }: Texts<'command'>) => [
         `${command} without -v shows no interfaces: its rules are not compared, and kpc trace takes them for a part`,
         'add what iptables-save prints, or the list with -v',
@@ -391,7 +395,7 @@ export const fileDiagnostics = {
       readonly isCutOff?: true;
     }) => {
       const { expected, reason, isCutOff } = details;
-      if (isCutOff) return [`what ${expected} printed was cut off, and is not compared`, 'print it again'];
+      if (isCutOff) return [`what ${expected} printed is cut off: what it lacks is not known`, 'print it again'];
       const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
       return `skipped: ${what}${reason === undefined ? '' : `: ${reason}`}`;
     },

@@ -78,7 +78,7 @@ type ForeignDoubt =
   /** Tables of the other variant of iptables, legacy or nft: the kernel runs both. */
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
   /** iptables-save says that there are legacy tables, and the dump does not have them. */
-  | { readonly kind: 'legacy-tables'; readonly family: Family };
+  | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family };
 
 /** Whether a doubt is about rules that are not kube-proxy's. */
 export function isForeign(doubt: Doubt): doubt is ForeignDoubt {
@@ -288,31 +288,33 @@ export class DumpDraft {
   /** Returns the rules of one family, which counts as given from then on. */
   rulesOf(family: Family): DraftedRules {
     const none = { tables: new Map(), whole: new Set<TableName>(), hidden: new Set<TableName>(), other: new Map() };
-    return (this.#tables[family] ??= { ...none, isCutOff: false, isExcerpt: false });
+    return (this.#tables[family] ??= { ...none, isCutOff: false });
   }
 
   /**
-   * Adds the rules of one family. `whole` are the tables known to be complete, undefined for excerpts, which are merged. If a
-   * table was dumped twice, by iptables-legacy-save and iptables-nft-save, the one with kube-proxy's chains counts, and the
-   * other is kept beside it.
+   * Adds the rules of one family. `whole` are the tables known to be complete, with or without rules; excerpts of others are
+   * merged. If a table was dumped twice, by iptables-legacy-save and iptables-nft-save, the one with kube-proxy's chains counts,
+   * and the other is kept beside it.
    */
-  addRules(family: Family, tables: Tables, whole: readonly TableName[] | undefined, variant?: Variant): void {
+  addRules(family: Family, tables: Tables, whole: readonly TableName[], variant?: Variant): void {
     const rules = this.rulesOf(family);
     for (const name of tableNames) {
       const chains = tables[name];
       if (!chains) continue;
       const known = rules.tables.get(name);
       const isOther = known?.variant !== undefined && variant !== undefined && known.variant !== variant;
-      if (!known || (whole && !hasOwnChains(name, known.chains) && hasOwnChains(name, chains))) {
+      const isWhole = whole.includes(name);
+      const isBetter = (): boolean =>
+        known?.isWhole !== true || (!hasOwnChains(name, known.chains) && hasOwnChains(name, chains));
+      if (!known || (isWhole && isBetter())) {
         if (isOther) rules.other.set(name, known.chains);
-        rules.tables.set(name, { chains: new Map(chains), variant });
+        rules.tables.set(name, { chains: new Map(chains), variant, isWhole });
       } else if (isOther) rules.other.set(name, chains);
-      else if (!whole) {
+      else if (!isWhole) {
         for (const [chain, given] of chains) if (!known.chains.has(chain)) known.chains.set(chain, given);
       }
     }
-    if (!whole) rules.isExcerpt = true;
-    for (const name of whole ?? []) rules.whole.add(name);
+    for (const name of whole) rules.whole.add(name);
     if (variant === 'legacy') rules.hasLegacy = true;
   }
 
@@ -336,6 +338,14 @@ export class DumpDraft {
 
   finish(): Dump {
     const { sets, virtualServers, sysctls } = this;
+    const doubts = this.#doubts.filter((doubt) => !this.#isShownOtherwise(doubt));
+    const lacksLegacy = doubts.flatMap((doubt) => (doubt.kind === 'legacy-tables' ? [doubt] : []));
+    for (const { file } of lacksLegacy) this.fault(file, 'dump-reading', { problem: 'legacy-tables' });
+    const wholeOf = (family: Family) =>
+      wholeTables(
+        this.#tables[family],
+        lacksLegacy.some((doubt) => doubt.family === family),
+      );
     const rules = families.flatMap((family) => (this.#tables[family] ? [[family, this.#tables[family]] as const] : []));
     const state: KernelState = {
       iptables: Object.fromEntries(rules.map(([family, { tables }]) => [family, chainsOf(tables)])),
@@ -352,7 +362,7 @@ export class DumpDraft {
     return {
       state,
       coverage: {
-        iptables: { ipv4: wholeTables(this.#tables.ipv4), ipv6: wholeTables(this.#tables.ipv6) },
+        iptables: { ipv4: wholeOf('ipv4'), ipv6: wholeOf('ipv6') },
         nftables: families.filter((family) => this.#showsNftables(family)),
         sets: sets.isWhole,
         virtualServers: virtualServers.isWhole,
@@ -363,7 +373,9 @@ export class DumpDraft {
         proxyPorts: false,
         modules: false,
         families,
-        excerpts: rules.flatMap(([family, { isExcerpt, isCutOff }]) => (isExcerpt && !isCutOff ? [family] : [])),
+        excerpts: rules.flatMap(([family, { tables, isCutOff }]) =>
+          !isCutOff && [...tables.values()].some(({ isWhole }) => !isWhole) ? [family] : [],
+        ),
         listed: this.#listed,
         allAddresses: this.allAddresses,
         lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
@@ -372,11 +384,7 @@ export class DumpDraft {
       flows: this.flows.isGiven ? this.flows.items : undefined,
       files: this.#files,
       faults: [...this.#faults.values()],
-      doubts: [
-        ...this.#doubts.filter((doubt) => !this.#isShownOtherwise(doubt)),
-        ...(unlisted ? [unlisted] : []),
-        ...this.#otherVariants(),
-      ],
+      doubts: [...doubts, ...(unlisted ? [unlisted] : []), ...this.#otherVariants()],
     };
   }
 
@@ -432,7 +440,7 @@ function chainsOf(tables: DraftedRules['tables']): Tables {
 }
 
 interface DraftedRules {
-  readonly tables: Map<TableName, { readonly chains: Map<string, Chain>; readonly variant: Variant | undefined }>;
+  readonly tables: Map<TableName, DraftedTable>;
   /** The tables of the other variant. */
   readonly other: Map<TableName, ReadonlyMap<string, Chain>>;
   hasLegacy?: boolean;
@@ -441,7 +449,13 @@ interface DraftedRules {
   /** The tables that iptables-save reports it cannot show. */
   readonly hidden: Set<TableName>;
   isCutOff: boolean;
-  isExcerpt: boolean;
+}
+
+interface DraftedTable {
+  readonly chains: Map<string, Chain>;
+  readonly variant: Variant | undefined;
+  /** Whether a listing has all of it. */
+  readonly isWhole: boolean;
 }
 
 /** What a tool lists, whole or in part. */
@@ -521,18 +535,22 @@ function mergeTables(known: NftTable, more: NftTable): NftTable {
 
 /**
  * kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to them, the other was
- * not printed.
+ * not printed. `lacksLegacy`: there are tables of iptables-legacy that the dump does not have. kube-proxy's chains are there
+ * unless they are here.
  */
-function wholeTables(rules: DraftedRules | undefined): readonly TableName[] {
+function wholeTables(rules: DraftedRules | undefined, lacksLegacy: boolean): readonly TableName[] {
   if (!rules || rules.isCutOff) return [];
   const { tables, whole, hidden } = rules;
+  if (lacksLegacy && ![...tables].some(([name, { chains }]) => hasOwnChains(name, chains))) return [];
   const isUnprinted = (name: TableName): boolean => {
     if (tables.has(name) || (name !== 'nat' && name !== 'filter')) return false;
     const other = name === 'nat' ? 'filter' : 'nat';
     const chains = tables.get(other)?.chains ?? new Map<string, Chain>();
     return hasOwnChains(other, chains) || jumpsToOwn(other, chains);
   };
-  return tableNames.filter((name) => whole.has(name) && !hidden.has(name) && !isUnprinted(name));
+  // A listing without a table says that it has no rules, unless another listing has a part of it.
+  const isPart = (name: TableName): boolean => tables.get(name)?.isWhole === false;
+  return tableNames.filter((name) => whole.has(name) && !isPart(name) && !hidden.has(name) && !isUnprinted(name));
 }
 
 /** Whether kube-proxy makes a chain of this name in that table. */
@@ -546,6 +564,6 @@ function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain>): boo
 }
 
 /** Whether rules jump to kube-proxy's chains, present or not. */
-function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
+export function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
   return [...chains.values()].some(({ rules }) => rules.some((rule) => isOwnChain(table, jumpChain(rule) ?? '')));
 }

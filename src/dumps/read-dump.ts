@@ -63,8 +63,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
-    draft.fault(name, 'dump-reading', { problem: 'legacy-tables' });
-    draft.doubt({ kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
+    draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
   }
   // It is before or after the tables that are shown: in a file of both families nothing shows its family.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
@@ -140,8 +139,9 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       // kube-proxy makes the same sets on all nodes: lists of others are of one.
       const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
       draft.list(draft.sets, sets, isAll, at);
-      if (lacks === 'end') draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
-      return;
+      if (lacks === undefined) return;
+      draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
+      return draft.doubt({ file, kind: 'cut-line', output: kind });
     }
     case 'ipvsadm -Sn':
     case 'ipvsadm -Ln': {

@@ -10,7 +10,8 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
   const family = familyOf(rulesKind(output, file));
   const kind = family === 'ipv6' ? 'ip6tables -L' : 'iptables -L';
   const table = tableOfList(file, output);
-  if (draft.rulesOf(family).whole.has(table)) return;
+  const known = draft.rulesOf(family);
+  if (known.whole.has(table) && known.tables.get(table)?.isWhole !== false) return;
   const { tables, unread, whole, showsInterfaces } = parseIptablesList(text, table);
   noteUnread(
     draft,
@@ -22,8 +23,8 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
   );
   const isWhole = whole && !isPart;
   const saved = family === 'ipv6' ? 'ip6tables-save' : 'iptables-save';
-  if (!draft.list(draft.rules[saved], isWhole ? listRules(tables) : [], false, { file, line, kind })) return;
-  draft.addRules(family, tables, isWhole ? [table] : undefined, command?.variant);
+  if (!draft.list(draft.rules[saved], listRules(tables, isWhole ? [table] : []), false, { file, line, kind })) return;
+  draft.addRules(family, tables, isWhole ? [table] : [], command?.variant);
   if (!showsInterfaces) draft.fault(file, 'dump-reading', { problem: 'no-interfaces', command: kind }, line);
   else if (!isWhole && !isPart && unread.length === 0) {
     draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });

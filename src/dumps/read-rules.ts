@@ -1,7 +1,7 @@
 import { joinWords } from '../base/join-words.ts';
 import type { Family } from '../kernel/family.ts';
 import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-save.ts';
-import { formatRule, tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import { formatRule, isBuiltInChain, tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import { joinQuotedLines } from '../kernel/iptables/saved-lines.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
@@ -18,18 +18,44 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
     return readWithoutTable(draft, file, output, family);
   }
   const { tables, complete, unread, tablesOfUnread } = parseIptablesSave(text);
+  if (isWrapped(tables, unread)) {
+    draft.file(file, kind);
+    return refuseWrapped(draft, file, family, line - 1, tables, unread);
+  }
   noteUnread(draft, file, family, line - 1, unread, tablesOfUnread);
-  const isWhole = complete && !isPart;
-  if (!draft.list(draft.rules[kind], isWhole ? listRules(tables) : [], false, { file, line, kind })) return;
-  draft.addRules(
-    family,
-    tables,
-    isWhole ? (command?.table ? [command.table] : tableNames) : undefined,
-    variantOf(output),
-  );
+  const isFiltered = complete && !isPart && lacksDeclarations(tables, text);
+  if (isFiltered) draft.fault(file, 'dump-reading', { problem: 'filtered', command: kind }, line);
+  const asked = command?.table ? [command.table] : tableNames;
+  const holes = new Set(tablesOfUnread.flatMap((table) => table ?? tableNames.filter((name) => !tables[name])));
+  const whole = complete && !isPart && !isFiltered ? asked.filter((name) => !holes.has(name)) : [];
+  if (!draft.list(draft.rules[kind], listRules(tables, whole), false, { file, line, kind })) return;
+  draft.addRules(family, tables, whole, variantOf(output));
   if (complete || isPart) return;
   draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
   draft.rulesOf(family).isCutOff = true;
+}
+
+/** Whether many rules go on in a line of their own, as in a narrow terminal: what is left of them is other rules. */
+function isWrapped(tables: Tables, unread: readonly UnreadLine[]): boolean {
+  const chains = tableNames.flatMap((table) => [...(tables[table]?.values() ?? [])]);
+  const rules = chains.reduce((sum, chain) => sum + chain.rules.length, 0);
+  return unread.length >= 3 && unread.length * 4 >= rules;
+}
+
+/** Reports rules that are wrapped: a table may begin in any line. */
+function refuseWrapped(
+  draft: DumpDraft,
+  file: string,
+  family: Family,
+  offset: number,
+  tables: Tables,
+  unread: readonly UnreadLine[],
+): void {
+  const reason = 'the lines are wrapped or edited, and no rule of them is read';
+  const lines = unread.map((each) => ({ ...each, reason }));
+  const names = tableNames.filter((name) => tables[name]);
+  draft.unread(file, 'rules', lines, offset, { family, tables: tableNames });
+  draft.addRules(family, Object.fromEntries(names.map((name) => [name, new Map()])), []);
 }
 
 /** Reports lines that could not be read, and of which tables they may be. */
@@ -56,9 +82,21 @@ function variantOf({ text, command }: ToolOutput): Variant | undefined {
   return version !== undefined && /^1\.[0-6]$/.test(version) ? 'legacy' : command?.variant;
 }
 
+/**
+ * Whether somebody took lines out of what iptables-save printed: it declares each of the kernel's chains that has rules. Input of
+ * iptables-restore that inserts rules declares none of them.
+ */
+function lacksDeclarations(tables: Tables, text: string): boolean {
+  const isUndeclared = (table: TableName): boolean =>
+    [...(tables[table]?.values() ?? [])].some(
+      ({ name, policy }) => policy === undefined && isBuiltInChain(table, name),
+    );
+  return tableNames.some(isUndeclared) && !/^-I /m.test(text);
+}
+
 /** iptables-legacy-save and iptables-nft-save of one node show a table twice; one has kube-proxy's rules. */
-export function listRules(tables: Tables): readonly RuleText[] {
-  return tableNames.flatMap((table) => {
+export function listRules(tables: Tables, whole: readonly TableName[]): readonly RuleText[] {
+  return whole.flatMap((table) => {
     const chains = [...(tables[table]?.values() ?? [])].filter(
       ({ name, rules }) => rules.length > 0 && isOwnChain(table, name),
     );
@@ -113,9 +151,10 @@ function readWithoutTable(
   { text, firstLine, command, isPart }: ToolOutput,
   family: Family,
 ): void {
-  const lines = linesOf(text).map(toSaved);
-  const policies = new Set(lines.flatMap((line) => builtInWithPolicy.exec(line)?.[1] ?? []));
-  // iptables -S prints the policies of a table's built-in chains first.
+  const printedLines = linesOf(text);
+  const lines = printedLines.map(toSaved);
+  // iptables -S prints the policies of a table's built-in chains first. Lines of iptables-save without that of the table are a part.
+  const policies = new Set(printedLines.flatMap((line) => policyLine.exec(line)?.[1] ?? []));
   const isWhole = policies.size > 0;
   const printed = command?.table ?? tableOfPolicies(policies);
   // grep finds a chain's declaration in each table; the second would empty the chain of the first.
@@ -123,15 +162,17 @@ function readWithoutTable(
   const once = lines.map((line, i) => (line.startsWith(':') && declared.get(chainOf(line)) !== i ? '' : line));
   const tableOf = printed ? () => printed : findTables(once);
   const { tables, unread, tablesOfUnread } = parseIptablesSave(once.join('\n'), { tableOf });
+  if (isWrapped(tables, unread)) return refuseWrapped(draft, file, family, firstLine - 1, tables, unread);
   noteUnread(draft, file, family, firstLine - 1, unread, tablesOfUnread);
   const names = tableNames.filter((name) => tables[name]);
   if (names.length > 0 && !isWhole && command?.table === undefined) {
     draft.fault(file, 'dump-reading', { problem: 'no-table', tables: names }, firstLine);
   }
-  draft.addRules(family, tables, isWhole && !isPart ? names : undefined, command?.variant);
+  const isRead = isWhole && !isPart && unread.length === 0;
+  draft.addRules(family, tables, isRead ? names : [], command?.variant);
 }
 
-const builtInWithPolicy = /^:(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)/;
+const policyLine = /^-P (PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) (?:ACCEPT|DROP)/;
 
 /** The table that has these built-in chains: iptables -S prints all of them. */
 function tableOfPolicies(chains: ReadonlySet<string>): TableName | undefined {

@@ -152,7 +152,8 @@ class Splitter {
     const line = isBare ? bare : whole;
     if (current && isEllipsis(line)) {
       current.hasEllipsis = true;
-      current.lines.push('');
+      // What was left out is as good as a line that cannot be read; of grep, nobody expects all lines.
+      current.lines.push(line === betweenPlaces ? '' : line);
       return;
     }
     const typed = readCommand(line, this.#command);
@@ -353,9 +354,9 @@ function isChatter(line: string): boolean {
   return chatter.test(line);
 }
 
-/** What log programs, mails, diffs and grep put in front of a line. */
+/** What log programs, mails, diffs, cat -n and grep put in front of a line. */
 const prefix =
-  /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{1,7}[:-]\s?(?=[-:*[]))/;
+  /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=[-:*[]|COMMIT$))/;
 
 /** A line without what a log, a mail or grep puts in front of it; undefined if there is nothing of that. */
 function takePrefix(line: string): string | undefined {
@@ -363,9 +364,13 @@ function takePrefix(line: string): string | undefined {
   return found ? line.slice(found.length).trim() : undefined;
 }
 
-/** Whether a line replaces others that were left out; between two places that it found, grep -A writes "--". */
+/** What grep -A writes between two places that it found. */
+const betweenPlaces = '--';
+
+/** Whether a line replaces others that were left out. */
 export function isEllipsis(line: string): boolean {
   return (
-    line === '--' || /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)
+    line === betweenPlaces ||
+    /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)
   );
 }

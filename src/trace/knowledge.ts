@@ -117,15 +117,20 @@ function unshownMasquerading({ state, coverage }: Side, mode: ProxyMode, family:
 }
 
 /** The listings that a dump lacks of all that a packet of a family may meet. */
-function gapsOfFamily({ coverage, doubts }: Side, mode: ProxyMode | undefined, family: Family): readonly Gap[] {
+function gapsOfFamily({ state, coverage, doubts }: Side, mode: ProxyMode | undefined, family: Family): readonly Gap[] {
   const shown = coverage.iptables[family];
   const hasRuleset = coverage.nftables.includes(family) && coverage.lacksTables !== true;
   // Without a mode, either tool may have all the rules.
   const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
   const asksIptables = kinds?.has('iptables') ?? !hasRuleset;
-  const asksNftables = kinds?.has('nftables') ?? shown.length === 0;
+  const asksNftables = kinds?.has('nftables') ?? state.iptables[family] === undefined;
   const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted');
-  const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name)) : [];
+  const isUnread = (table: TableName): boolean =>
+    doubts.some(
+      (doubt) => doubt.kind === 'unread' && doubt.rules?.family === family && doubt.rules.tables.includes(table),
+    );
+  // Of a table with lines that could not be read, these are what lacks: a gap of their own.
+  const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name) && !isUnread(name)) : [];
   return [
     ...(missing.length > 0 ? [tableGap(family, missing)] : []),
     ...(asksNftables && !hasRuleset

@@ -119,7 +119,7 @@ describe.concurrent('a dump that does not hold all of nftables', () => {
   test('cut off, it is warned of', async () => {
     const run = await runKpc(['diff', dumpOf('cut', 'nft-ruleset', nftText.slice(0, -3)), asText]);
     expect(run.stderr).toContain(
-      'warning: what nft list ruleset printed was cut off, and is not compared [unread-file]\n  help: print it again',
+      'warning: what nft list ruleset printed is cut off: what it lacks is not known [unread-file]\n  help: print it again',
     );
   });
 

@@ -68,7 +68,9 @@ describe.concurrent('the sides of kpc diff', () => {
     write('odd/iptables.save', '*nat\n:PREROUTING ACCEPT [0:0]\nnonsense\nCOMMIT\n');
     const run = await runKpc(['diff', '--rules', join(scratch, 'odd'), join(scratch, 'odd')]);
     expect(run.status).toBe(0);
-    expect(run.stdout).toContain('; not compared: IPv6 rules, sets, addresses, sysctls, what could not be read of ');
+    expect(run.stdout).toContain(
+      '; not compared: IPv4 rules of table nat, IPv6 rules, sets, addresses, sysctls, what could not be read of ',
+    );
     expect(run.stdout).toContain('what could not be read of iptables.save');
     for (const place of ['ipvsadm-save:1', 'ipvsadm-save:2', 'iptables.save:3']) expect(run.stderr).toContain(place);
   });

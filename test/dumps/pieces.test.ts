@@ -95,6 +95,8 @@ describe('a table that lacks the chains that its rules jump to', () => {
 :KUBE-KUBELET-CANARY - [0:0]
 COMMIT
 *nat
+:PREROUTING ACCEPT [0:0]
+:POSTROUTING ACCEPT [0:0]
 :mesh-PREROUTING - [0:0]
 -A PREROUTING -j mesh-PREROUTING
 -A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES

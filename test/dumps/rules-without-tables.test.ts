@@ -17,6 +17,15 @@ test('of two jumps from OUTPUT, that of table filter is for new connections only
   expect(outputRules(ofNewConnections, toServices)).toEqual({ nat: [toServices], filter: [ofNewConnections] });
 });
 
+test('declarations of chains without tables are of a part of iptables-save', () => {
+  const chains = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'].map((name) => `:${name} ACCEPT [1:60]\n`);
+  const text = `${chains.join('')}:KUBE-SERVICES - [0:0]\n-A PREROUTING ${toServices}\n-A FORWARD ${ofNewConnections}\n`;
+  const { state, coverage, doubts } = readDump(new Map([['rules.txt', text]]));
+  expect(coverage.iptables.ipv4).toEqual([]);
+  expect(Object.keys(state.iptables.ipv4 ?? {})).toEqual(['nat', 'filter']);
+  expect(doubts).toEqual([]);
+});
+
 test('seen alone, either is of its table', () => {
   expect(outputRules(ofNewConnections)).toEqual({ nat: [], filter: [ofNewConnections] });
   expect(outputRules(toServices)).toEqual({ nat: [toServices], filter: [] });

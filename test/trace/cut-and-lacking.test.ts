@@ -60,6 +60,86 @@ describe('a listing of nft whose start is cut off', () => {
   });
 });
 
+describe('a listing of iptables-save with a hole', () => {
+  const jump = /^-A PREROUTING .*KUBE-SERVICES$/m;
+  const keep = (pattern: RegExp) => (text: string) =>
+    text
+      .split('\n')
+      .filter((line) => pattern.test(line))
+      .join('\n');
+
+  test.each([
+    ...['...', '…', '....', '<snip>', '[truncated]', '(output omitted)', '--', '[...snip...]', '--More--'].map(
+      (mark) => [mark, (text: string) => text.replace(jump, mark)] as const,
+    ),
+    ['that grep made', keep(/KUBE|^\*|COMMIT/)],
+    ['that grep -v made', keep(/^[^:]/)],
+    ['where its first lines were', (text: string) => text.slice(text.search(/^:KUBE-SVL-/m))],
+    ['where its first rules were', (text: string) => text.slice(text.search(/^-A POSTROUTING .*KUBE-POSTROUTING/m))],
+    ['of all rules of KUBE-SERVICES', (text: string) => text.slice(text.search(/^-A KUBE-SVC-/m))],
+  ])('%s decides nothing, and is no difference', async (_title, change) => {
+    const dump = dumpOf(iptables, { 'iptables-save': change });
+    const answer = await trace(dump, '198.51.100.9', '10.98.154.163:80');
+    expect(answer).toMatch(/^ {2}unknown: /m);
+    expect(answer).not.toMatch(/^ {2}(?:left|delivered|dropped|refused)|something removed/m);
+    expect((await runKpc(['describe', dump])).stderr).not.toContain('something removed');
+    const diff = await runKpc(['diff', '-q', dump, dumpOf(iptables, {})]);
+    expect(diff.stdout).toMatch(/^No difference in what could be compared.*; not compared: IPv4 rules/);
+    expect(diff.status).toBe(0);
+  });
+
+  test('is filled by a whole listing of the node, whichever comes first', async () => {
+    const part = (text: string) => text.replace(jump, '...');
+    for (const names of [
+      ['iptables-save', 'part'],
+      ['part', 'iptables-save'],
+    ] as const) {
+      const whole = dumpOf(iptables, {});
+      const text = readFileSync(join(whole, 'iptables-save'), 'utf8');
+      writeFileSync(join(whole, 'part'), part(text));
+      const answer = await runKpc([
+        'trace',
+        '-q',
+        ...names.map((name) => join(whole, name)),
+        join(whole, 'ip-addr.json'),
+        '--from=198.51.100.9',
+        '--to=10.98.154.163:80',
+      ]);
+      // The line that was left out is still reported.
+      expect(answer.stdout).toContain('delivered to 3 endpoints');
+      expect(answer.stdout).not.toContain('nothing in the dump jumps');
+    }
+  });
+});
+
+describe('sets with a hole', () => {
+  const entry = /^add KUBE-CLUSTER-IP .*$/m;
+
+  test('that a mark shows', async () => {
+    const dump = dumpOf(ipvs, { 'ipset-save': (text) => text.replace(entry, '...') });
+    expect(await trace(dump, '198.51.100.9', '10.98.154.163:80')).toContain(
+      'unknown: the dump lacks all or part of the set',
+    );
+  });
+
+  test('that the number of entries shows', async () => {
+    const dump = dumpOf(ipvs, {
+      'ipset-save': (text) => {
+        const sets = [...text.matchAll(/^create (\S+) (\S+) (.*)$/gm)].map(([, name = '', type = '', header = '']) => {
+          const members = [...text.matchAll(new RegExp(`^add ${name} (.*)$`, 'gm'))].map(([, member]) => member);
+          const shown = name === 'KUBE-CLUSTER-IP' ? members.slice(1) : members;
+          const count = `Number of entries: ${members.length}`;
+          return `Name: ${name}\nType: ${type}\nHeader: ${header}\n${count}\nMembers:\n${shown.join('\n')}\n`;
+        });
+        return sets.join('\n');
+      },
+    });
+    expect(await trace(dump, '198.51.100.9', '10.98.154.163:80')).toContain(
+      'unknown: the dump lacks all or part of the set',
+    );
+  });
+});
+
 test('a list of ipvsadm without its titles is a part, whatever the file is called', async () => {
   const list = 'TCP  12.12.12.12:80 rr\n  -> 10.244.1.2:80  Masq  1  0  0\n';
   const dump = dumpOf(ipvs, { 'ipvsadm-save': () => list });

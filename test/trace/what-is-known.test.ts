@@ -94,10 +94,10 @@ describe('what is not shown', () => {
       'iptables-legacy-save',
     ],
     [
-      'a policy, of a chain with rules',
+      'lines that grep took out, of a chain with rules',
       whole.replace(':FORWARD ACCEPT [0:0]\n', '-A FORWARD -p udp -j DROP\n'),
-      'the policy of FORWARD in table filter',
-      'add all that iptables-save prints',
+      'the dump lacks what iptables-save prints',
+      'add it',
     ],
     [
       'a chain of the kernel',
