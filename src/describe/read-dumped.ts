@@ -5,9 +5,10 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { nameServers, weighServersOfSides } from '../diff/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../dumps/coverage.ts';
-import { describeSkipped } from '../dumps/dump.ts';
+import { describeSkipped, jumpsToOwn } from '../dumps/dump.ts';
 import type { Side } from '../dumps/side.ts';
 import { families } from '../kernel/family.ts';
+import { tableNames } from '../kernel/iptables/iptables.ts';
 import { baseChains, portalChains } from '../kube-proxy/chain-names.ts';
 import type { Evidence } from '../kube-proxy/evidence.ts';
 import type { MissingJump } from '../kube-proxy/missing-jumps.ts';
@@ -167,12 +168,30 @@ function findNothing({ mode, ports, knowsServices, log }: ReadServices, side: Si
   if (ports.length > 0 || knowsServices || log) return undefined;
   const ofIptables = ': nft lists its rules of iptables mode, and what iptables-save prints names their Services';
   const dormant = families.flatMap((family) => dormantCause(side, family) ?? [])[0];
-  const ofNone = mode === undefined ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
+  const why =
+    dormant !== undefined
+      ? `: ${dormant}`
+      : showsOtherWords(side)
+        ? ofIptables
+        : mode === undefined
+          ? whyNoMode(side)
+          : '';
   return {
-    text: `the dump shows no Service${dormant !== undefined ? `: ${dormant}` : showsOtherWords(side) ? ofIptables : ofNone}`,
+    text: `the dump shows no Service${why}`,
     help:
       side.flows && 'add what iptables-save, nft list ruleset or ipvsadm -Sn prints, or manifests, to find stale flows',
   };
+}
+
+function whyNoMode({ state, doubts }: Side): string {
+  if (doubts.some(({ kind }) => kind === 'unread' || kind === 'cut-line')) return ': not all of it could be read';
+  const tables = families.flatMap((family) =>
+    tableNames.map((name) => [name, state.iptables[family]?.[name]] as const),
+  );
+  if (tables.some(([name, chains]) => chains && jumpsToOwn(name, chains))) {
+    return ": its rules go to kube-proxy's chains, which it lacks";
+  }
+  return ': it holds no chains, sets or virtual servers of a kube-proxy';
 }
 
 /** Whether nft lists the chains of iptables mode, of which only iptables-save names the Services. */

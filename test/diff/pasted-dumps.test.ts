@@ -17,6 +17,54 @@ function write(name: string, text: string): string {
 const before = write('before.txt', natTable);
 const manifests = write('svc.yaml', service);
 
+describe('rules that one side shows in part', () => {
+  const wrap = (text: string): string => text.replaceAll(/.{80}(?=.)/g, '$&\n');
+
+  test.each([
+    [
+      'grep KUBE-SVC',
+      rules
+        .split('\n')
+        .filter((line) => line.includes('KUBE-SVC'))
+        .join('\n'),
+    ],
+    [
+      'table filter alone',
+      '*filter\n:KUBE-EXTERNAL-SERVICES - [0:0]\n-A KUBE-EXTERNAL-SERVICES -d 203.0.113.9/32 -p tcp -m comment --comment "shop/web:http has no local endpoints" -m tcp --dport 80 -j DROP\nCOMMIT\n',
+    ],
+  ])('%s: what is not there is no difference', async (_title, text) => {
+    const run = await runKpc(['diff', '-q', before, write('part.txt', text)]);
+    expect(run.stdout).toMatch(/^No difference in what could be compared/);
+    expect(run.stdout).not.toContain('(none)');
+    expect(run.status).toBe(0);
+  });
+
+  test('wrapped: none of them is read, and all commands say so', async () => {
+    const wrapped = write('wrapped.txt', wrap(natTable));
+    const diff = await runKpc(['diff', before, wrapped]);
+    expect(diff).toMatchObject({ stdout: '', status: 2 });
+    expect(diff.stderr).toContain('the lines are wrapped or edited, and no rule of them is read');
+    const read = await runKpc(['describe', wrapped]);
+    expect(read.stderr).toContain('the dump shows no Service: not all of it could be read');
+    const trace = await runKpc(['trace', '-q', wrapped, '--from', '192.0.2.7', '--to', '10.96.7.7:80']);
+    expect(trace.stdout).toMatch(/unknown: kpc could not read line \d+ of wrapped\.txt, a rule/);
+  });
+
+  test('while those of iptables-legacy, which are not there, may have the Services', async () => {
+    const text = `*nat
+:PREROUTING ACCEPT [0:0]
+:KUBE-KUBELET-CANARY - [0:0]
+COMMIT
+# Warning: iptables-legacy tables present, use iptables-legacy-save to see them
+`;
+    const run = await runKpc(['diff', write('legacy.txt', text), manifests]);
+    expect(run.stderr).toContain('iptables-legacy has more rules, which are not here');
+    expect(run.stdout).not.toContain('added');
+    const both = `$ iptables-nft-save\n${text}$ iptables-legacy-save\n${natTable}`;
+    expect((await runKpc(['describe', write('both-variants.txt', both)])).stderr).not.toContain('not here');
+  });
+});
+
 describe('the Services of two dumps', () => {
   test('an endpoint that is gone is told as such, not by the rules that go with it', async () => {
     const run = await runKpc(['diff', before, write('scaled.txt', scaledDown)]);
