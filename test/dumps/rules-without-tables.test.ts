@@ -26,6 +26,16 @@ test('declarations of chains without tables are of a part of iptables-save', () 
   expect(doubts).toEqual([]);
 });
 
+test.each([
+  ['ipv4', 'node-v6-pool.txt', '-A KUBE-SERVICES -d 10.96.0.80/32 -m comment --comment "a fd00::1 b" -j ACCEPT'],
+  ['ipv4', 'ip6.txt', '-A FORWARD -j REJECT --reject-with icmp-port-unreachable'],
+  ['ipv6', 'iptables.txt', '-A KUBE-SERVICES ! -s fd00:96::80/128 -j ACCEPT'],
+  ['ipv6', 'node-v6.txt', '-A FORWARD -j KUBE-FORWARD'],
+  ['ipv4', 'node.txt', '-A FORWARD -m mac --mac-source 00:11:22:33:44:55 -j KUBE-FORWARD'],
+])('rules are of %s in %s by their addresses, else by the name', (family, name, rule) => {
+  expect(Object.keys(readDump(new Map([[name, `${rule}\n`]])).state.iptables)).toEqual([family]);
+});
+
 test('seen alone, either is of its table', () => {
   expect(outputRules(ofNewConnections)).toEqual({ nat: [], filter: [ofNewConnections] });
   expect(outputRules(toServices)).toEqual({ nat: [toServices], filter: [] });

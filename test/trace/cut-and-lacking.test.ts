@@ -68,7 +68,7 @@ describe('a listing of iptables-save with a hole', () => {
       .filter((line) => pattern.test(line))
       .join('\n');
 
-  test.each([
+  const holes: readonly (readonly [string, (text: string) => string])[] = [
     ...['...', '…', '....', '<snip>', '[truncated]', '(output omitted)', '--', '[...snip...]', '--More--'].map(
       (mark) => [mark, (text: string) => text.replace(jump, mark)] as const,
     ),
@@ -77,7 +77,9 @@ describe('a listing of iptables-save with a hole', () => {
     ['where its first lines were', (text: string) => text.slice(text.search(/^:KUBE-SVL-/m))],
     ['where its first rules were', (text: string) => text.slice(text.search(/^-A POSTROUTING .*KUBE-POSTROUTING/m))],
     ['of all rules of KUBE-SERVICES', (text: string) => text.slice(text.search(/^-A KUBE-SVC-/m))],
-  ])('%s decides nothing, and is no difference', async (_title, change) => {
+  ];
+
+  test.each(holes)('%s decides nothing, and is no difference', async (_title, change) => {
     const dump = dumpOf(iptables, { 'iptables-save': change });
     const answer = await trace(dump, '198.51.100.9', '10.98.154.163:80');
     expect(answer).toMatch(/^ {2}unknown: /m);
