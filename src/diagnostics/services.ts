@@ -74,7 +74,7 @@ interface Likely {
   /** What has the labels in another namespace, as "Deployment prod/web". */
   readonly elsewhere?: string | undefined;
   /** The only label that a workload of the namespace lacks, and that workload. */
-  readonly lacking?: Texts<'label' | 'owner'> | undefined;
+  readonly lacking?: (Texts<'label' | 'owner'> & { readonly isOnOwner: boolean }) | undefined;
   /** A custom resource of the namespace, for which an operator may make Pods. */
   readonly maker?: string | undefined;
   /** Whether the input holds the Pods of a cluster: then there are no others. */
@@ -83,7 +83,7 @@ interface Likely {
 
 /** Whether the Pods may be there although the manifests do not show them. */
 function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likely): boolean {
-  return !isOfCluster && near === undefined && (lacking ?? maker) !== undefined;
+  return !isOfCluster && near === undefined && lacking?.isOnOwner !== true && (lacking ?? maker) !== undefined;
 }
 
 function likelyCause(likely: Likely): string | undefined {
@@ -92,6 +92,8 @@ function likelyCause(likely: Likely): string | undefined {
   if (elsewhere !== undefined)
     return `${printable(elsewhere)} has these labels, but a Service selects Pods of its own namespace alone`;
   if (lacking) {
+    if (lacking.isOnOwner)
+      return `${printable(lacking.owner)} has ${printable(lacking.label)} itself, but its Pods do not get it: add it to the labels of the template`;
     const lacks = `${printable(lacking.owner)} has all of these labels but ${printable(lacking.label)}`;
     return mayBeUnseen(likely) ? `${lacks}: add it to the template, unless a program sets it at run time` : lacks;
   }

@@ -17,6 +17,8 @@ interface Labelled {
   readonly labels: Labels;
   /** "Deployment default/web". */
   readonly owner: string;
+  /** What a workload itself is labelled with, which its Pods do not get. */
+  readonly ownLabels?: Labels | undefined;
 }
 
 /**
@@ -36,7 +38,11 @@ export function findEmptySelections(input: LintInput): readonly Finding[] {
     return hasManifests && !knowsEndpoints && !makersFor(object).some((maker) => isMeant(object, maker));
   });
   if (empty.length === 0) return [];
-  const labelled = [...templates.map(asLabelled), ...[...makers].flatMap(templatesOf)];
+  const ofWorkloads = workloads.flatMap((workload) =>
+    asPods(workload).map(({ object }) => ({ ...asLabelled(object), ownLabels: workload.object.metadata.labels })),
+  );
+  const ofPods = pods.map(({ object }) => asLabelled(object));
+  const labelled = [...ofPods, ...ofWorkloads, ...[...makers].flatMap(templatesOf)];
   const byNamespace = groupBy(labelled, ({ namespace }) => namespace);
   const findElsewhere = finderByLabels(labelled);
   return empty.map(({ object, name, source, ports: [port], isOfCluster }): Finding => {
@@ -132,14 +138,19 @@ interface LabelOf {
   readonly owner: string;
 }
 
+interface LackedLabel extends LabelOf {
+  /** The workload has it itself, and its template lacks it. */
+  readonly isOnOwner: boolean;
+}
+
 /** Of Pods that have all labels of a selector but one: a label that differs from it in a letter or two, or the one they lack. */
 function findClosest(
   selector: Labels,
   all: readonly Labelled[],
-): { readonly near?: LabelOf; readonly lacking?: LabelOf } {
+): { readonly near?: LabelOf; readonly lacking?: LackedLabel } {
   const wanted = Object.entries(selector);
-  let lacking: LabelOf | undefined;
-  for (const { labels, owner } of all) {
+  let lacking: LackedLabel | undefined;
+  for (const { labels, owner, ownLabels } of all) {
     const [odd, ...others] = wanted.filter(([key, value]) => labels[key] !== value);
     if (!odd || others.length > 0) continue;
     const [key, value] = odd;
@@ -147,7 +158,9 @@ function findClosest(
       ([name, each]) => (name === key && isMisspelled(value, each)) || (each === value && isMisspelled(key, name)),
     );
     if (own) return { near: { label: labelWords(own), owner } };
-    if (wanted.length > 1 && !isOrdinal(key)) lacking ??= { label: labelWords(odd), owner };
+    const isOnOwner = ownLabels?.[key] === value;
+    const isBetter = lacking === undefined || (isOnOwner && !lacking.isOnOwner);
+    if (isBetter && wanted.length > 1 && !isOrdinal(key)) lacking = { label: labelWords(odd), owner, isOnOwner };
   }
   return lacking ? { lacking } : {};
 }

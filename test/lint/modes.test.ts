@@ -342,6 +342,13 @@ spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP 
       /^StatefulSet default\/pg has all of these labels but role=leader: /,
     ],
     [
+      'one label that the workload has itself',
+      'app: web, tier: front',
+      deployment(container).replace('name: web }', 'name: api, labels: { tier: front } }'),
+      'warning',
+      /^Deployment default\/api has tier=front itself, but its Pods do not get it: /,
+    ],
+    [
       'Pods that another program may make',
       'app: web',
       templated('helm.toolkit.fluxcd.io/v2 HelmRelease', '{}'),
