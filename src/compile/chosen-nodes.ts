@@ -40,16 +40,19 @@ export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonl
 function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Diagnostic[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
   const owners = new Map(
-    [...nodes].flatMap(([name, node]) => nodeAddresses(node).map(({ text }) => [text, name] as const)),
+    [...nodes].flatMap(([name, node]) =>
+      node.assumedAs === undefined ? nodeAddresses(node).map(({ text }) => [text, name] as const) : [],
+    ),
   );
   const found = new Map<string, Diagnostic>();
-  for (const { namespace, service, externalIPs, loadBalancerIPs, places } of cluster.servicePorts) {
+  for (const { namespace, service, clusterIP, externalIPs, loadBalancerIPs, places } of cluster.servicePorts) {
     const report = ({ text: address }: Address, place: Place | undefined): void => {
       const node = owners.get(address);
       const key = `${namespace}/${service} ${address}`;
       if (node === undefined || found.has(key)) return;
       found.set(key, diagnose('node-address', { service: `${namespace}/${service}`, address, node }, place));
     };
+    report(clusterIP, places?.clusterIP);
     for (const [i, address] of externalIPs.entries()) report(address, places?.externalIP(i));
     for (const [i, address] of loadBalancerIPs.entries()) report(address, places?.ingress(i));
   }

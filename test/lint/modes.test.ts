@@ -90,7 +90,12 @@ describe('policy Local', () => {
     ]);
   });
 
-  test('a load balancer finds no node where no endpoint names one', async () => {
+  test('a load balancer finds no node where no endpoint names one, whatever its address will be', async () => {
+    const fields = 'type: LoadBalancer, externalTrafficPolicy: Local';
+    const pending = aService(`${fields}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: true }') + two;
+    expect((await lint(pending, cidr)).findings.map(({ text }) => text)).toEqual([
+      expect.stringMatching(/: every node drops packets of clients to its load balancer address$/),
+    ]);
     const written = balancer('externalTrafficPolicy: Local, healthCheckNodePort: 30100');
     const { findings } = await lint(written + endpoint('conditions: { ready: true }') + two, cidr);
     expect(findings.map(({ text, trace }) => `${text}: ${trace?.verdict}`)).toEqual([
@@ -384,6 +389,15 @@ spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP 
 });
 
 describe('what the input cannot show is not said', () => {
+  test('nothing of the addresses of Nodes that kpc assumes', async () => {
+    const service = (address: string) =>
+      aService(`externalIPs: [${address}], selector: { app: web }, ports: [{ port: 80 }]`) + deployment(container);
+    const ofNodes = async (text: string) =>
+      told(await lint(text, ['--proxy-mode', 'ipvs'])).filter((each) => each.startsWith('node-address'));
+    expect(await ofNodes(service('198.51.100.1'))).toEqual([]);
+    expect(await ofNodes(service('192.168.1.1') + someNodes('worker-1', 'worker-2'))).toEqual(['node-address refused']);
+  });
+
   test('nothing of the addresses of Pods that kpc would assume', async () => {
     const onHost = deployment(`hostNetwork: true, ${container}`);
     const other = aService('clusterIP: 10.96.0.11, ports: [{ port: 80 }]', '', 'api') + slice(oneEndpoint, 'api');
