@@ -6,10 +6,10 @@ import type { Cluster } from '../cluster/model.ts';
 import { nameServers, weighServersOfSides } from '../diff/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../dumps/coverage.ts';
 import { describeSkipped, jumpsToOwn } from '../dumps/dump.ts';
-import type { Side } from '../dumps/side.ts';
+import { showsIptablesAsNft, type Side } from '../dumps/side.ts';
 import { families } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
-import { baseChains, portalChains } from '../kube-proxy/chain-names.ts';
+import { portalChains } from '../kube-proxy/chain-names.ts';
 import type { Evidence } from '../kube-proxy/evidence.ts';
 import type { MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
@@ -171,7 +171,7 @@ function findNothing({ mode, ports, knowsServices, log }: ReadServices, side: Si
   const why =
     dormant !== undefined
       ? `: ${dormant}`
-      : showsOtherWords(side)
+      : showsIptablesAsNft(side)
         ? ofIptables
         : mode === undefined
           ? whyNoMode(side)
@@ -192,12 +192,4 @@ function whyNoMode({ state, doubts }: Side): string {
     return ": its rules go to kube-proxy's chains, which it lacks";
   }
   return ': it holds no chains, sets or virtual servers of a kube-proxy';
-}
-
-/** Whether nft lists the chains of iptables mode, of which only iptables-save names the Services. */
-function showsOtherWords({ doubts }: Side): boolean {
-  return doubts.some(
-    (doubt) =>
-      doubt.kind === 'other-table' && doubt.tables?.some(({ chains }) => chains.has(baseChains.services)) === true,
-  );
 }

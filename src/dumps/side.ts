@@ -4,6 +4,7 @@ import type { ProxySettings } from '../cluster/objects.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
 import type { Coverage } from './coverage.ts';
 import type { Doubt } from './dump.ts';
 import type { ProxyLog } from './kube-proxy-log.ts';
@@ -46,4 +47,12 @@ interface AssumedValues {
   readonly pods: ReadonlySet<string>;
   readonly node: boolean;
   readonly mode?: boolean;
+}
+
+/** Whether nft lists the chains of iptables mode, of which iptables-save alone names the Services. */
+export function showsIptablesAsNft({ doubts }: Side): boolean {
+  return doubts.some(
+    (doubt) =>
+      doubt.kind === 'other-table' && doubt.tables?.some(({ chains }) => chains.has(baseChains.services)) === true,
+  );
 }

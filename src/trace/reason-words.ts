@@ -8,6 +8,7 @@ import type { Fate } from '../packet/packet.ts';
 import type { RuleStep } from '../packet/step.ts';
 import { unshownPosition } from '../packet/run-chain.ts';
 import { jumpCommand, unshownJumpWords } from '../dumps/lost-jumps.ts';
+import { showsIptablesAsNft } from '../dumps/side.ts';
 import type { Scene } from './scene.ts';
 
 /** Why a verdict is unknown, and what would settle it. */
@@ -120,7 +121,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return { text: 'the node has rules of iptables-legacy, too, which the dump lacks', command };
     }
     case 'nftables':
-      return listing('nft list ruleset');
+      return listing(jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family }));
     case 'jump':
     case 'chain':
     case 'policy': {

@@ -241,5 +241,8 @@ ${['PREROUTING', 'OUTPUT', 'POSTROUTING']
 }
 `;
   expect(await trace(nat)).toMatchObject({ verdict: 'delivered' });
-  expect(await trace(nat.replace(/\tchain POSTROUTING \{[^}]*\}\n/, ''))).toMatchObject({ verdict: 'unknown' });
+  const part = await trace(nat.replace(/\tchain POSTROUTING \{[^}]*\}\n/, ''));
+  expect(part).toMatchObject({ verdict: 'unknown' });
+  // What names the Services is iptables-save.
+  expect(part.reasons).toMatchObject([{ command: 'iptables-save' }]);
 });
