@@ -241,8 +241,8 @@ ${['PREROUTING', 'OUTPUT', 'POSTROUTING']
 }
 `;
   expect(await trace(nat)).toMatchObject({ verdict: 'delivered' });
-  const part = await trace(nat.replace(/\tchain POSTROUTING \{[^}]*\}\n/, ''));
-  expect(part).toMatchObject({ verdict: 'unknown' });
+  const answer = await trace(nat.replace(/\tchain POSTROUTING \{[^}]*\}\n/, ''));
+  expect(answer).toMatchObject({ verdict: 'unknown' });
   // What names the Services is iptables-save.
-  expect(part.reasons).toMatchObject([{ command: 'iptables-save' }]);
+  expect(answer.reasons).toMatchObject([{ command: 'iptables-save' }]);
 });
