@@ -356,7 +356,7 @@ function isChatter(line: string): boolean {
 
 /** What log programs, mails, diffs, cat -n and grep put in front of a line. */
 const prefix =
-  /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=[-:*[]|COMMIT$))/;
+  /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=-{1,2}[A-Za-z]|\*[a-z]|:[^\s:]{1,64} (?:ACCEPT|DROP|-)(?: |$)|\[\d{1,20}:\d{1,20}\] |COMMIT$))/;
 
 /** A line without what a log, a mail or grep puts in front of it; undefined if there is nothing of that. */
 function takePrefix(line: string): string | undefined {

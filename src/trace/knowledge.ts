@@ -127,9 +127,11 @@ function gapsOfFamily({ state, coverage, doubts }: Side, mode: ProxyMode | undef
   const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted');
   const isUnread = (table: TableName): boolean =>
     doubts.some(
-      (doubt) => doubt.kind === 'unread' && doubt.rules?.family === family && doubt.rules.tables.includes(table),
+      (doubt) =>
+        (doubt.kind === 'unread' && doubt.rules?.family === family && doubt.rules.tables.includes(table)) ||
+        (doubt.kind === 'legacy-tables' && doubt.family === family),
     );
-  // Of a table with lines that could not be read, these are what lacks: a gap of their own.
+  // Lines that could not be read, and tables of iptables-legacy, are what lacks: a gap of their own.
   const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name) && !isUnread(name)) : [];
   return [
     ...(missing.length > 0 ? [tableGap(family, missing)] : []),

@@ -36,6 +36,17 @@ test.each([
   expect(Object.keys(readDump(new Map([[name, `${rule}\n`]])).state.iptables)).toEqual([family]);
 });
 
+test('what cat -n, grep and a log put in front of rules is no part of them; addresses of sets have nothing in front', () => {
+  const lines = ['*nat', ':PREROUTING ACCEPT [0:0]', `-A PREROUTING ${toServices}`, 'COMMIT'];
+  for (const prefix of ['    12\t', '12:', 'node.txt:', 'a/node.txt:12:', '2024-03-04T10:00:00.123456789Z stdout F ']) {
+    const { coverage, doubts } = readDump(new Map([['x', lines.map((line) => `${prefix}${line}\n`).join('')]]));
+    expect([coverage.iptables.ipv4[0], doubts]).toEqual(['nat', []]);
+  }
+  const header = 'Name: KUBE-6-IPVS-IPS\nType: hash:ip\nHeader: family inet6 hashsize 1024 maxelem 65536\nMembers:\n';
+  const { state, doubts } = readDump(new Map([['x', `${header}fd00:96::80\n2001::9\n`]]));
+  expect([state.sets[0]?.entries.length, doubts]).toEqual([2, []]);
+});
+
 test('seen alone, either is of its table', () => {
   expect(outputRules(ofNewConnections)).toEqual({ nat: [], filter: [ofNewConnections] });
   expect(outputRules(toServices)).toEqual({ nat: [toServices], filter: [] });

@@ -263,11 +263,12 @@ async function sceneOfReading(
 ): Promise<Scene | undefined> {
   const { side, inputs } = reading;
   if (!(await reportInput(reading, options, terminal)) || !side) return undefined;
-  for (const doubt of side.doubts) {
-    // What packets alone meet, their verdict says.
-    if (isForeign(doubt) || doubt.kind === 'second-listing') continue;
-    const text = `${doubt.file} may hold more than kpc could read of it`;
-    await terminal.err(`warning: ${printable(text)}\n`);
+  // What packets alone meet, their verdict says.
+  const files = side.doubts.flatMap((doubt) =>
+    isForeign(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file],
+  );
+  for (const file of new Set(files)) {
+    await terminal.err(`warning: ${printable(`${file} may hold more than kpc could read of it`)}\n`);
   }
   return sceneOfSide(side, inputs);
 }
