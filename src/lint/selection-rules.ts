@@ -27,8 +27,7 @@ interface Labelled {
  */
 export function findEmptySelections(input: LintInput): readonly Finding[] {
   const { pods, workloads } = input.loaded.inputs;
-  const templates = [...pods, ...workloads.flatMap(asPods)].map(({ object }) => object);
-  const hasManifests = templates.some(({ status }) => status === undefined);
+  const hasManifests = workloads.length > 0 || pods.some(({ object }) => object.status === undefined);
   const makers = makersByNamespace(input.loaded.inputs);
   const makersFor = ({ metadata }: Service): readonly PodMaker[] => makers.get(metadata.namespace) ?? [];
   const empty = input.services.filter(({ object, selected, slices, ports, isOfCluster, knowsEndpoints }) => {
@@ -39,7 +38,10 @@ export function findEmptySelections(input: LintInput): readonly Finding[] {
   });
   if (empty.length === 0) return [];
   const ofWorkloads = workloads.flatMap((workload) =>
-    asPods(workload).map(({ object }) => ({ ...asLabelled(object), ownLabels: workload.object.metadata.labels })),
+    // All Pods of a StatefulSet have much the same labels.
+    asPods(workload)
+      .slice(0, 1)
+      .map(({ object }) => ({ ...asLabelled(object), ownLabels: workload.object.metadata.labels })),
   );
   const ofPods = pods.map(({ object }) => asLabelled(object));
   const labelled = [...ofPods, ...ofWorkloads, ...[...makers].flatMap(templatesOf)];
