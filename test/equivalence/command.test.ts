@@ -119,7 +119,8 @@ endpoints: [{ addresses: [${address}], nodeName: n1 }]
 
     test('a dump with a gap, on either side', async () => {
       const made = await runKpc(['compile', '-q', '-f', manifests, '--proxy-mode', 'iptables', '--print', 'iptables']);
-      const nat = made.stdout.slice(0, made.stdout.indexOf('*filter'));
+      const declared = ['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'].map((name) => `:${name} ACCEPT [0:0]\n`);
+      const nat = made.stdout.slice(0, made.stdout.indexOf('*filter')).replace('*nat\n', `*nat\n${declared.join('')}`);
       const dump = write('part.txt', `$ iptables-save -t nat\n${nat.replace(/^-I (\w+) 1/gm, '-A $1')}`);
       for (const sides of [
         [dump, manifests],
