@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
-const folder = 'test/diff/cases/scale-deployment';
-const cwd = join(projectFolder, folder);
+const caseFolder = 'test/diff/cases/scale-deployment';
+const cwd = join(projectFolder, caseFolder);
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-check-'));
 const golden = join(scratch, 'golden');
 const fleet = join(scratch, 'fleet');
@@ -55,7 +55,7 @@ describe.concurrent('kpc compile --check', () => {
     expect(run.status).toBe(1);
     const advice = `If this is intended: kpc compile -f after -o ${golden}`;
     expect(run.stdout).toBe(
-      `::error file=${folder}/after/store.yaml,line=12,col=7,title=store/shop%3Ahttp changed::${because}%0A${advice}\n`,
+      `::error file=${caseFolder}/after/store.yaml,line=12,col=7,title=store/shop%3Ahttp changed::${because}%0A${advice}\n`,
     );
   });
 
