@@ -477,7 +477,7 @@ endpoints: [{ addresses: [10.244.0.1] }]`),
       ],
     }),
     rule: {
-      why: 'A cluster IP belongs to one Service, whatever its ports are, and is one of the ranges of the cluster. The API server refuses the Service, and with it often the rest of a deployment.',
+      why: 'A cluster IP belongs to one Service, whatever its ports are, and lies in one of the ranges of the cluster. The API server refuses the Service, and with it often the rest of a deployment.',
       reports: ['https://kubernetes.io/docs/concepts/services-networking/cluster-ip-allocation/'],
       passes: lint(
         aService(`${anIP}, ports: [{ port: 80 }]`) +
@@ -632,7 +632,7 @@ endpoints: [{ addresses: [10.244.0.1] }]`),
     words: (details: OfService & Texts<'policy' | 'owner' | 'protocol'> & Numbers<'port' | 'target'>) => {
       const { service, policy, owner, protocol, port, target } = details;
       return [
-        `${service}: NetworkPolicy ${policy} allows its port ${port}/${protocol}, but ${owner} listens on ${target}, which no NetworkPolicy of the input allows: network plugins drop its packets`,
+        `${service}: NetworkPolicy ${policy} allows its port ${port}/${protocol}, but ${owner} listens on ${target}, which no NetworkPolicy of the input allows: network plugins drop what comes through the Service`,
         `allow port ${target}: policies are about the ports of Pods, not of Services`,
       ];
     },
