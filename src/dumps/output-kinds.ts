@@ -9,6 +9,11 @@ interface Recogniser {
   readonly starts: readonly RegExp[];
   /** Lines that any output may have, but that continue one that has begun. If undefined, none do. */
   readonly continues?: RegExp;
+  /**
+   * Words of a list of addresses. In the place of `continues`: a line that has one of them, or a piece of an address, may be a damaged
+   * line of the list. Any other is of another program (a log, a date, a separator), and the list goes on below.
+   */
+  readonly words?: RegExp;
   /** Matches lines, as they are, that continue one that has begun, whatever else they look like. */
   readonly holds?: RegExp;
   /** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
@@ -71,15 +76,20 @@ const readable = {
   },
   'ipvsadm -Sn': {
     starts: [/^-[Aa] (?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service) /],
-    continues: anyLine,
+    words: /(?:^|\s)-{1,2}[a-z]/i,
     once: /^-A -\S+ \S+/,
   },
   'ipset save': {
     starts: [/^(?:create \S+ (?:hash|bitmap|list):|add \S+ [\da-fA-F.:[]+(?:[,/ ]|\n))/],
-    continues: anyLine,
+    words: /^(?:create|add)\s|\b(?:hash|bitmap|list):|,(?:tcp|udp|sctp):|\b(?:hashsize|maxelem)\b/i,
     once: /^create \S+/,
   },
-  'ipset list': { starts: [/^Name: .*\nType: \w+:/], continues: anyLine, once: /^Name: \S+$/ },
+  'ipset list': {
+    starts: [/^Name: .*\nType: \w+:/],
+    // The members of a set of sets are names.
+    words: /^(?:Name|Type|Revision|Header|Size|References|Number|Members|Default)\b|,(?:tcp|udp|sctp):|^\w\S*$/i,
+    once: /^Name: \S+$/,
+  },
   'ipvsadm -Ln': {
     starts: [
       titleOfList,
@@ -87,7 +97,7 @@ const readable = {
       /^FWM[ \t]+\d+[ \t]+(?:IPv6 )?[a-z]+/,
       /^->[ \t]+(?:RemoteAddress:Port|\S+:[\w-]+[ \t]+(?:Masq|Route|Tunnel|Local|\d+)\s)/,
     ],
-    continues: anyLine,
+    words: /->|^(?:TCP|UDP|SCTP|FWM|IP|Prot)\s|\b(?:Masq|Route|Tunnel|Local)\s|RemoteAddress/i,
     once: /^(?:IP Virtual Server version|Prot|(?:TCP|UDP|SCTP|FWM)\s+\S+)/,
   },
   'ip addr': {
@@ -120,6 +130,15 @@ export type ReadableKind = keyof typeof readable;
 
 /** An output that kpc recognises; some are refused. */
 export type OutputKind = ReadableKind | keyof typeof refused;
+
+/** An IPv4 or IPv6 address, or what is left of one; and the end of a line that a terminal has wrapped. */
+const pieceOfAddress = /\d\.\d{1,3}\.\d|::|(?:[\da-f]{1,4}:){3}|^[\d\s]+$/i;
+
+/** Whether a line may continue an output that has begun. */
+export function mayContinue(kind: OutputKind, line: string): boolean {
+  const { continues, words } = recognisers[kind];
+  return continues?.test(line) ?? (words !== undefined && (words.test(line) || pieceOfAddress.test(line)));
+}
 
 /** Whether kpc reads a kind of output. */
 export function isReadable(kind: OutputKind): kind is ReadableKind {

@@ -73,9 +73,16 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     if (output.kind === 'iptables -L') lists.push(() => readRuleList(draft, name, output));
     else readOutput(draft, name, output);
   }
-  // What a list lacks whose end is cut off, nothing shows.
-  if (/^(ipset|ipvsadm|sysctl|iptables -L)/.test(last.kind) && !text.endsWith('\n'))
+  if (/^(ipset|ipvsadm|sysctl|iptables -L)/.test(last.kind) && endsWithin(text, last, strays))
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
+}
+
+/** Whether a text ends in the middle of a line, of its last output or of none. Nothing shows what a list lacks whose end is cut off. */
+function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
+  const lines = text.split('\n').length;
+  const printed = last.text.split('\n').slice(0, -1);
+  const isOfLast = last.firstLine - 1 + printed.length === lines && printed.at(-1) !== '';
+  return !text.endsWith('\n') && (isOfLast || strays.at(-1) === lines);
 }
 
 /** Whether a bracket closes what the text does not open, so that the start of a listing is cut off, or tables were left out. */

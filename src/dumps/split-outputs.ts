@@ -1,7 +1,7 @@
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import { joinQuotedLines } from '../kernel/iptables/saved-lines.ts';
-import { isReadable, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
+import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 
 /** A command as it was typed, or written above its output as a title. */
 interface Command {
@@ -147,8 +147,8 @@ class Splitter {
     const current = this.#current;
     const bare = takePrefix(whole);
     if (bare !== undefined && this.#takeStart(bare, at)) return;
-    const continues = current && recognisers[current.kind].continues;
-    const isBare = bare !== undefined && continues?.test(bare) === true;
+    const continues = (text: string): boolean => current !== undefined && mayContinue(current.kind, text);
+    const isBare = bare !== undefined && continues(bare);
     const line = isBare ? bare : whole;
     if (current && isEllipsis(line)) {
       current.hasEllipsis = true;
@@ -161,10 +161,11 @@ class Splitter {
       this.#command = typed;
       this.#current = undefined;
     } else if (isChatter(line)) current?.lines.push('');
-    else if (current && (isBare || continues?.test(raw) || current.table === 'open')) take(current, line);
+    else if (current && (isBare || continues(raw) || current.table === 'open')) take(current, line);
     else {
       this.strays.push(at + 1);
-      this.#current = undefined;
+      if (current && recognisers[current.kind].words) current.lines.push('');
+      else this.#current = undefined;
     }
   }
 }
