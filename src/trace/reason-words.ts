@@ -8,7 +8,7 @@ import type { Fate } from '../packet/packet.ts';
 import type { RuleStep } from '../packet/step.ts';
 import { unshownPosition } from '../packet/run-chain.ts';
 import { jumpCommand, unshownJumpWords } from '../dumps/lost-jumps.ts';
-import { showsIptablesAsNft } from '../dumps/side.ts';
+import { showsIptablesAsNft, type Side } from '../dumps/side.ts';
 import type { Scene } from './scene.ts';
 
 /** Why a verdict is unknown, and what would settle it. */
@@ -115,7 +115,7 @@ const unreadRanges: MissingInWords = {
 function missingWords(missing: Missing, family: Family, { side }: Scene): MissingInWords {
   switch (missing.kind) {
     case 'iptables':
-      return tableWords(missing);
+      return tableWords(missing, side);
     case 'legacy-iptables': {
       const command = missing.family === 'ipv4' ? 'iptables-legacy-save' : 'ip6tables-legacy-save';
       return { text: 'the node has rules of iptables-legacy, too, which the dump lacks', command };
@@ -171,12 +171,16 @@ function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'po
   }
 }
 
-function tableWords(missing: Missing & { readonly kind: 'iptables' }): MissingInWords {
-  const command = savingCommands[missing.family];
-  const { tables, unread } = missing;
+function tableWords({ family, tables, unread }: Missing & { readonly kind: 'iptables' }, side: Side): MissingInWords {
+  const command = savingCommands[family];
   if (unread) return { text: `kpc could not read line ${unread.line} of ${unread.file}, a rule`, command };
-  if (tables.length === tableNames.length) return listing(command);
-  const those = `${tables.length === 1 ? 'table' : 'tables'} ${joinWords(tables)} of ${familyNames[missing.family]}`;
+  if (tables.length === tableNames.length) {
+    const isShown = Object.values(side.state.iptables[family] ?? {}).some((chains) => chains.size > 0);
+    return isShown
+      ? { text: `the dump lacks a part of what ${command} prints`, command, settle: 'add all of it' }
+      : listing(command);
+  }
+  const those = `${tables.length === 1 ? 'table' : 'tables'} ${joinWords(tables)} of ${familyNames[family]}`;
   return {
     text: `the dump lacks ${those}, which may drop, refuse or redirect the packet`,
     command,

@@ -227,7 +227,7 @@ describe.concurrent('kpc trace over what a node has', () => {
   test('rules that were cut off decide nothing', async () => {
     const text = rules().split('\n').slice(0, 40).join('\n');
     expect(await traceText(text, '10.102.128.4:3080')).toBe(
-      '  unknown: the dump lacks what iptables-save prints; add it',
+      '  unknown: the dump lacks a part of what iptables-save prints; add all of it',
     );
   });
 

@@ -96,8 +96,8 @@ describe('what is not shown', () => {
     [
       'lines that grep took out, of a chain with rules',
       whole.replace(':FORWARD ACCEPT [0:0]\n', '-A FORWARD -p udp -j DROP\n'),
-      'the dump lacks what iptables-save prints',
-      'add it',
+      'the dump lacks a part of what iptables-save prints',
+      'add all of it',
     ],
     [
       'a chain of the kernel',
