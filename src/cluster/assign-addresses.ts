@@ -134,13 +134,17 @@ function addressesOf({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>): read
 }
 
 /** Whether a Service keeps another one from the loadBalancerIP that it asks for: it has the address, or asks for it with the same port. */
-function takesFrom(service: Service, { spec: { loadBalancerIP, ports } }: Service): boolean {
-  const asked = parseAddress(loadBalancerIP ?? '')?.text;
+function takesFrom(service: Service, other: Service): boolean {
+  const asked = parseAddress(other.spec.loadBalancerIP ?? '')?.text;
   const isAsked = (text: string | undefined): boolean => parseAddress(text ?? '')?.text === asked;
-  const isShared = service.spec.ports.some((own) =>
-    ports.some(({ port, protocol }) => port === own.port && protocol === own.protocol),
+  return addressesOf(service).some(isAsked) || (sharesPort(service, other) && isAsked(service.spec.loadBalancerIP));
+}
+
+/** Whether both have a port of one number and protocol. */
+export function sharesPort(a: Pick<Service, 'spec'>, b: Pick<Service, 'spec'>): boolean {
+  return a.spec.ports.some((one) =>
+    b.spec.ports.some(({ port, protocol }) => port === one.port && protocol === one.protocol),
   );
-  return addressesOf(service).some(isAsked) || (isShared && isAsked(service.spec.loadBalancerIP));
 }
 
 class Assigner {

@@ -1,3 +1,4 @@
+import { sharesPort } from '../cluster/assign-addresses.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 import { isDefaultCidr, serviceRanges } from '../cluster/service-ranges.ts';
 import type { PortAddress, ServicePort } from '../cluster/model.ts';
@@ -240,7 +241,8 @@ export function findRefusedClusterIPs({ services, loaded }: LintInput): readonly
       const about = { service: name, address: address.text };
       const holder = holders.get(address.text);
       holders.set(address.text, holder ?? service);
-      if (holder && !sharesPort(holder, service)) {
+      // Where they share a port, address-conflict says so.
+      if (holder && !sharesPort(holder.object, service.object)) {
         const details = { problem: 'taken', ...about, holder: holder.name } as const;
         return [{ diagnostic: diagnose('refused-cluster-ip', details, place), service: name }];
       }
@@ -249,12 +251,5 @@ export function findRefusedClusterIPs({ services, loaded }: LintInput): readonly
       const details = { problem: 'out-of-range', ...about, networks: own.map((network) => network.text) } as const;
       return [{ diagnostic: diagnose('refused-cluster-ip', details, place), service: name }];
     }),
-  );
-}
-
-/** Whether both have a port of one number and protocol: address-conflict says so. */
-function sharesPort(a: LintedService, b: LintedService): boolean {
-  return a.object.spec.ports.some((one) =>
-    b.object.spec.ports.some(({ port, protocol }) => port === one.port && protocol === one.protocol),
   );
 }

@@ -1,7 +1,9 @@
 import { groupBy } from '../cluster/group-by.ts';
-import { fullName, type NetworkPolicy, type Pod, type PolicyPort, type ServicePortSpec } from '../cluster/objects.ts';
+import { targetOf } from '../cluster/slices/make-slices.ts';
+import { fullName, type NetworkPolicy, type PolicyPort } from '../cluster/objects.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import { matches } from '../trace/known-labels.ts';
+import { allowsPort } from '../trace/network-policies.ts';
 import type { Finding } from './finding.ts';
 import { nameOfSelected, type LintInput } from './lint-input.ts';
 
@@ -15,10 +17,13 @@ export function findPolicyPorts({ services, loaded: { inputs } }: LintInput): re
     const labels = { labels: pod.object.metadata.labels, isWhole: true };
     const isolating = all.filter((policy) => matches(policy.object.subject.pods, labels) === true);
     return object.spec.ports.flatMap((port): readonly Finding[] => {
-      const target = targetOf(port, pod.object);
+      const target = targetOf(port, pod.object.spec);
       if (target === undefined || target === port.port) return [];
       const allows = (policy: NetworkPolicy, number: number): boolean =>
-        allowedPorts(policy).some((each) => isAllowed(each, { number, protocol: port.protocol }, pod.object));
+        allowedPorts(policy).some((each) => {
+          const asked = { port: number, protocol: port.protocol };
+          return each === undefined || allowsPort(each, asked, pod.object.spec.ports) === true;
+        });
       if (isolating.some((policy) => allows(policy.object, target))) return [];
       const meant = isolating.find((policy) => allows(policy.object, port.port));
       if (!meant) return [];
@@ -35,27 +40,9 @@ export function findPolicyPorts({ services, loaded: { inputs } }: LintInput): re
   });
 }
 
-/** Where the Pod listens; undefined if it has no port of that name. */
-function targetOf({ targetPort, protocol }: ServicePortSpec, { spec }: Pod): number | undefined {
-  if (typeof targetPort === 'number') return targetPort;
-  return spec.ports.find(({ name, protocol: own }) => name === targetPort && own === protocol)?.port;
-}
-
 /** Those of all rules; undefined stands for a rule that allows all ports. */
 function allowedPorts({ ingress = [] }: NetworkPolicy): readonly (PolicyPort | undefined)[] {
   return ingress.flatMap(({ ports }): readonly (PolicyPort | undefined)[] =>
     ports.length === 0 ? [undefined] : ports,
   );
-}
-
-function isAllowed(
-  allowed: PolicyPort | undefined,
-  { number, protocol }: { readonly number: number; readonly protocol: string },
-  { spec }: Pod,
-): boolean {
-  if (allowed?.port === undefined) return allowed?.protocol === undefined || allowed.protocol === protocol;
-  const { port, endPort } = allowed;
-  if (allowed.protocol !== undefined && allowed.protocol !== protocol) return false;
-  if (typeof port === 'number') return port <= number && number <= (endPort ?? port);
-  return spec.ports.some((each) => each.name === port && each.protocol === protocol && each.port === number);
 }

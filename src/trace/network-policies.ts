@@ -318,17 +318,10 @@ class PolicyJudge {
   }
 
   /** Whether a NetworkPolicy's rule about ports is about pings, plugins see differently. */
-  #isPort({ protocol, port, endPort }: PolicyPort, { server, protocol: asked }: Connection, policy: NetworkPolicy) {
-    if (asked === 'icmp') return policy.tier === 'namespace' ? undefined : false;
-    if (protocol !== undefined && protocol.toLowerCase() !== asked) return false;
-    if (port === undefined) return true;
-    if (typeof port === 'number') return port <= server.port && server.port <= (endPort ?? port);
+  #isPort(portRule: PolicyPort, { server, protocol }: Connection, policy: NetworkPolicy): boolean | undefined {
+    if (protocol === 'icmp') return policy.tier === 'namespace' ? undefined : false;
     const pod = this.#podAt(server.address);
-    if (!pod) return false;
-    return pod.ports?.some((each) => {
-      const isOfProtocol = each.protocol.toLowerCase() === asked;
-      return each.name === port && isOfProtocol && each.port === server.port;
-    });
+    return allowsPort(portRule, { port: server.port, protocol }, pod ? pod.ports : []);
   }
 
   /** The Pod at an address, known or not; undefined if no Pod has the address. */
@@ -336,6 +329,22 @@ class PolicyJudge {
     const isPods = this.#networks.some((each) => contains(each, address));
     return this.#pods.get(address.text) ?? (isPods ? unknown : undefined);
   }
+}
+
+/**
+ * Whether a rule about ports is about this one of a Pod with these named ports; undefined if it names a port, and the Pod's are not
+ * known.
+ */
+export function allowsPort(
+  { protocol, port, endPort }: PolicyPort,
+  asked: { readonly port: number; readonly protocol: string },
+  named: KnownPod['ports'],
+): boolean | undefined {
+  const isAsked = (own: string): boolean => own.toLowerCase() === asked.protocol.toLowerCase();
+  if (protocol !== undefined && !isAsked(protocol)) return false;
+  if (port === undefined) return true;
+  if (typeof port === 'number') return port <= asked.port && asked.port <= (endPort ?? port);
+  return named?.some((each) => each.name === port && isAsked(each.protocol) && each.port === asked.port);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
-import { portAddresses, serviceName, type ShownPort } from '../cluster/model.ts';
+import { serviceName, type ShownPort } from '../cluster/model.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import type { RuleStep, Step } from '../packet/step.ts';
+import type { Step } from '../packet/step.ts';
 import type { Trace } from './question.ts';
 import { whereOf } from './reason-words.ts';
 import { addressKind, portAt } from './port-at.ts';
@@ -81,7 +81,7 @@ function rangesWords({ label, sourceRanges = [] }: ShownPort, { sender }: Trace)
 /** What kube-proxy refuses at the cluster IP of a Service. */
 function unservedPortWords({ target }: Trace, scene: Scene): string | undefined {
   const { address, port, protocol } = target;
-  const own = scene.ports.filter((each) => portAddresses(each).some(({ address: { text } }) => text === address.text));
+  const own = scene.ports.filter((each) => addressKind(each, address) !== undefined);
   const [first] = own;
   if (!first) return undefined;
   if (protocol === 'icmp') return `${titleOf(scene)} refuses pings of ${address.text}`;
@@ -91,9 +91,5 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
 
 function strangerWords(step: Step & { readonly kind: 'rule' | 'policy' }): string {
   if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, not kube-proxy`;
-  return `${whereOf(step)} ${isRefusal(step) ? 'refuses' : 'drops'} it, not kube-proxy`;
-}
-
-function isRefusal({ action }: RuleStep): boolean {
-  return action.kind === 'reject';
+  return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it, not kube-proxy`;
 }

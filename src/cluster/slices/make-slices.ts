@@ -3,7 +3,17 @@ import type { Place } from '../../kernel/place.ts';
 import { headlessLabel, serviceNameLabel } from '../endpoints.ts';
 import { groupBy } from '../group-by.ts';
 import { zoneLabel } from '../node-context.ts';
-import type { EndpointPort, EndpointSlice, FieldPath, Node, Pod, Service, SliceEndpoint, Sourced } from '../objects.ts';
+import type {
+  EndpointPort,
+  EndpointSlice,
+  FieldPath,
+  Node,
+  Pod,
+  Service,
+  ServicePortSpec,
+  SliceEndpoint,
+  Sourced,
+} from '../objects.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import { families, familyNames, type Family } from '../../kernel/family.ts';
 import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
@@ -112,11 +122,19 @@ function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes
 
 /** The numbers of the Service's ports in the Pod; a port whose name no container has is left out (FindPort). */
 function findPorts(service: Service, { spec }: Pod): readonly EndpointPort[] {
-  return service.spec.ports.flatMap(({ name, protocol, targetPort }) => {
-    const named = spec.ports.find((port) => port.name === targetPort && port.protocol === protocol);
-    const port = typeof targetPort === 'number' ? targetPort : named?.port;
-    return port === undefined ? [] : [{ name, protocol, port }];
+  return service.spec.ports.flatMap((own) => {
+    const port = targetOf(own, spec);
+    return port === undefined ? [] : [{ name: own.name, protocol: own.protocol, port }];
   });
+}
+
+/** The number of a Service's port in a Pod; undefined if no container has a port of its name. */
+export function targetOf(
+  { targetPort, protocol }: Pick<ServicePortSpec, 'targetPort' | 'protocol'>,
+  { ports }: Pick<Pod['spec'], 'ports'>,
+): number | undefined {
+  if (typeof targetPort === 'number') return targetPort;
+  return ports.find((port) => port.name === targetPort && port.protocol === protocol)?.port;
 }
 
 function describePorts(ports: readonly EndpointPort[]): string {
