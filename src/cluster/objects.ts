@@ -274,47 +274,33 @@ interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-/**
- * What network plugins allow for Pods: a NetworkPolicy, which is of tier namespace, or a policy of the whole cluster
- * (AdminNetworkPolicy, BaselineAdminNetworkPolicy, ClusterNetworkPolicy). kube-proxy ignores all of them.
- */
+/** What network plugins allow for Pods. kube-proxy ignores it. */
 export interface NetworkPolicy {
   readonly metadata: ObjectMeta;
-  /** The tiers are asked in this order, until one decides. */
-  readonly tier: 'admin' | 'namespace' | 'baseline';
-  /** In its tier, the lowest is asked first. NetworkPolicies have none, and all are asked: 0. */
-  readonly priority: number;
-  readonly subject: PodSelection;
+  /** The Pods of its namespace that it isolates. */
+  readonly subject: LabelSelector;
   /** Undefined if the policy is not about that direction. */
   readonly ingress: readonly PolicyRule[] | undefined;
   readonly egress: readonly PolicyRule[] | undefined;
 }
 
-/** One of `ingress` or `egress` of a policy. In a policy of the cluster, the first that matches decides. */
+/** One of `ingress` or `egress` of a policy: what it allows. */
 export interface PolicyRule {
-  /** A NetworkPolicy only accepts. */
-  readonly action: PolicyAction;
   /** Empty for all. */
   readonly peers: readonly PolicyPeer[];
   /** Empty for all. */
   readonly ports: readonly PolicyPort[];
 }
 
-/** `pass` leaves the decision to the next tier. */
-export type PolicyAction = 'accept' | 'deny' | 'pass';
-
-/** `namespaces` is undefined for the policy's own namespace. */
-export interface PodSelection {
-  readonly pods: LabelSelector;
-  readonly namespaces: LabelSelector | undefined;
-}
-
 /** `network` is undefined for one that cannot be read. */
 export type PolicyPeer =
-  | (PodSelection & { readonly kind: 'pods' })
-  | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] }
-  | { readonly kind: 'nodes'; readonly nodes: LabelSelector }
-  | { readonly kind: 'domain-names' };
+  | {
+      readonly kind: 'pods';
+      readonly pods: LabelSelector;
+      /** Undefined for the policy's own namespace. */
+      readonly namespaces: LabelSelector | undefined;
+    }
+  | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] };
 
 /** One port, or a range up to `endPort`. */
 export interface PolicyPort {
@@ -353,19 +339,10 @@ export interface IngressRoute {
   readonly path: string | undefined;
   /** What a pattern means is up to the controller. */
   readonly pathType: 'exact' | 'prefix' | 'suffix' | 'pattern';
-  /** What else a request needs. */
-  readonly conditions: readonly RouteCondition[];
+  /** Whether it takes only requests with some method, headers or query. */
+  readonly isConditional: boolean;
+  /** Each gets some of the requests: which, the route's weights and filters decide. */
   readonly backends: readonly IngressBackend[];
-  /** The filters that kpc does not follow: they may answer in the place of the backends. */
-  readonly filters: readonly string[];
-}
-
-export interface RouteCondition {
-  readonly about: 'method' | 'header' | 'query parameter';
-  /** '' for the method. */
-  readonly name: string;
-  readonly value: string;
-  readonly isPattern: boolean;
 }
 
 /** A port of a Service, by number or name. */
@@ -375,9 +352,7 @@ export interface IngressBackend {
   readonly instead: string;
   readonly namespace: string;
   readonly port: string;
-  /** Its part of the requests, in relation to those of the other backends. */
-  readonly weight: number;
-  /** Whether it gets a copy, and no answer of it counts. */
+  /** Whether it gets copies, and no answer of it counts. */
   readonly isCopy: boolean;
 }
 

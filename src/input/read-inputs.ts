@@ -77,7 +77,7 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
   const collected = collectFiles(files, options, unreadable);
   return {
     ...collected,
-    unread: options.unread ?? new Set(),
+    unread: new Set([...(options.unread ?? []), ...collected.unread]),
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
     files: new Map(files.map((file) => [file.name, file])),
   };
@@ -141,7 +141,10 @@ export function collectFiles(
 }
 
 /** The collected objects that errors are in. */
-function objectsWith(errors: readonly Diagnostic[], { skipped: _, ...lists }: CollectedObjects): readonly object[] {
+function objectsWith(
+  errors: readonly Diagnostic[],
+  { skipped: _, unread: __, ...lists }: CollectedObjects,
+): readonly object[] {
   const wrong = new Set(errors.flatMap(({ place }) => (place ? keyOfObject(place) : [])));
   if (wrong.size === 0) return [];
   return Object.values(lists as Readonly<Record<string, readonly (object | Sourced<unknown>)[]>>)
@@ -249,10 +252,10 @@ function createFileReader({
         if (found.diagnostics[checked]?.severity === 'error') errors++;
     };
     const { diagnostics: faults, areApart } = takeDocuments(file, readYaml, take, (text) => {
-      const kind = findUnreadKind(text, checks);
-      if (kind === undefined) return false;
+      const unread = findUnreadKind(text, checks);
+      if (unread === undefined) return false;
       objects++;
-      countSkipped(kind, found);
+      countSkipped(...unread, found);
       return true;
     });
     const isRead = faults.every(({ code }) => code === 'duplicate-key');

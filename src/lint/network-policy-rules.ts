@@ -9,13 +9,13 @@ import { nameOfSelected, type LintInput } from './lint-input.ts';
 
 /** NetworkPolicies that allow the port of a Service, where its Pods listen on another one that none allows. */
 export function findPolicyPorts({ services, loaded: { inputs } }: LintInput): readonly Finding[] {
-  const ofNamespaces = inputs.policies.filter(({ object }) => object.tier === 'namespace' && object.ingress);
+  const ofNamespaces = inputs.policies.filter(({ object }) => object.ingress);
   const byNamespace = groupBy(ofNamespaces, ({ object }) => object.metadata.namespace);
   return services.flatMap(({ object, name, selected: [pod] }): readonly Finding[] => {
     const all = byNamespace.get(object.metadata.namespace) ?? [];
     if (!pod || pod.object.spec.hostNetwork) return [];
     const labels = { labels: pod.object.metadata.labels, isWhole: true };
-    const isolating = all.filter((policy) => matches(policy.object.subject.pods, labels) === true);
+    const isolating = all.filter((policy) => matches(policy.object.subject, labels) === true);
     return object.spec.ports.flatMap((port): readonly Finding[] => {
       const target = targetOf(port, pod.object.spec);
       if (target === undefined || target === port.port) return [];

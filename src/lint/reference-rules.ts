@@ -56,7 +56,7 @@ function listBackends({
   const named = routes
     .flatMap(({ backends }) => backends)
     .flatMap((backend) => (backend.service === undefined ? [] : [{ ...backend, service: backend.service }]))
-    .filter(({ service, weight }) => weight > 0 && !annotations.some((key) => key.endsWith(`.${service}`)));
+    .filter(({ service }) => !annotations.some((key) => key.endsWith(`.${service}`)));
   return [...new Map(named.map((each) => [`${each.namespace}/${each.service}:${each.port}`, each])).values()];
 }
 

@@ -5,11 +5,10 @@ import {
   fullName,
   routeKinds,
   type Ingress,
+  type IngressBackend,
   type IngressRoute,
-  type RouteCondition,
   type Sourced,
 } from '../cluster/objects.ts';
-import { percent } from './expectation.ts';
 import { compareAge, fitsHost, isGranted, listEntrances, type Entrance } from './gateways.ts';
 import { ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -24,7 +23,7 @@ export interface IngressWay {
   readonly traces: readonly Trace[];
 }
 
-/** Where a part of the requests goes. */
+/** Where requests go, or some of them. */
 interface RouteInWords {
   readonly host: string;
   readonly path: string | undefined;
@@ -32,10 +31,8 @@ interface RouteInWords {
   /** "HTTPRoute shop/web"; undefined for an Ingress. */
   readonly route: string | undefined;
   readonly gateway: string | undefined;
-  /** What else the request needs; undefined if that is nothing. */
-  readonly conditions: readonly string[] | undefined;
-  /** Between 0 and 1; undefined if all of it goes there, 0 for a backend of weight 0. */
-  readonly share: number | undefined;
+  /** Whether only some of the requests go there: the route chooses by method, headers, query, weights or filters. */
+  readonly depends: boolean | undefined;
 }
 
 /** Some routes of one object, and where they come in. */
@@ -117,19 +114,17 @@ interface WantedRequest {
   readonly host: string;
   readonly port: number | undefined;
   readonly path: string;
-  readonly query: URLSearchParams;
 }
 
 function readRequest(to: string): WantedRequest | undefined {
-  const match = /^(?:(https?):\/\/)?([^/:?#]+)(?::(\d+))?(\/[^?#]*)?(\?[^#]*)?(?:#.*)?$/i.exec(to);
+  const match = /^(?:(https?):\/\/)?([^/:?#]+)(?::(\d+))?(\/[^?#]*)?(?:[?#].*)?$/i.exec(to);
   if (!match) return undefined;
-  const [, scheme, host = '', port, path = '/', query = ''] = match;
+  const [, scheme, host = '', port, path = '/'] = match;
   return {
     scheme: scheme?.toLowerCase() as WantedRequest['scheme'],
     host: host.toLowerCase(),
     port: port === undefined ? undefined : Number(port),
     path,
-    query: new URLSearchParams(query),
   };
 }
 
@@ -144,7 +139,7 @@ function followRequest(request: WantedRequest, scene: Scene): readonly Followed[
     const candidates = chosen.flatMap((entrance) =>
       takenBy(entrance).flatMap((from) => findCandidates(from, entrance, request)),
     );
-    return takeUntilCertain(candidates.toSorted(compareCandidates), request);
+    return takeUntilCertain(candidates.toSorted(compareCandidates));
   });
 }
 
@@ -183,21 +178,10 @@ function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: Wan
     );
     // Without a scheme, a route for any host is not meant: the word may name something else.
     const isAny = route.hosts.length === 0 && (request.scheme !== undefined || entrance.listener?.host);
-    if ((fits.length === 0 && !isAny) || !fitsPath(route, request.path) || refutes(route, request)) return [];
+    if ((fits.length === 0 && !isAny) || !fitsPath(route, request.path)) return [];
     const host = fits.reduce((most, each) => Math.max(most, weighHost(each, request.host)), 0);
-    const counts = (['method', 'header', 'query parameter'] as const).map(
-      (what) => route.conditions.filter(({ about }) => about === what).length,
-    );
-    return [{ from, route, entrance, weights: [host, weighPath(route), ...counts] }];
+    return [{ from, route, entrance, weights: [host, weighPath(route), Number(route.isConditional)] }];
   });
-}
-
-/** Whether the request lacks what the route needs in its query. */
-function refutes({ conditions }: IngressRoute, { query }: WantedRequest): boolean {
-  return conditions.some(
-    ({ about, name, value, isPattern }) =>
-      about === 'query parameter' && !(isPattern ? query.has(name) : query.get(name) === value),
-  );
 }
 
 /** The most exact host counts first: a wildcard's length, which is less than that of the host. */
@@ -219,19 +203,15 @@ function compareCandidates(a: Candidate, b: Candidate): number {
   return a.from.object.kind === 'Ingress' ? 0 : compareAge(a.from.object, b.from.object);
 }
 
-/** What a request may take depending on what it does not say, and at the end what it takes in any case. */
-function takeUntilCertain(candidates: readonly Candidate[], { query }: WantedRequest): readonly Followed[] {
-  const open = candidates.map(({ from, route, entrance }) => {
-    return { from, route: { ...route, conditions: openConditions(route, query) }, entrance };
+/** What a request may take, depending on more than its host and path, and at the end what it takes in any case; by object. */
+function takeUntilCertain(candidates: readonly Candidate[]): readonly Followed[] {
+  const certain = candidates.findIndex(({ route }) => !route.isConditional && route.pathType !== 'pattern');
+  const taken = certain < 0 ? candidates : candidates.slice(0, certain + 1);
+  return [...new Set(taken.map(({ from }) => from))].map((from) => {
+    const own = taken.filter((each) => each.from === from);
+    const entrances = [...new Set(own.map(({ entrance }) => entrance))];
+    return { from, routes: [...new Set(own.map(({ route }) => route))], entrances };
   });
-  const certain = open.findIndex(({ route }) => route.conditions.length === 0 && route.pathType !== 'pattern');
-  const taken = certain < 0 ? open : open.slice(0, certain + 1);
-  return taken.map(({ from, route, entrance }) => ({ from, routes: [route], entrances: [entrance] }));
-}
-
-/** The conditions that the request's words leave open. */
-function openConditions({ conditions }: IngressRoute, query: URLSearchParams): readonly RouteCondition[] {
-  return conditions.filter(({ about, name, value }) => about !== 'query parameter' || query.get(name) !== value);
 }
 
 /** A prefix ends where an element of the path does. */
@@ -249,10 +229,10 @@ function follow(followed: readonly Followed[], question: Question, scene: Scene)
   const traces: Trace[] = [];
   const lines: DescriptionLine[] = [];
   const said = new Set<string>();
-  for (const { heading, doubts, routes, problems: own } of words) {
+  for (const { heading, doubts, lines: own, problems: wrongs } of words) {
     if (!said.has(heading)) lines.push(line('heading', 0, heading), ...doubts.map((text) => line('dim', 1, text)));
     said.add(heading);
-    lines.push(...routes.map((each) => line('plain', 1, routeWords(each))), ...own.map((text) => line('bad', 1, text)));
+    lines.push(...own.map((text) => line('plain', 1, text)), ...wrongs.map((text) => line('bad', 1, text)));
   }
   const targets = new Map(
     words.flatMap(({ protocol, targets: own }) => own.map((to) => [`${to}/${protocol}`, { to, protocol }])),
@@ -291,7 +271,7 @@ function describe({ from, routes, entrances }: Followed, scene: Scene) {
   );
   const usable = (taken.length > 0 ? routes : [])
     .flatMap(({ backends }) => backends)
-    .filter(({ service, weight }) => service !== undefined && weight > 0);
+    .filter(({ service }) => service !== undefined);
   const [targets, ungranted] = [true, false].map((wanted) => {
     const own = usable.filter((backend) => isGranted(object, backend, scene) === wanted);
     return [...new Set(own.map(backendWords))];
@@ -300,7 +280,7 @@ function describe({ from, routes, entrances }: Followed, scene: Scene) {
   return {
     heading: `${named}${by}  (${file}:${row}:${column})`,
     doubts: [...new Set(taken.flatMap(({ doubt }) => doubt ?? []))],
-    routes: routes.flatMap((route) => routeInWords(route, common)),
+    ...waysOf(routes, common),
     problems: [
       ...(taken.length > 0 ? [] : refused.length > 0 ? refused : ['no Gateway takes it: it names none']),
       ...ungranted.map(
@@ -318,55 +298,46 @@ function entranceWords({ gateway, owner, listener }: Entrance): string {
   return `Gateway ${gateway}${set}${listener ? `, listener ${listener.name}` : ''}`;
 }
 
-function backendWords({ namespace, service, port }: IngressRoute['backends'][number]): string {
+function backendWords({ namespace, service, port }: IngressBackend): string {
   return `${namespace}/${service}${port === '' ? '' : `:${port}`}`;
 }
 
-/** A row for each backend: first those that get requests. */
-function routeInWords(
-  { hosts, path, pathType, conditions, backends, filters }: IngressRoute,
-  way: Pick<RouteInWords, 'route' | 'gateway'>,
-): readonly RouteInWords[] {
-  const words = [
-    ...(pathType === 'pattern' ? [`the path matches ${path}`] : []),
-    ...conditions.map(conditionText),
-    ...filters.map((each) => `the filter ${each}, which kpc does not know, lets it pass`),
-  ];
-  const common = {
-    host: nameSome(hosts, mostShown),
-    path: pathType === 'pattern' ? undefined : pathType === 'suffix' ? `*${path}` : path,
-    ...way,
-    conditions: words.length > 0 ? words : undefined,
-  };
-  const used = backends.filter(({ weight }) => weight > 0);
-  const answering = used.filter(({ isCopy }) => !isCopy);
-  const total = answering.reduce((sum, { weight }) => sum + weight, 0);
-  const idle = backends.filter(({ weight, isCopy }) => weight === 0 && !isCopy);
-  const reason = idle.length === 0 ? 'it has no backend' : 'its backends have weight 0';
-  const none = { ...common, to: `an error, because ${reason}`, share: undefined };
-  const ends = used.map((backend) => {
-    const { weight, isCopy, service, instead } = backend;
-    const share = isCopy ? weight : weight / total;
-    const to = service === undefined ? instead : backendWords(backend);
-    return { ...common, to: isCopy ? `${to}, a copy` : to, share: share < 1 ? share : undefined };
-  });
-  const unused = idle.flatMap((backend) =>
-    backend.service === undefined ? [] : [{ ...common, to: backendWords(backend), share: 0 }],
-  );
-  return [...(answering.length === 0 ? [none] : []), ...ends, ...unused];
+/** Where routes send the requests of each host and path: a line of words, and a row for each end. */
+function waysOf(routes: readonly IngressRoute[], way: Pick<RouteInWords, 'route' | 'gateway'>) {
+  const lines: string[] = [];
+  const rows: RouteInWords[] = [];
+  const requests = groupBy(routes, ({ hosts, path, pathType }) => JSON.stringify([hosts, path, pathType]));
+  for (const own of requests.values()) {
+    const [{ hosts, path: written, pathType }] = own as [IngressRoute];
+    const host = nameSome(hosts, mostShown);
+    const marks = { exact: '', prefix: '', suffix: '*', pattern: '~ ' };
+    const path = written === undefined ? undefined : `${marks[pathType]}${written}`;
+    // Without a condition a route takes all that those with one leave.
+    const isOpen = own.every(({ isConditional }) => isConditional);
+    const [ends, copies] = [false, true].map((isCopy) => [
+      ...new Set(own.flatMap(({ backends }) => endsOf(backends, isCopy))),
+    ]) as [string[], string[]];
+    const depends = ends.length > 1 || isOpen || pathType === 'pattern' ? true : undefined;
+    const to = [...ends, ...copies.map((each) => `${each}, a copy`)];
+    rows.push(...to.map((each) => ({ host, path, to: each, ...way, depends })));
+    const request =
+      path === undefined && host === '' ? anything(way) : [host || 'any host', path ?? ''].join(' ').trim();
+    const needs = isOpen ? ', if it has the method, headers or query that the route asks for,' : '';
+    const choice = ends.length > 1 ? `one of ${joinWords(ends)}` : ends.join();
+    lines.push(`${request}${needs} → ${choice}`, ...copies.map((each) => `${request}${needs} → ${each}, a copy`));
+  }
+  return { lines, routes: rows };
+}
+
+function anything({ route }: Pick<RouteInWords, 'route'>): string {
+  return route === undefined ? 'everything else' : 'everything';
+}
+
+/** The ends of a route, or those that get copies. */
+function endsOf(backends: readonly IngressBackend[], areCopies: boolean): readonly string[] {
+  const own = backends.filter(({ isCopy }) => isCopy === areCopies);
+  if (own.length === 0 && !areCopies) return ['an error, because it has no backend that takes requests'];
+  return own.map((backend) => (backend.service === undefined ? backend.instead : backendWords(backend)));
 }
 
 const mostShown = 5;
-
-function conditionText({ about, name, value, isPattern }: RouteCondition): string {
-  return `${about}${name === '' ? '' : ` ${name}`} ${isPattern ? 'matches' : 'is'} ${value}`;
-}
-
-function routeWords({ host, path, to, route, conditions, share }: RouteInWords): string {
-  const isOfPath = path !== undefined || conditions !== undefined;
-  const any = route === undefined ? 'everything else' : 'everything';
-  const request = isOfPath ? `${host === '' ? 'any host' : host}${path === undefined ? '' : ` ${path}`}` : host || any;
-  const needs = conditions ? `, if ${joinWords(conditions, 'and')}` : '';
-  if (share === 0) return `${request}${needs} → ${to} gets nothing (weight 0)`;
-  return `${request}${needs} → ${to}${share === undefined ? '' : `  ${percent(share)}`}`;
-}

@@ -1,12 +1,9 @@
 import { serviceName } from '../cluster/model.ts';
 import { nodeAddresses } from '../cluster/node-context.ts';
-import { groupBy } from '../cluster/group-by.ts';
 import {
   fullName,
   type ContainerPort,
   type NetworkPolicy,
-  type PodSelection,
-  type PolicyAction,
   type PolicyPeer,
   type PolicyPort,
   type PolicyRule,
@@ -33,9 +30,8 @@ export interface PolicyFinding {
    * - refused-node, refused-client: if it sees the node's address as the client, or the client before masquerading
    * - refused-endpoint: if it sees the endpoint, and not the address that the sender asked for, which policies allow
    * - unknown: the input does not hold all labels that they ask for
-   * - ambiguous: policies of one priority differ, and which of them decides is up to the plugin
    */
-  readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'refused-endpoint' | 'unknown' | 'ambiguous';
+  readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'refused-endpoint' | 'unknown';
   /** None if the cluster's could not be read, or the Pods that they ask for. */
   readonly policies: readonly { readonly name: string; readonly place: Location }[];
   /** By "ip:port". */
@@ -55,16 +51,16 @@ export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFindin
   const isUnknown = unread.has('policies') || (unread.has('pods') && policies.length > 0 && found.length === 0);
   const reached = isUnknown ? trace.fate.endpoints : [];
   const endpoints = new Map(reached.map((endpoint) => [formatSocketAddress(endpoint), endpoint]));
-  return reached.length === 0
-    ? found
-    : [...found, { direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
+  // A policy that was not read may also allow what these refuse.
+  return reached.length === 0 ? found : [{ direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
 }
+
+/** The Pods of some labels; undefined namespaces stand for the policy's own. */
+type PodSelection = Omit<Extract<PolicyPeer, { readonly kind: 'pods' }>, 'kind'>;
 
 interface Judgement {
   readonly allowed: Maybe;
   readonly policies: readonly Sourced<NetworkPolicy>[];
-  /** Whether it is unknown only because policies of one priority differ. */
-  readonly isAmbiguous?: boolean;
 }
 
 const allowed: Judgement = { allowed: true, policies: [] };
@@ -75,51 +71,9 @@ function sumUp([first = allowed, asNode = first]: readonly Judgement[]): readonl
   Judgement['policies'],
 ] {
   const doubtful = [first, asNode].find((each) => each.allowed === undefined);
-  if (doubtful) return [doubtful.isAmbiguous ? 'ambiguous' : 'unknown', doubtful.policies];
+  if (doubtful) return ['unknown', doubtful.policies];
   if (asNode.allowed === first.allowed) return [first.allowed ? undefined : 'refused', first.policies];
   return first.allowed ? ['refused-node', asNode.policies] : ['refused-client', first.policies];
-}
-
-type Decision = PolicyAction | 'none';
-
-/** What a policy may decide about a packet: one thing if all it depends on is known. */
-interface Opinion {
-  readonly policy: Sourced<NetworkPolicy>;
-  readonly may: ReadonlySet<Decision>;
-}
-
-/**
- * What comes of the opinions of one tier after the other, each as groups that are asked in order. Of a group, any policy may be
- * the one that decides: it holds those of one priority, of which plugins take whichever they like.
- */
-function decide(tiers: Iterable<Iterable<readonly Opinion[]>>): Judgement {
-  const ends = new Set<'accept' | 'deny'>();
-  const asked: Opinion[] = [];
-  for (const groups of tiers) {
-    let goesOn = false;
-    let isOpen = true;
-    for (const group of groups) {
-      const deciding = group.filter(({ may }) => !(may.size === 1 && may.has('none')));
-      for (const opinion of deciding) asked.push(opinion);
-      for (const decision of deciding.flatMap(({ may }) => [...may])) {
-        if (decision === 'accept' || decision === 'deny') ends.add(decision);
-        if (decision === 'pass') goesOn = true;
-      }
-      isOpen = group.every(({ may }) => may.has('none'));
-      if (!isOpen) break;
-    }
-    if (!isOpen && !goesOn) return judgementOf(ends, asked);
-  }
-  return judgementOf(ends.add('accept'), asked);
-}
-
-function judgementOf(ends: ReadonlySet<'accept' | 'deny'>, asked: readonly Opinion[]): Judgement {
-  if (!ends.has('deny')) return allowed;
-  const denying = asked.filter(({ may }) => may.has('deny'));
-  if (ends.size === 1) return { allowed: false, policies: denying.map(({ policy }) => policy) };
-  const doubtful = asked.filter(({ may }) => may.size > 1 || may.has('deny'));
-  const isAmbiguous = doubtful.every(({ may }) => may.size === 1);
-  return { allowed: undefined, policies: (isAmbiguous ? asked : doubtful).map(({ policy }) => policy), isAmbiguous };
 }
 
 /** What is known of a Pod, or of what may be one. */
@@ -136,8 +90,7 @@ const unknown: KnownPod = { namespace: undefined, labels: {}, isWhole: false, po
 class PolicyJudge {
   readonly #scene: Scene;
   readonly #pods: ReadonlyMap<string, KnownPod>;
-  /** The policies of each tier, in groups of one priority, of which the first is asked first. */
-  readonly #tiers: Readonly<Record<NetworkPolicy['tier'], readonly (readonly Sourced<NetworkPolicy>[])[]>>;
+  readonly #policies: readonly Sourced<NetworkPolicy>[];
   /** Networks whose addresses are Pods'. */
   readonly #networks: readonly Network[];
 
@@ -147,12 +100,7 @@ class PolicyJudge {
     const cidrs = [...own, ...nodes.flatMap(({ object }) => object.podCIDRs)];
     this.#scene = scene;
     this.#pods = knownPods(scene);
-    const groupsOf = (tier: NetworkPolicy['tier']) => {
-      const ofTier = scene.objects.policies.filter(({ object }) => object.tier === tier);
-      const sorted = ofTier.toSorted((a, b) => a.object.priority - b.object.priority);
-      return [...groupBy(sorted, ({ object }) => String(object.priority)).values()];
-    };
-    this.#tiers = { admin: groupsOf('admin'), namespace: groupsOf('namespace'), baseline: groupsOf('baseline') };
+    this.#policies = scene.objects.policies;
     this.#networks = cidrs.flatMap((text) => parseNetwork(text.trim()) ?? []);
   }
 
@@ -167,8 +115,8 @@ class PolicyJudge {
       const [sum, policies] = sumUp(judgements);
       if (!sum) return;
       const verdict = sum === 'refused' && allowsAsked ? 'refused-endpoint' : sum;
-      const named = policies.map(({ object: { metadata, tier }, source }) => {
-        return { name: tier === 'namespace' ? fullName(metadata) : metadata.name, place: source.place([]).locate() };
+      const named = policies.map(({ object: { metadata }, source }) => {
+        return { name: fullName(metadata), place: source.place([]).locate() };
       });
       const key = [direction, verdict, ...named.map(({ name }) => name)].join(' ');
       const finding = findings.get(key) ?? { direction, verdict, policies: named, endpoints: new Map() };
@@ -223,58 +171,26 @@ class PolicyJudge {
     return address === undefined || own.some((each) => each.address.text === address.text);
   }
 
-  /** Asks the tiers in their order. */
+  /** A Pod that a policy selects has only the connections that one of those that select it allows. */
   #judgePod(direction: Direction, pod: KnownPod | undefined, connection: Connection): Judgement {
-    if (!pod) return allowed;
-    const { admin, namespace, baseline } = this.#tiers;
-    const ofRules = (groups: readonly (readonly Sourced<NetworkPolicy>[])[]) =>
-      groups.map((group) => group.map((policy) => this.#askRules(policy, direction, pod, connection)));
-    return decide([
-      ofRules(admin),
-      [this.#askNamespace(namespace.flat(), direction, pod, connection)],
-      ofRules(baseline),
-    ]);
-  }
-
-  /** A Pod that a NetworkPolicy selects has only the connections that one of those that select it allows. */
-  #askNamespace(
-    policies: readonly Sourced<NetworkPolicy>[],
-    direction: Direction,
-    pod: KnownPod,
-    connection: Connection,
-  ): readonly Opinion[] {
-    const selecting = policies.flatMap((policy) => {
+    const selecting = this.#policies.flatMap((policy) => {
       const { object } = policy;
-      const selects = object[direction] !== undefined && this.#selectsSubject(object, pod);
+      const selects = pod !== undefined && object[direction] !== undefined && this.#selectsSubject(object, pod);
       if (selects === false) return [];
       const allows = anyOf(object[direction] ?? [], (rule) => this.#matches(rule, object, direction, connection));
       return [{ policy, selects, allows }];
     });
-    const isAllowed = anyOf(selecting, (each) => all(each.selects, each.allows));
-    const may = new Set<Decision>(isAllowed === false ? [] : ['accept']);
-    if (isAllowed !== true) {
-      if (selecting.some(({ selects, allows }) => selects || allows !== true)) may.add('deny');
-      if (!selecting.some(({ selects }) => selects)) may.add('none');
-    }
-    return selecting.map(({ policy }) => ({ policy, may }));
-  }
-
-  /** The first rule of a cluster's policy that matches decides. */
-  #askRules(policy: Sourced<NetworkPolicy>, direction: Direction, pod: KnownPod, connection: Connection): Opinion {
-    const { object } = policy;
-    const may = new Set<Decision>();
-    const selects = this.#selectsSubject(object, pod);
-    for (const rule of selects === false ? [] : (object[direction] ?? [])) {
-      const matching = all(selects, this.#matches(rule, object, direction, connection));
-      if (matching !== false) may.add(rule.action);
-      if (matching === true) return { policy, may };
-    }
-    return { policy, may: may.add('none') };
+    const isAllowed = anyOf(selecting, ({ selects, allows }) => all(selects, allows));
+    // One that may not select the Pod, and allows the connection if it does, changes nothing.
+    const mayRefuse = selecting.some(({ selects, allows }) => selects === true || allows !== true);
+    if (isAllowed === true || !mayRefuse) return allowed;
+    const isRefused = isAllowed === false && selecting.some(({ selects }) => selects);
+    return { allowed: isRefused ? false : undefined, policies: selecting.map(({ policy }) => policy) };
   }
 
   /** Whether a policy is about a Pod. One that may be any Pod counts as the subject only of what every Pod is. */
   #selectsSubject({ subject, metadata }: NetworkPolicy, pod: KnownPod): Maybe {
-    const selects = this.#selects(subject, pod, metadata.namespace);
+    const selects = this.#selects({ pods: subject, namespaces: undefined }, pod, metadata.namespace);
     return pod.namespace === undefined && selects === undefined ? false : selects;
   }
 
@@ -286,11 +202,11 @@ class PolicyJudge {
     );
   }
 
-  #matches({ peers, ports }: PolicyRule, policy: NetworkPolicy, direction: Direction, connection: Connection): Maybe {
-    const peer = direction === 'ingress' ? connection.client : connection.server.address;
+  #matches({ peers, ports }: PolicyRule, { metadata }: NetworkPolicy, direction: Direction, to: Connection): Maybe {
+    const peer = direction === 'ingress' ? to.client : to.server.address;
     return all(
-      peers.length === 0 || anyOf(peers, (each) => this.#isPeer(each, peer, policy.metadata.namespace)),
-      ports.length === 0 || anyOf(ports, (each) => this.#isPort(each, connection, policy)),
+      peers.length === 0 || anyOf(peers, (each) => this.#isPeer(each, peer, metadata.namespace)),
+      ports.length === 0 || anyOf(ports, (each) => this.#isPort(each, to)),
     );
   }
 
@@ -305,21 +221,12 @@ class PolicyJudge {
         const pod = this.#podAt(address);
         return pod !== undefined && this.#selects(peer, pod, namespace);
       }
-      case 'nodes': {
-        const { nodes } = this.#scene.objects;
-        const node = nodes.find(({ object }) => nodeAddresses(object).some(({ text }) => text === address.text));
-        if (node) return matches(peer.nodes, { labels: node.object.metadata.labels, isWhole: true });
-        return nodes.length === 0 && !this.#podAt(address) ? undefined : false;
-      }
-      // DNS says which addresses a name has, from time to time.
-      case 'domain-names':
-        return undefined;
     }
   }
 
-  /** Whether a NetworkPolicy's rule about ports is about pings, plugins see differently. */
-  #isPort(portRule: PolicyPort, { server, protocol }: Connection, policy: NetworkPolicy): boolean | undefined {
-    if (protocol === 'icmp') return policy.tier === 'namespace' ? undefined : false;
+  /** Whether a rule about ports is about pings, plugins see differently. */
+  #isPort(portRule: PolicyPort, { server, protocol }: Connection): Maybe {
+    if (protocol === 'icmp') return undefined;
     const pod = this.#podAt(server.address);
     return allowsPort(portRule, { port: server.port, protocol }, pod ? pod.ports : []);
   }

@@ -302,11 +302,9 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
   const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
   const who = `${isOne ? 'policy' : 'policies'} ${joinWords(names, 'and')}${direction === 'egress' ? ' on egress' : ''}`;
   if (policies.length === 0)
-    return `${does}; whether a policy refuses it is not known: kpc could not read all policies and Pods of this cluster`;
+    return `${does}; whether a policy refuses it is not known: kpc did not read all policies and Pods of this cluster`;
   if (verdict === 'unknown')
     return `${does}; ${who} may refuse it${where}: ${isOne ? 'it depends' : 'they depend'} on facts about Pods or Namespaces that the input lacks`;
-  if (verdict === 'ambiguous')
-    return `${does}; ${who} have one priority and decide differently${where}: which of them counts is up to your network plugin`;
   const seen = {
     refused: '',
     'refused-node': " and sees the node's address as the client",

@@ -78,16 +78,10 @@ function followIn(objects: readonly object[], asked: string): IngressWay | undef
   return way?.kind === 'read' ? way.value : undefined;
 }
 
-/** Where a request goes: "infra/v1:8080", with what it depends on, or nowhere. */
+/** Where a request goes: "v1", or nowhere; with a question mark where that depends on more than its host and path. */
 function goes(objects: readonly object[], asked: string): readonly string[] {
   const routes = followIn(objects, asked)?.routes ?? [];
-  return routes.map(({ to: end, conditions, share }) =>
-    [
-      end.replace('infra/', '').replace(':8080', ''),
-      ...(share === undefined ? [] : [share]),
-      ...(conditions ?? []),
-    ].join(' '),
-  );
+  return routes.map(({ to: end, depends }) => `${end.replace('infra/', '').replace(':8080', '')}${depends ? '?' : ''}`);
 }
 
 describe('which rule of a route takes a request', () => {
@@ -116,10 +110,10 @@ describe('which rule of a route takes a request', () => {
   const header = (value: string) => ({ headers: [{ name: 'version', value }] });
 
   test.each([
-    ['/', ['v1 header version is one', 'v2 header version is two', 'v1']],
+    ['/', ['v1?', 'v2?']],
     ['/v2', ['v2']],
     ['/v2/example', ['v2']],
-    ['/v2example', ['v1 header version is one', 'v2 header version is two', 'v1']],
+    ['/v2example', ['v1?', 'v2?']],
   ])('headers, which a request may have: %s', (path, expected) => {
     const matching = route('matching', [
       rule('v1', prefix('/'), header('one')),
@@ -130,8 +124,8 @@ describe('which rule of a route takes a request', () => {
       route('part1', [rule('v1', prefix('/'), header('one'))], { hostnames: ['example.com', 'example.net'] }),
       route('part2', [rule('v2', prefix('/v2'), header('two'))], { hostnames: ['example.com'] }),
     ];
-    expect(goes([open, ...parts], `http://example.com${path}`)).toEqual(expected);
-    expect(goes([open, ...parts], `http://example.net${path}`)).toEqual(['v1 header version is one', 'v1']);
+    expect(goes([open, ...parts], `http://example.com${path}`)).toEqual(expected.length > 1 ? ['v1', 'v2?'] : expected);
+    expect(goes([open, ...parts], `http://example.net${path}`)).toEqual(['v1']);
   });
 
   test('methods, which a request may have', () => {
@@ -140,29 +134,18 @@ describe('which rule of a route takes a request', () => {
       rule('v2', { method: 'GET' }),
       rule('v3', { ...prefix('/path'), method: 'GET' }),
     ]);
-    expect(goes([open, methods], 'http://example.com/')).toEqual(['v1 method is POST', 'v2 method is GET']);
-    expect(goes([open, methods], 'http://example.com/path')).toEqual([
-      'v3 method is GET',
-      'v1 method is POST',
-      'v2 method is GET',
-    ]);
+    expect(goes([open, methods], 'http://example.com/')).toEqual(['v1?', 'v2?']);
+    expect(goes([open, methods], 'http://example.com/path')).toEqual(['v3?', 'v1?', 'v2?']);
   });
 
-  test.each([
-    ['/?animal=whale', ['v1']],
-    ['/?animal=dolphin', ['v2']],
-    ['/?animal=whale&otherparam=irrelevant', ['v1']],
-    ['/?animal=dolphin&color=blue', ['v3']],
-    ['/?animal=shark', []],
-    ['/', []],
-  ])('the query, which a request says: %s', (path, expected) => {
-    const query = (name: string, value: string) => ({ name, value });
-    const queries = route('queries', [
-      rule('v1', { queryParams: [query('animal', 'whale')] }),
-      rule('v2', { queryParams: [query('animal', 'dolphin')] }),
-      rule('v3', { queryParams: [query('animal', 'dolphin'), query('color', 'blue')] }),
-    ]);
-    expect(goes([open, queries], `http://example.com${path}`)).toEqual(expected);
+  test.each(['/', '/?animal=whale'])('a query, which kpc does not compare: %s', (path) => {
+    const query = (value: string) => ({ queryParams: [{ name: 'animal', value }] });
+    const queries = route('queries', [rule('v1', query('whale')), rule('v2', query('dolphin'))]);
+    expect(goes([open, queries], `http://example.com${path}`)).toEqual(['v1?', 'v2?']);
+    const words = followIn([open, queries], `http://example.com${path}`)?.lines.map(({ text }) => text);
+    expect(words).toContain(
+      'any host /, if it has the method, headers or query that the route asks for, → one of infra/v1:8080 and infra/v2:8080',
+    );
   });
 
   test('a pattern is up to the controller', () => {
@@ -170,7 +153,7 @@ describe('which rule of a route takes a request', () => {
       rule('v1', { path: { type: 'RegularExpression', value: '/a.*' } }),
       rule('v2', exact('/abc')),
     ]);
-    expect(goes([open, patterns], 'http://example.com/abc')).toEqual(['v1 the path matches /a.*', 'v2']);
+    expect(goes([open, patterns], 'http://example.com/abc')).toEqual(['v1?', 'v2']);
   });
 
   test('of equal routes the oldest, and then the first by name', () => {
@@ -523,38 +506,32 @@ describe('the backends of a rule', () => {
     expect(way?.problems).toHaveLength(isGranted ? 0 : 1);
   });
 
-  test('weights, of which 0 gets nothing', () => {
+  test('weights, of which 0 gets nothing, and any other some requests', () => {
     const backendRefs = [to('v1', { weight: 70 }), to('v2', { weight: 30 }), to('v3', { weight: 0 })];
     const objects = [open, route('weights', [{ backendRefs }])];
-    expect(goes(objects, 'http://a.b/')).toEqual(['v1 0.7', 'v2 0.3', 'v3 0']);
-    const words = followIn(objects, 'http://a.b/')?.lines.map(({ text }) => text);
-    expect(words).toContain('any host / → infra/v3:8080 gets nothing (weight 0)');
+    expect(goes(objects, 'http://a.b/')).toEqual(['v1?', 'v2?']);
+    expect(followIn(objects, 'http://a.b/')?.traces).toHaveLength(2);
     const idle = [open, route('idle', [{ backendRefs: [to('v3', { weight: 0 })] }])];
-    expect(goes(idle, 'http://a.b/')).toEqual(['an error, because its backends have weight 0', 'v3 0']);
+    expect(goes(idle, 'http://a.b/')).toEqual(['an error, because it has no backend that takes requests']);
   });
 
   test('copies, redirects of one backend, and filters that may do anything', () => {
     const ends = (rule_: object) => goes([open, route('one', [rule_])], 'http://a.b/');
-    const mirror = (more: object = {}) => ({ type: 'RequestMirror', requestMirror: { backendRef: to('v2'), ...more } });
+    const mirror = { type: 'RequestMirror', requestMirror: { backendRef: to('v2'), percent: 20 } };
     const backendRefs = [to('v1')];
-    expect(ends({ backendRefs, filters: [mirror()] })).toEqual(['v1', 'v2, a copy']);
-    expect(ends({ backendRefs, filters: [mirror({ percent: 20 })] })).toEqual(['v1', 'v2, a copy 0.2']);
-    const half = { fraction: { numerator: 1, denominator: 2 } };
-    expect(ends({ backendRefs: [to('v1'), to('v3', { filters: [mirror(half)] })] })).toEqual([
-      'v1 0.5',
-      'v3 0.5',
-      'v2, a copy 0.25',
-    ]);
+    expect(ends({ backendRefs, filters: [mirror] })).toEqual(['v1', 'v2, a copy']);
+    expect(ends({ backendRefs: [to('v1'), to('v3', { filters: [mirror] })] })).toEqual(['v1?', 'v3?', 'v2, a copy?']);
     expect(ends({ backendRefs: [to('v1', { filters: [{ type: 'RequestRedirect' }] })] })).toEqual(['a redirect']);
     expect(ends({ backendRefs, filters: [{ type: 'URLRewrite' }, { type: 'ExtensionRef' }] })).toEqual([
-      'v1 the filter ExtensionRef, which kpc does not know, lets it pass',
+      'v1?',
+      'the filter ExtensionRef, which kpc does not know?',
     ]);
   });
 
   test('a redirect, none at all, another kind, and one that is not there', () => {
     const end_ = (rule_: object) => goes([open, route('one', [rule_])], 'http://a.b/');
     expect(end_({ filters: [{ type: 'RequestRedirect' }] })).toEqual(['a redirect']);
-    expect(end_({})).toEqual(['an error, because it has no backend']);
+    expect(end_({})).toEqual(['an error, because it has no backend that takes requests']);
     expect(end_({ backendRefs: [{ kind: 'Nonexistent', name: 'v1', port: 8080 }] })).toEqual([
       'something else than a Service',
     ]);

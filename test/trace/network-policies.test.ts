@@ -49,6 +49,32 @@ async function find(spec: string, from: string, to = 'svc/shop/web', namespace =
   return (JSON.parse(run.stdout) as { readonly policies?: readonly Finding[] }).policies ?? [];
 }
 
+/** What is found with a NetworkPolicy that refuses all, or none, and a policy of another kind. */
+async function findBeside(kind: string, apiVersion: string, spec?: string): Promise<readonly Finding[]> {
+  const file = join(scratch, `${count++}.yaml`);
+  const other = `{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: other}, spec: {anything: [1]}}`;
+  const own = `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: rule, namespace: shop}, spec: ${spec}}`;
+  writeFileSync(file, [cluster, other, ...(spec === undefined ? [] : [own])].join('\n---\n'));
+  const asked = ['trace', file, '--node', 'node1', '--from', 'shop/client', '--to', 'svc/shop/web', '--output', 'json'];
+  const run = await runKpc(asked, { cwd: scratch });
+  expect(run.status, run.stderr).toBe(0);
+  return (JSON.parse(run.stdout) as { readonly policies?: readonly Finding[] }).policies ?? [];
+}
+
+describe.concurrent('a policy that kpc does not read', () => {
+  test.for([
+    ['ClusterNetworkPolicy', 'policy.networking.k8s.io/v1alpha2'],
+    ['AdminNetworkPolicy', 'policy.networking.k8s.io/v1alpha1'],
+    ['BaselineAdminNetworkPolicy', 'policy.networking.k8s.io/v1alpha1'],
+    ['CiliumNetworkPolicy', 'cilium.io/v2'],
+    ['GlobalNetworkPolicy', 'projectcalico.org/v3'],
+  ] as const)('may refuse what it says nothing of, and allow what others refuse: %s', async ([kind, apiVersion]) => {
+    const verdicts = (found: readonly Finding[]) => found.map(({ verdict, names }) => [verdict, ...names]);
+    expect(verdicts(await findBeside(kind, apiVersion))).toEqual([['unknown']]);
+    expect(verdicts(await findBeside(kind, apiVersion, '{podSelector: {}}'))).toEqual([['unknown']]);
+  });
+});
+
 const ingress = (rule: string): string => `{podSelector: {matchLabels: {app: web}}, ingress: [${rule}]}`;
 const egress = (rule: string): string => `{podSelector: {}, policyTypes: [Egress], egress: [${rule}]}`;
 

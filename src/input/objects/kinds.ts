@@ -21,7 +21,7 @@ import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
 import { readGateway, readListenerSet, readIngress, readReferenceGrant, readRoute } from './read-routes.ts';
 import { readNamespace, readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
-import { readClusterPolicy, readNetworkPolicy } from './read-traffic.ts';
+import { readNetworkPolicy } from './read-traffic.ts';
 import type { Report } from './report.ts';
 import type { RawObjects } from './shapes/all.ts';
 import type { KubeProxyConfig } from './shapes/kube-proxy-configuration.ts';
@@ -97,13 +97,6 @@ function workload(kind: WorkloadKind, ...versions: readonly string[]): Kind {
   });
 }
 
-function clusterPolicy(version: string, tier?: 'admin' | 'baseline'): Kind {
-  const versions = [`policy.networking.k8s.io/${version}`];
-  return kindOf('traffic', 'policies', versions, 'ClusterPolicy', (raw, report, names) => {
-    return readClusterPolicy(tier, raw, report, names);
-  });
-}
-
 function route(kind: (typeof routeKinds)[number], ...versions: readonly string[]): Kind {
   return kindOf('traffic', 'ingresses', versions, 'Route', (raw, report, names) => readRoute(kind, raw, report, names));
 }
@@ -141,9 +134,6 @@ const kinds: Readonly<Record<string, Kind>> = {
   ReplicationController: workload('ReplicationController', 'v1'),
   Job: workload('Job', 'batch/v1'),
   NetworkPolicy: kindOf('traffic', 'policies', [networking], 'NetworkPolicy', readNetworkPolicy),
-  AdminNetworkPolicy: clusterPolicy('v1alpha1', 'admin'),
-  BaselineAdminNetworkPolicy: clusterPolicy('v1alpha1', 'baseline'),
-  ClusterNetworkPolicy: clusterPolicy('v1alpha2'),
   Ingress: kindOf('traffic', 'ingresses', [networking], 'Ingress', readIngress),
   HTTPRoute: route('HTTPRoute', gateways, gatewaysBeta, gatewaysAlpha),
   GRPCRoute: route('GRPCRoute', gateways, gatewaysAlpha),
@@ -174,8 +164,13 @@ export function emptyLists(): ObjectLists {
 /** Lists that no cluster is asked for: slices and pods say the same, or the API server has no such object. */
 const unasked: ReadonlySet<keyof ObjectLists> = new Set(['endpoints', 'workloads', 'configs']);
 
-/** What a cluster is asked for, as kubectl api-resources -o name prints it, with the list that it is read to. */
-export const resources = Object.entries(kinds).flatMap(
+/** Policies of a whole cluster, which kpc does not read: that there are any makes what NetworkPolicies say unknown. */
+const unreadPolicies = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy'].map(
+  (kind) => [kind, { versions: ['policy.networking.k8s.io/v1alpha2'], list: 'policies' }] as const,
+);
+
+/** What a cluster is asked for, as kubectl api-resources -o name prints it, with the list that it is read to, or that it changes. */
+export const resources = [...Object.entries<Pick<Kind, 'versions' | 'list'>>(kinds), ...unreadPolicies].flatMap(
   ([
     kind,
     {

@@ -20,6 +20,8 @@ export interface CollectedObjects extends ObjectLists {
   readonly facts: ClusterFacts[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
+  /** The lists that lack something: objects of kinds that kpc does not read, and what a cluster does not let it read. */
+  readonly unread: Set<keyof ObjectLists>;
   /** Of those, the ones that may make Pods. */
   readonly podMakers: PodMaker[];
   /** What is wrong in some field, so that it is in no list or not as it is written. */
@@ -56,23 +58,25 @@ export function emptyCollection(): CollectedObjects {
     ...emptyLists(),
     facts: [],
     skipped: new Map(),
+    unread: new Set(),
     podMakers: [],
     faulty: [],
     diagnostics: [],
   };
 }
 
-export function addObjects({ skipped, ...lists }: CollectedObjects, into: CollectedObjects): void {
+export function addObjects({ skipped, unread, ...lists }: CollectedObjects, into: CollectedObjects): void {
   for (const [name, list] of Object.entries(lists)) {
     const target = into[name as keyof typeof lists] as unknown[];
     for (const each of list) target.push(each);
   }
+  for (const list of unread) into.unread.add(list);
   for (const [kind, count] of skipped) into.skipped.set(kind, (into.skipped.get(kind) ?? 0) + count);
 }
 
 /** Removes the objects that the input defines again. */
 export function removeObjects(
-  { skipped: _, ...lists }: CollectedObjects,
+  { skipped: _, unread: __, ...lists }: CollectedObjects,
   duplicates: readonly { readonly again: readonly object[] }[],
 ): void {
   const objects = new Set<unknown>(duplicates.flatMap(({ again }) => again));
@@ -148,7 +152,7 @@ function collectObject(value: Mapping, report: Report, reading: Reading): void {
     const at = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
     return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
-  countSkipped(nameSkipped(apiVersion, kind), into);
+  countSkipped(apiVersion, kind, into);
   const maker = findPodMaker(
     value,
     { apiVersion, kind },
@@ -167,9 +171,11 @@ function findMetadata(metadata: unknown): FaultyObject['metadata'] {
   };
 }
 
-/** Counts an object that kpc has no use for, under the name that nameSkipped gives its kind. */
-export function countSkipped(name: string, { skipped }: CollectedObjects): void {
+/** Counts an object that kpc does not read. A policy of another kind may allow or refuse whatever NetworkPolicies say. */
+export function countSkipped(apiVersion: string, kind: string, { skipped, unread }: CollectedObjects): void {
+  const name = nameSkipped(apiVersion, kind);
   skipped.set(name, (skipped.get(name) ?? 0) + 1);
+  if (kind.endsWith('NetworkPolicy')) unread.add('policies');
 }
 
 /** Adds the configurations that a ConfigMap holds; false if it holds none. */

@@ -6,7 +6,6 @@ import {
   type IngressRoute,
   type Listener,
   type ReferenceGrant,
-  type RouteCondition,
 } from '../../cluster/objects.ts';
 import { type CommonNames, readMetadata } from './check-values.ts';
 import { readSelector } from './read-traffic.ts';
@@ -32,7 +31,7 @@ export function readIngress(raw: RawIngressObject, report: Report, names: Common
   const to = (backend: RawBackend | null | undefined): Omit<IngressRoute, 'hosts' | 'path' | 'pathType'> => {
     const { name, port } = backend?.service ?? {};
     const read = readReference({ name: name ?? '', port: port?.number ?? port?.name ?? null }, metadata.namespace);
-    return { conditions: [], filters: [], backends: [read] };
+    return { isConditional: false, backends: [read] };
   };
   const routes = (rules ?? []).flatMap(({ host, http }) =>
     (http?.paths ?? []).map(({ path, pathType, backend }): IngressRoute => {
@@ -75,26 +74,19 @@ function ownerOf({ kind, namespace, name }: RawReference, own: string): string {
 
 /** One route for each match. All of a rule have the same backends. */
 function readRule(
-  rule: RawRouteRule,
+  { filters, backendRefs, matches }: RawRouteRule,
   { kind, hosts, namespace }: { kind: Ingress['kind']; hosts: readonly string[]; namespace: string },
 ): readonly IngressRoute[] {
-  const refs = rule.backendRefs ?? [];
-  const ofRule = readFilters(rule.filters, namespace, 1);
-  const total = refs.reduce((sum, { weight }) => sum + (weight ?? 1), 0);
-  const read = refs.map((ref) => {
-    const weight = ref.weight ?? 1;
-    return { ...readReference(ref, namespace), weight, ...readFilters(ref.filters, namespace, weight / (total || 1)) };
-  });
-  const backends = read.flatMap(({ copies, unknown: _, answer, ...backend }) => [{ ...backend, ...answer }, ...copies]);
-  const answered = ofRule.answer ? [{ ...readReference({}, namespace), ...ofRule.answer }] : backends;
-  const unknown = [ofRule, ...read].flatMap((each) => each.unknown);
-  const matches = rule.matches?.length ? rule.matches : [{}];
-  return matches.map((match) => ({
+  const used = (backendRefs ?? []).filter(({ weight }) => weight !== 0);
+  const ends = used.flatMap((ref) => readFilters(ref.filters, readReference(ref, namespace), namespace));
+  const backends = readFilters(filters, undefined, namespace);
+  const isAnswered = backends.some(({ instead, isCopy }) => instead === redirect && !isCopy);
+  const all = isAnswered ? backends : [...ends, ...backends];
+  return (matches?.length ? matches : [{}]).map((match) => ({
     hosts,
     ...readPath(match, kind === 'HTTPRoute' ? '/' : undefined),
-    conditions: readConditions(match),
-    backends: [...answered, ...ofRule.copies],
-    filters: [...new Set(unknown)],
+    isConditional: isConditional(match),
+    backends: all,
   }));
 }
 
@@ -108,7 +100,6 @@ function readReference(
     instead: 'something else than a Service',
     namespace: ref.namespace || namespace,
     port: String(ref.port ?? ''),
-    weight: 1,
     isCopy: false,
   };
 }
@@ -116,20 +107,23 @@ function readReference(
 /** Filters that change a request or its answer, and not where it goes. */
 const harmless = new Set(['RequestHeaderModifier', 'ResponseHeaderModifier', 'URLRewrite', 'CORS']);
 
-/** What filters make of a share of the requests: who answers it, who gets a copy, and the filters that may do anything. */
-function readFilters(filters: RawRouteRule['filters'], namespace: string, of: number) {
-  const copies: IngressBackend[] = [];
-  const unknown: string[] = [];
-  let answer: Pick<IngressBackend, 'service' | 'instead'> | undefined;
-  for (const { type, requestMirror } of filters ?? []) {
-    if (type === 'RequestRedirect') answer = { service: undefined, instead: 'a redirect' };
-    else if (type === 'RequestMirror') {
-      const { backendRef, percent, fraction } = requestMirror ?? {};
-      const share = fraction ? (fraction.numerator ?? 0) / (fraction.denominator || 100) : (percent ?? 100) / 100;
-      copies.push({ ...readReference(backendRef ?? {}, namespace), weight: share * of, isCopy: true });
-    } else if (type && !harmless.has(type)) unknown.push(type);
-  }
-  return { copies, unknown, answer };
+const redirect = 'a redirect';
+
+/** Where requests to a backend go by its filters, or those of its rule: a redirect comes instead of it, all else beside it. */
+function readFilters(
+  filters: RawRouteRule['filters'],
+  backend: IngressBackend | undefined,
+  namespace: string,
+): readonly IngressBackend[] {
+  const instead = (words: string): IngressBackend => ({ ...readReference({}, namespace), instead: words });
+  const given = (filters ?? []).filter(({ type }) => type && !harmless.has(type));
+  const more = given.map(({ type, requestMirror }): IngressBackend => {
+    if (type === 'RequestRedirect') return instead(redirect);
+    if (type !== 'RequestMirror') return instead(`the filter ${type}, which kpc does not know`);
+    return { ...readReference(requestMirror?.backendRef ?? {}, namespace), isCopy: true };
+  });
+  const isRedirected = more.some((each) => each.instead === redirect);
+  return backend && !isRedirected ? [backend, ...more] : more;
 }
 
 /** Where a request goes by its path; a method of gRPC is "/service/method" (GRPCRouteMatch in apis/v1). */
@@ -146,16 +140,9 @@ function readPath({ path, method }: RawRouteMatch, usual: string | undefined): P
   return name ? { path: `/${service}/${name}`, pathType: 'exact' } : { path: `/${service}`, pathType: 'prefix' };
 }
 
-function readConditions({ method, headers, queryParams }: RawRouteMatch): readonly RouteCondition[] {
-  const read = (about: RouteCondition['about'], all: RawRouteMatch['headers']) =>
-    (all ?? []).map(({ name, value, type }) => {
-      return { about, name: name ?? '', value: value ?? '', isPattern: (type || 'Exact') !== 'Exact' };
-    });
-  return [
-    ...(typeof method === 'string' ? [{ about: 'method' as const, name: '', value: method, isPattern: false }] : []),
-    ...read('header', headers),
-    ...read('query parameter', queryParams),
-  ];
+/** The method of an HTTPRoute is a word; that of a GRPCRoute is its path. */
+function isConditional({ method, headers, queryParams }: RawRouteMatch): boolean {
+  return typeof method === 'string' || [headers, queryParams].some((each) => (each ?? []).length > 0);
 }
 
 /** Reads what a Gateway listens to, with the API server's defaults. */

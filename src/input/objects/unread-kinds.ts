@@ -13,15 +13,15 @@ const groupsRead = /^(?:kustomize\.config\.k8s\.io|kubeadm\.k8s\.io|kind\.x-k8s\
 const programs = /kube-?proxy|kube-?apiserver|ClusterConfiguration/i;
 
 /**
- * The kind of a document that cannot be parsed, if kpc would skip an object of that kind: then what is wrong in the
+ * The apiVersion and kind of a document that cannot be parsed, if kpc would skip an object of that kind: then what is wrong in the
  * document matters to nobody. Undefined unless the document names one kind and one apiVersion, each on a line of its own, and
  * no line at its margin could be filled in with, or belong to, another object.
  */
-export function findUnreadKind(text: string, asked: AskedKinds): string | undefined {
+export function findUnreadKind(text: string, asked: AskedKinds): readonly [string, string] | undefined {
   const found = /^\s*\{/.test(text) ? findHeadOfJson(text) : findHeadOfYaml(text);
   const [apiVersion, kind] = [found?.get('apiVersion'), found?.get('kind')];
   if (apiVersion === undefined || kind === undefined) return undefined;
-  return isSkipped(apiVersion, kind, text, asked) ? nameSkipped(apiVersion, kind) : undefined;
+  return isSkipped(apiVersion, kind, text, asked) ? [apiVersion, kind] : undefined;
 }
 
 /** Its apiVersion and kind; undefined if one is there twice, or something may belong to another object. */

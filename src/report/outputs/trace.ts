@@ -60,7 +60,7 @@ const step = objectOf({
 const policies = listOf(
   objectOf({
     direction: about("ingress: at the endpoints' Pods; egress: at the sender's", oneOf('ingress', 'egress')),
-    verdict: oneOf('refused', 'refused-node', 'refused-client', 'refused-endpoint', 'unknown', 'ambiguous'),
+    verdict: oneOf('refused', 'refused-node', 'refused-client', 'refused-endpoint', 'unknown'),
     names: listOf(text),
     endpoints: listOf(objectOf({ address: text, port: wholeNumber(0) })),
   }),
@@ -94,8 +94,9 @@ const ingress = objectOf({
       to: text,
       route: optional(about('the route of the Gateway API: "HTTPRoute shop/web"', text)),
       gateway: optional(about('"namespace/name"', text)),
-      conditions: optional(about('what else the request needs', listOf(text))),
-      share: optional(number('a share', 0, 1)),
+      depends: optional(
+        about('whether only some of these requests go there, by method, headers, query, weights or filters', boolean),
+      ),
     }),
   ),
   problems: optional(about('why requests do not get there', listOf(text))),

@@ -5,8 +5,6 @@ export interface PolicySet {
   readonly namespaces: readonly object[];
   readonly pods: readonly object[];
   readonly policies: readonly object[];
-  readonly admin: readonly object[];
-  readonly baseline: readonly object[];
   /** From, to, protocol and port. */
   readonly questions: readonly (readonly [string, string, string, string])[];
 }
@@ -49,7 +47,7 @@ const pods = names.flatMap((namespace) =>
   })),
 );
 
-/** Makes the policy set of a seed: NetworkPolicies, AdminNetworkPolicies of different priorities, and perhaps a baseline. */
+/** Makes the policy set of a seed: up to five NetworkPolicies. */
 export function makePolicySet(seed: number): PolicySet {
   const random = makeRandom(seed);
   const chance = (share: number): boolean => random() < share;
@@ -99,46 +97,12 @@ export function makePolicySet(seed: number): PolicySet {
     };
   };
 
-  const subject = (): object =>
-    chance(0.5)
-      ? { namespaces: namespaceSelector() }
-      : { pods: { namespaceSelector: namespaceSelector(), podSelector: podSelector() } };
-  const adminPort = (): object => {
-    if (chance(0.15)) return { namedPort: pick(['http', 'dns']) };
-    if (chance(0.3)) return { portRange: { protocol: protocol(), start: 60, end: 9000 } };
-    return { portNumber: { protocol: protocol(), port: number() } };
-  };
-  const adminRules = (peers: 'from' | 'to', actions: readonly string[]): readonly object[] =>
-    several(3, () => {
-      const isNetwork = peers === 'to' && chance(0.2);
-      const listed = isNetwork ? [{ networks: several(2, network) }] : several(2, subject);
-      const own = chance(0.5) ? several(2, adminPort).filter((each) => !isNetwork || !('namedPort' in each)) : [];
-      return { action: pick(actions), [peers]: listed, ...(own.length > 0 && { ports: own }) };
-    });
-  const clusterPolicy = (kind: string, name: string, actions: readonly string[], more: object): object => ({
-    apiVersion: 'policy.networking.k8s.io/v1alpha1',
-    kind,
-    metadata: { name },
-    spec: {
-      ...more,
-      subject: subject(),
-      ...(chance(0.7) && { ingress: adminRules('from', actions) }),
-      ...(chance(0.7) && { egress: adminRules('to', actions) }),
-    },
-  });
-
-  const policies = Array.from({ length: Math.floor(random() * 4) }, (_, i) => networkPolicy(`policy-${i}`));
-  const admin = Array.from({ length: Math.floor(random() * 4) }, (_, i) =>
-    clusterPolicy('AdminNetworkPolicy', `admin-${i}`, ['Allow', 'Deny', 'Pass'], {
-      priority: i * 10 + Math.floor(random() * 10),
-    }),
-  );
-  const baseline = chance(0.6) ? [clusterPolicy('BaselineAdminNetworkPolicy', 'default', ['Allow', 'Deny'], {})] : [];
+  const policies = Array.from({ length: Math.floor(random() * 6) }, (_, i) => networkPolicy(`policy-${i}`));
   const all = names.flatMap((namespace) => apps.map((app) => `${namespace}/${app}`));
   const questions = Array.from({ length: 24 }, () => {
     const from = pick(all);
     const to = pick(all.filter((each) => each !== from));
     return [from, to, protocol(), String(number())] as const;
   });
-  return { namespaces, pods, policies, admin, baseline, questions };
+  return { namespaces, pods, policies, questions };
 }

@@ -5,7 +5,6 @@ import { kubeProxyConfigurationShape } from './kube-proxy-configuration.ts';
 import { nodeShape, podShape, serviceCidrShape, workloadShape } from './node.ts';
 import { packetTestsShape } from './packet-tests.ts';
 import {
-  clusterPolicyShape,
   gatewayShape,
   ingressShape,
   namespaceShape,
@@ -29,7 +28,6 @@ const shapesByKind = {
   KubeProxyConfiguration: kubeProxyConfigurationShape,
   PacketTests: packetTestsShape,
   NetworkPolicy: networkPolicyShape,
-  ClusterPolicy: clusterPolicyShape,
   Ingress: ingressShape,
   Route: routeShape,
   Gateway: gatewayShape,

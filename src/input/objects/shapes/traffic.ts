@@ -48,45 +48,6 @@ const policySpec = openObject({
 /** What kpc reads of a NetworkPolicy of networking.k8s.io/v1. */
 export const networkPolicyShape = openObject({ metadata, spec: policySpec });
 
-const pods = openObject({ namespaceSelector: selector, podSelector: selector });
-
-const portRange = { start: port, end: port };
-
-const destination = openObject({
-  destinationPort: openObject({ number: port, range: openObject(portRange) }),
-});
-
-const clusterPeers = list(
-  openItem({ namespaces: selector, pods, nodes: selector, networks: texts, domainNames: texts }),
-);
-
-/** A rule of a cluster's policy. AdminNetworkPolicies have `ports`, ClusterNetworkPolicies `protocols`. */
-const clusterRule = {
-  action: word(['Accept', 'Allow', 'Deny', 'Pass']),
-  ports: list(
-    openItem({
-      portNumber: openObject({ protocol, port }),
-      namedPort: text,
-      portRange: openObject({ protocol, ...portRange }),
-    }),
-  ),
-  protocols: list(openItem({ tcp: destination, udp: destination, sctp: destination, destinationNamedPort: text })),
-};
-
-const clusterPolicySpec = openObject({
-  tier: word(['Admin', 'Baseline']),
-  priority: integer(0, 1000, 'a priority is a number from 0 to 1000'),
-  subject: openObject({ namespaces: selector, pods }),
-  ingress: list(openItem({ from: clusterPeers, ...clusterRule })),
-  egress: list(openItem({ to: clusterPeers, ...clusterRule })),
-});
-
-/**
- * What kpc reads of an AdminNetworkPolicy, a BaselineAdminNetworkPolicy or a ClusterNetworkPolicy of policy.networking.k8s.io
- * (v1alpha1, and v1alpha2 for the last).
- */
-export const clusterPolicyShape = openObject({ metadata, spec: clusterPolicySpec });
-
 const backend = openObject({
   service: openObject({ name: text, port: openObject({ number: port, name: text }) }),
 });
@@ -104,22 +65,18 @@ export const ingressShape = openObject({
 
 const reference = { group: text, kind: text, namespace: text, name: text, port };
 
-const count = integer(0, 1_000_000, 'a number from 0 to 1000000');
-
 const filters = list(
   openItem({
     type: text,
-    requestMirror: openObject({
-      backendRef: openObject(reference),
-      percent: count,
-      fraction: openObject({ numerator: count, denominator: count }),
-    }),
+    requestMirror: openObject({ backendRef: openObject(reference) }),
   }),
 );
 
-const backendRef = openItem({ ...reference, weight: count, filters });
+const weight = integer(0, 1_000_000, 'a number from 0 to 1000000');
 
-const valueMatches = list(openItem({ type: text, name: text, value: text }));
+const backendRef = openItem({ ...reference, weight, filters });
+
+const valueMatches = list(openItem({ name: text }));
 
 const grpcMethod = openObject({ type: text, service: text, method: text });
 
@@ -179,11 +136,6 @@ export const namespaceShape = openObject({ metadata });
 export type RawNetworkPolicy = ValueOf<typeof networkPolicyShape>;
 export type RawPolicyRule = NonNullable<ValueOf<typeof policySpec>['ingress']>[number] &
   NonNullable<ValueOf<typeof policySpec>['egress']>[number];
-export type RawClusterPolicy = ValueOf<typeof clusterPolicyShape>;
-type ClusterPolicySpec = ValueOf<typeof clusterPolicySpec>;
-export type RawClusterRule = NonNullable<ClusterPolicySpec['ingress']>[number] &
-  NonNullable<ClusterPolicySpec['egress']>[number];
-export type RawClusterPeer = NonNullable<RawClusterRule['to']>[number];
 export type RawSelector = ValueOf<typeof selector>;
 export type RawRoute = ValueOf<typeof routeShape>;
 export type RawRouteRule = ValueOf<typeof routeRule>;
