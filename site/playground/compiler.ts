@@ -1,5 +1,6 @@
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { count } from '../../src/base/format-count.ts';
+import { groupBy } from '../../src/cluster/group-by.ts';
 import { portAddresses, serviceName, type ShownPort } from '../../src/cluster/model.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
 import { describeLeftovers, findShown } from '../../src/describe/decompile.ts';
@@ -14,14 +15,23 @@ import { formatDescription } from '../../src/report/colours.ts';
 import { describeFound, formatDump } from '../../src/report/dump-text.ts';
 import { answerTrace } from '../../src/report/trace-answer.ts';
 import { formatMatrix } from '../../src/report/trace-matrix.ts';
-import { drawTraces } from '../../src/report/trace-svg.ts';
+import { drawWays } from '../../src/report/draw-way.ts';
 import { traceMatrix } from '../../src/trace/matrix.ts';
 import { senderKinds } from '../../src/trace/question.ts';
 import type { Scene } from '../../src/trace/scene.ts';
+import { describeTrace } from '../../src/trace/trace-words.ts';
+import { wayOf } from '../../src/trace/way.ts';
 import { compare } from './compare.ts';
-import { allServices, type Answer, type Input, type Output, type PacketQuestion, type Question } from './questions.ts';
+import {
+  allServices,
+  type Answer,
+  type Input,
+  type NamedWay,
+  type Output,
+  type PacketQuestion,
+  type Question,
+} from './questions.ts';
 import { holdsObjects, readInput, type Loaded, type Shown } from './read-input.ts';
-import { waysOf } from './ways.ts';
 import { inPageWords } from './words.ts';
 
 /** So many lines of a list are shown. */
@@ -129,6 +139,25 @@ function answerService(name: string, shown: Shown): Answer {
   };
 }
 
+/** So many ways are drawn. */
+const mostWays = 24;
+
+/** One way for each address: from a pod to a cluster IP, and from outside to the others. */
+function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readonly NamedWay[] {
+  const rows = groupBy(
+    cells,
+    ({ target: { address, port, protocol } }) => `${joinHostPort(address.text, port)}/${protocol}`,
+  );
+  return [...rows.values()].slice(0, mostWays).flatMap((row) => {
+    const [{ kind }] = row;
+    const asked = kind === 'cluster IP' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
+    const found = asked.map((sender) => row.find(({ from }) => from === sender)).find((cell) => cell !== undefined);
+    // Nothing of a Service is on such a way.
+    if (!found || found.fate.verdict === 'local') return [];
+    return [{ kind, way: wayOf(found, describeTrace(found, scene), scene) }];
+  });
+}
+
 function tableOf(shown: Shown): string {
   if (shown.kind === 'manifests') return formatRows(serviceRows(viewOf(shown)), { rows: Infinity });
   const { read } = shown;
@@ -182,7 +211,7 @@ function answerPacket(
   };
   const found = answerTrace(question, scene, (words) => inPageWords(words, kind));
   if (!('json' in found)) return { kind: 'wrong', text: sentences(found, kind) };
-  return { kind: 'trace', text: found.text(true, undefined), svg: drawTraces(found.words, width) };
+  return { kind: 'trace', text: found.text(true, undefined), svg: drawWays(found.ways, width) };
 }
 
 function sentences(diagnostics: readonly Diagnostic[], kind: Shown['kind']): string {

@@ -1,6 +1,7 @@
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
+import type { Way } from '../../src/trace/way.ts';
 import type { JsonDiagnostic } from '../../src/report/json.ts';
 
 /** What is looked at: manifests, and how they are compiled; or what a node printed. */
@@ -41,7 +42,7 @@ export interface PacketQuestion {
 /** What came out. Texts have the colours of a terminal. */
 export type Answer =
   | { readonly kind: 'read'; readonly result: ReadInput }
-  | { readonly kind: 'service'; readonly text: string; readonly matrix: string; readonly ways: readonly Way[] }
+  | { readonly kind: 'service'; readonly text: string; readonly matrix: string; readonly ways: readonly NamedWay[] }
   | { readonly kind: 'trace'; readonly text: string; readonly svg: string }
   | { readonly kind: 'compare'; readonly text: string; readonly problems: readonly Problem[] }
   /** Why there is no answer, in a sentence. */
@@ -75,27 +76,8 @@ export interface Output {
   readonly targets: readonly string[];
 }
 
-/** The way of the packets of one kind of sender to one address of a Service. */
-export interface Way {
-  readonly from: string;
-  readonly to: string;
-  readonly verdict: string;
-  readonly isGood: boolean;
-  /** Whether it is known where the packets end. */
-  readonly isKnown: boolean;
-  /** The chains, sets and virtual servers on the way, in order. */
-  readonly stations: readonly Station[];
-  readonly endpoints: readonly WayEndpoint[];
-}
-
-export interface Station {
-  readonly name: string;
-  readonly detail: string;
-}
-
-export interface WayEndpoint {
-  readonly name: string;
-  /** Share of new connections, from 0 to 1. */
-  readonly share: number;
-  readonly note: string;
+/** The way to an address of a Service, with what kind of address it is: "cluster IP". */
+export interface NamedWay {
+  readonly kind: string;
+  readonly way: Way;
 }

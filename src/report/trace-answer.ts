@@ -7,7 +7,8 @@ import { followIngress, type IngressWay } from '../trace/ingress.ts';
 import { traceMatrix } from '../trace/matrix.ts';
 import { ask, findPorts, readSender } from '../trace/question.ts';
 import type { Scene } from '../trace/scene.ts';
-import { describeTrace, listTraceLines, traceJson, type TraceInWords } from '../trace/trace-words.ts';
+import { describeTrace, listTraceLines, traceJson } from '../trace/trace-words.ts';
+import { wayOf, type Way } from '../trace/way.ts';
 import { formatDescription } from './colours.ts';
 import type { answer as answerShape } from './outputs/trace.ts';
 import { formatMatrix, matrixJson } from './trace-matrix.ts';
@@ -27,7 +28,8 @@ export interface TraceQuestion {
 export interface TraceAnswer {
   readonly json: Shaped<typeof answerShape>;
   readonly text: (isColoured: boolean, width: number | undefined) => string;
-  readonly words: readonly TraceInWords[];
+  /** None of a table. */
+  readonly ways: readonly Way[];
 }
 
 /**
@@ -64,7 +66,7 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
     const assumed = [...matrix.assumed, ...mode];
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };
-  return { json: matrixJson(matrix, scene), text, words: [] };
+  return { json: matrixJson(matrix, scene), text, ways: [] };
 }
 
 /** The trace of one packet, or of the packets of a request to an Ingress, or what is wrong with the question. */
@@ -93,7 +95,7 @@ function answerOne(
   return {
     json: over ? wayJson(over.value, json) : (json[0] ?? []),
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
-    words,
+    ways: traces.flatMap((trace, i) => (words[i] ? [wayOf(trace, words[i], scene)] : [])),
   };
 }
 

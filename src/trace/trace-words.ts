@@ -314,7 +314,7 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
-function describeStep(step: Step, { owners }: Scene): StepInWords {
+export function describeStep(step: Step, { owners }: Scene): StepInWords {
   switch (step.kind) {
     case 'rule': {
       const own = step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { compile } from '../../src/library/index.ts';
 import { answerTrace } from '../../src/report/trace-answer.ts';
-import { drawTraces } from '../../src/report/trace-svg.ts';
+import { drawWays } from '../../src/report/draw-way.ts';
 import { sceneOfSide } from '../../src/trace/scene.ts';
 import { expectWritten } from '../support/written-page.ts';
 
@@ -39,6 +39,6 @@ test('a trace is drawn as kpc trace draws it, narrow enough for the first screen
   const manifests = { 'svc.yaml': readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8') };
   const { bundle } = compile({ manifests, proxyMode: 'nftables' });
   const found = bundle && answerTrace({ from: 'pod', to: 'svc/nginx' }, sceneOfSide(bundle.side));
-  if (!found || !('words' in found)) throw new Error('no trace');
-  expectWritten('docs/trace.svg', drawTraces(found.words, 440));
+  if (!found || !('ways' in found)) throw new Error('no trace');
+  expectWritten('docs/trace.svg', drawWays(found.ways, 440));
 });

@@ -5,7 +5,7 @@ import { packetProtocols } from '../../packet/packet.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { answer as answerShape, tracedNodes } from '../../report/outputs/trace.ts';
 import { answerTrace, nodeOfScene, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
-import { drawTraces } from '../../report/trace-svg.ts';
+import { drawWays } from '../../report/draw-way.ts';
 import { hasNoNames } from '../../trace/question.ts';
 import type { Scene } from '../../trace/scene.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
@@ -90,7 +90,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
     await terminal.out(
       options.allNodes || !first ? formatJson(tracedNodes, byNode) : formatJson(answerShape, first.trace),
     );
-  } else if (options.output === 'svg') await terminal.out(drawTraces(answers.flatMap(({ answer }) => answer.words)));
+  } else if (options.output === 'svg') await terminal.out(drawWays(answers.flatMap(({ answer }) => answer.ways)));
   else await terminal.out(answers.map(({ answer }) => answer.text(terminal.colour.out, terminal.width)).join('\n'));
   return exitStatus.ok;
 }
