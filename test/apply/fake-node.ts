@@ -1,4 +1,5 @@
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import type { PathLevel } from '../../src/base/held-path.ts';
 import { dumpNft, runNft, type FakeNft } from './fake-nft.ts';
 import { connectionsIn, tableOf } from './ipvs-table-file.ts';
 
@@ -33,6 +34,22 @@ interface Kernel {
   readonly links: Map<string, { readonly kind: string; readonly addresses: Set<string> }>;
   timeouts: readonly [number, number, number];
   readonly nft: FakeNft;
+}
+
+/** A level that root alone may change. */
+export function rootsLevel(path: string): PathLevel {
+  return { path, owner: 0, group: 0, mode: 0o755, isParent: false, isReadOnly: false };
+}
+
+/** Says these levels of each path, and has it read by its name. */
+export function examineAs(levelsOf: (path: string) => readonly PathLevel[]): Host['examine'] {
+  const examine: Host['examine'] = async (path) => ({
+    levels: levelsOf(path),
+    path,
+    examine: (name) => examine(`${path}/${name}`),
+    close: () => {},
+  });
+  return examine;
 }
 
 const builtIn: Readonly<Record<string, readonly string[]>> = {
@@ -75,7 +92,7 @@ export function createFakeNode(): FakeNode {
   const host: Host = {
     pid: 100,
     user: { uid: 0, invoker: undefined },
-    examine: async (path) => [{ path, owner: 0, group: 0, mode: 0o755, isParent: false, isReadOnly: false }],
+    examine: examineAs((path) => [rootsLevel(path)]),
     run: async (command) => {
       commands.push(command);
       return runFake(kernel, command);
