@@ -64,6 +64,9 @@ export function createFakeNode(): FakeNode {
   const kernel = emptyKernel();
   const files = new Map<string, string>([
     ['/proc/self/status', 'CapEff:\t000001ffffffffff\n'],
+    ['/proc/self/ns/pid', 'pid:[4026531836]'],
+    ['/proc/self/ns/user', 'user:[4026531837]'],
+    ['/proc/self/mountinfo', '25 30 0:23 / /proc rw,nosuid,nodev,noexec,relatime shared:13 - proc proc rw\n'],
     ['/proc/sys/kernel/random/boot_id', `${bootId}\n`],
     ['/proc/sys/kernel/osrelease', '6.1.0\n'],
     ['/proc/modules', 'ip_vs 1 0 - Live\nip_vs_rr 1 0 - Live\nnf_conntrack 1 0 - Live\n'],

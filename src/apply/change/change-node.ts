@@ -2,7 +2,7 @@ import { isEmptyDelta } from '../../kernel/delta.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { readTraffic } from '../node/open-traffic.ts';
-import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
+import { assertNoOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardOf } from '../plan/access-guard.ts';
 import { ownedNamesIn } from '../plan/ownership.ts';
 import { describeConflict } from '../plan/ownership-draft.ts';
@@ -48,7 +48,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const ownedState = await readOwned(session);
   const { record, unfinished, owned } = ownedState;
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
-  await endOrphans(host, unfinished?.toolMark);
+  await assertNoOrphans(host, unfinished?.toolMark, session.assumesAlone === true);
   const before = await look(host, request, owned, drainTerms(host, request, record), { folder });
   warnOfOtherVariant(session, before);
   const { plan } = before;

@@ -41,6 +41,8 @@ export interface Session {
   readonly signal?: AbortSignal | undefined;
   /** The command that has the balancer read its configuration: the program and its words. */
   readonly balancerReload?: readonly string[] | undefined;
+  /** Whether the operator knows that no kube-proxy, and no tool of a killed apply, runs where kpc-apply cannot see it. */
+  readonly assumesAlone?: boolean | undefined;
 }
 
 /** How a change goes on, for an operator who watches. */

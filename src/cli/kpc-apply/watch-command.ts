@@ -83,7 +83,7 @@ function assertTwoAddresses({ metrics, healthz }: Options<'metrics' | 'healthz'>
 async function syncOnce(
   watched: WatchedBundle,
   session: Session,
-  options: Options<'adopt' | 'drainTimeout' | 'force' | 'ipvsExcludeCidrs'>,
+  options: Options<'adopt' | 'assumeAlone' | 'drainTimeout' | 'force' | 'ipvsExcludeCidrs'>,
   terminal: Terminal,
 ): Promise<Round> {
   const { host, folder } = session;
