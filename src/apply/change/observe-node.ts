@@ -193,7 +193,7 @@ export async function look(
     settings: target.settings.map((setting) => setting.path),
     onLeftOut: (failure, tool) => {
       // Most nodes have only the tools of their own mode.
-      const isMissed = failure.code !== 'tool-missing' || /-(?:legacy|nft)-save$/.test(tool);
+      const isMissed = failure.code !== 'tool-missing' || request.adopt || /-(?:legacy|nft)-save$/.test(tool);
       if (isMissed) unread.push(failure);
     },
   };

@@ -10,7 +10,7 @@ import {
 import { nameState } from '../../apply/state/history.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { describeLeftAddresses } from '../../apply/plan/describe-plan.ts';
-import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
+import { assertAllSeen, assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
 import {
   listStates,
@@ -52,7 +52,9 @@ export const apply = defineCommand({
     if (options.dryRun) {
       const { bundle, choices } = await load();
       const session = openSession(environment, options);
-      const observation = await observe(session, requestBundle(host, bundle, choices));
+      const request = requestBundle(host, bundle, choices);
+      const observation = await observe(session, request);
+      assertAllSeen(session, request, observation);
       const { refusals, warnings } = await foreseeApply(host, bundle, observation, choices);
       if (!options.force) assertNoRefusals(refusals);
       assertNoConflicts(observation.plan);
@@ -171,7 +173,9 @@ async function showCleanup(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const request = requestNothing(session.host, options);
-  const { plan, node } = await observe(session, request);
+  const observation = await observe(session, request);
+  assertAllSeen(session, request, observation);
+  const { plan, node } = observation;
   await request.prepare?.(plan, isEmptyPlan(plan), node);
   await terminal.out(formatPlanText(plan, { as: 'plan', bundle: undefined, namesAll: true }));
   await reportLeftovers(plan, terminal);
