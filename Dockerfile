@@ -4,8 +4,8 @@
 #   docker build -t kpc-apply --target kpc-apply .      kpc-apply: changes the kernel of the node that it runs on
 #
 #   docker run --rm --volume "$PWD:/work" kpc compile -f services -o bundle
-#   docker run --rm --privileged --network host --volume /lib/modules:/lib/modules:ro --volume /var/lib/kpc:/var/lib/kpc \
-#     --volume "$PWD/bundle:/bundle:ro" kpc-apply apply /bundle
+#   docker run --rm --privileged --network host --pid host --volume /lib/modules:/lib/modules:ro \
+#     --volume /var/lib/kpc:/var/lib/kpc --volume "$PWD/bundle:/bundle:ro" kpc-apply apply /bundle
 
 FROM node:22-bookworm-slim AS build
 WORKDIR /src

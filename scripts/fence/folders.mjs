@@ -46,7 +46,7 @@ export const folders = {
   },
   packet: { folders: ['kernel'], ...pure },
   changes: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
-  'bundle/pack': { folders: ['base', 'bundle'], packages: [], node: ['buffer', 'crypto', 'fs/promises', 'zlib'] },
+  'bundle/pack': { folders: ['base', 'bundle'], packages: [], node: ['buffer', 'crypto', 'fs', 'zlib'] },
   'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
   // Of cluster, the types of what a side was compiled from.
   dumps: { folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'cluster'], ...pure },

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fsync, mkdirSync, openSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
-import { hasCode, isSystemError } from './system-errors.ts';
+import { hasCode, renameInError } from './system-errors.ts';
 import { pathOfDescriptor } from './system-paths.ts';
 
 /**
@@ -47,12 +47,7 @@ export class OpenFolder {
 
   /** Makes an error of the system name a file in this folder by the path that the folder was opened with. */
   explain(error: unknown): unknown {
-    if (isSystemError(error)) {
-      const name = (text: string): string => text.replaceAll(`${this.path}/`, `${this.#named}/`);
-      error.message = name(error.message);
-      if (error.path !== undefined) error.path = name(error.path);
-    }
-    return error;
+    return renameInError(error, this.path, this.#named);
   }
 }
 

@@ -1,17 +1,7 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  readSync,
-  realpathSync,
-  statSync,
-  type Stats,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, type Stats } from 'node:fs';
 import { isatty } from 'node:tty';
-import { pathOfDescriptor } from './system-paths.ts';
+import { holdPath, type HeldPath } from './held-path.ts';
+import { renameInError } from './system-errors.ts';
 
 /** Bytes. V8 has no longer texts. */
 export const largestFile = 2 ** 29 - 24;
@@ -42,29 +32,52 @@ export function describeUnread(error: unknown): string {
 
 /**
  * Reads a regular file of at most `most` bytes. Anything else is refused before it is opened: a pipe may have no
- * writer, and a device no end. Throws an UnreadableFile, or the system's error.
- * `check` gets the real path of the file that was opened, wherever links led to it.
+ * writer, a device no end, and a file that the kernel makes up may be one message that is gone once it is read. Throws an
+ * UnreadableFile, or the system's error. `check` gets the real path of the file, wherever links led to it.
  */
-export function readRegularFile(path: string, most: number = largestFile, check?: (opened: string) => void): Buffer {
-  checkKind(path, statSync(path));
-  // If a pipe has replaced the file meanwhile, opening it does not wait.
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
+export function readRegularFile(path: string, most: number = largestFile, check?: (found: string) => void): Buffer {
+  const { file, size } = openRegularFile(path, (held) => {
+    if (held.stats.size > most) throw tooLarge(path, most);
+    check?.(held.realPath());
+  });
   try {
-    const found = fstatSync(file);
-    checkKind(path, found);
-    if (found.size > most) throw tooLarge(path, most);
-    check?.(realPathOf(file, path));
-    return readAll(file, path, found.size, most);
+    return readAll(file, path, size, most);
   } finally {
     closeSync(file);
   }
 }
 
-/** By the descriptor, as the path may lead elsewhere by now; by the path where there is no /proc. */
-function realPathOf(file: number, path: string): string {
-  const link = pathOfDescriptor(file);
-  return link === undefined ? realpathSync(path) : readlinkSync(link);
+/**
+ * The descriptor of a regular file, which the caller closes. What is opened is what was checked, also by `check`, whatever takes
+ * its place meanwhile. Throws as readRegularFile.
+ */
+export function openRegularFile(
+  path: string,
+  check?: (found: HeldPath) => void,
+): { readonly file: number; readonly size: number } {
+  const held = holdPath(path);
+  try {
+    checkKind(path, held.stats);
+    check?.(held);
+    if (held.isMadeByKernel()) throw new UnreadableFile(path, madeByKernel);
+    // If a program holds a lease on the file, opening it does not wait.
+    const file = openSync(held.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
+    try {
+      // Where nothing is held by a descriptor, another thing may be in its place by now.
+      checkKind(path, fstatSync(file));
+      return { file, size: held.stats.size };
+    } catch (error) {
+      closeSync(file);
+      throw error;
+    }
+  } catch (error) {
+    throw renameInError(error, held.path, path);
+  } finally {
+    held.close();
+  }
 }
+
+const madeByKernel = 'the kernel makes it up while it is read: copy what it holds to a file first';
 
 /** Reads a file in /proc or /sys at once: they are many, short, and safe to open. */
 export function readKernelFile(path: string): string {
@@ -113,10 +126,9 @@ function tooLarge(path: string, most: number): UnreadableFile {
   return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
 }
 
-/** Reads to the end, even if the size is wrong: files of /proc have none. */
+/** Reads to the end, even if the size is wrong: a file may grow meanwhile, and a pipe has none. */
 function readAll(file: number, path: string, size: number, most: number): Buffer {
   const full: Buffer[] = [];
-  // A file without a size is most often a short one of /proc.
   let piece = Buffer.allocUnsafe(size > 0 ? size + 1 : 4000);
   let [total, used] = [0, 0];
   for (;;) {

@@ -20,14 +20,16 @@ export function hasDrive(path: string, separator: string = sep): boolean {
 }
 
 /** Where Linux has a link to each file that a process has open. */
-const descriptors = '/proc/self/fd';
+export const descriptors = '/proc/self/fd';
 
-/**
- * A path of an open file or folder that goes by its descriptor, wherever its name leads by now; undefined where there is no /proc.
- * On Windows any user may make a folder of that name, so it is not looked for.
- */
+/** Whether there are those links. On Windows any user may make a folder of that name, so it is not looked for. */
+export function hasDescriptors(separator: string = sep): boolean {
+  return !isWindows(separator) && existsSync(descriptors);
+}
+
+/** A path of an open file or folder that goes by its descriptor, wherever its name leads by now; undefined where there is no /proc. */
 export function pathOfDescriptor(descriptor: number, separator: string = sep): string | undefined {
-  return !isWindows(separator) && existsSync(descriptors) ? `${descriptors}/${descriptor}` : undefined;
+  return hasDescriptors(separator) ? `${descriptors}/${descriptor}` : undefined;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { describeError, hasCode } from '../base/system-errors.ts';
-import { realpathSync, writeFileSync, type Dirent } from 'node:fs';
+import { writeFileSync, type Dirent } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
+import { realPathOf } from '../base/held-path.ts';
 import { removeTree, withFolder, type OpenFolder } from '../base/open-folder.ts';
 import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
@@ -154,10 +155,10 @@ export async function readFolder(
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
-  const root = realpathSync(folder);
+  const root = realPathOf(folder);
   // Whatever is not a file is refused with its kind, also behind a link.
-  return readRegularFile(path, most, (opened) => {
-    if (opened.startsWith(root.endsWith(sep) ? root : root + sep)) return;
+  return readRegularFile(path, most, (found) => {
+    if (found.startsWith(root.endsWith(sep) ? root : root + sep)) return;
     throw new UnreadableFile(path, 'it is a link to something outside the folder');
   });
 }

@@ -1,6 +1,6 @@
-import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { closeSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
+import { openRegularFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { hasCode } from '../base/system-errors.ts';
 import { describePacked } from '../base/odd-texts.ts';
 import { bundleOfPath } from '../dumps/support-bundles.ts';
@@ -120,7 +120,7 @@ async function readBundleArchive(path: string): Promise<readonly SupportFile[]> 
 
 function startOf(path: string, length: number): Buffer {
   const bytes = Buffer.alloc(length);
-  const file = openSync(path, 'r');
+  const { file } = openRegularFile(path);
   try {
     return bytes.subarray(0, readSync(file, bytes, 0, length, 0));
   } finally {

@@ -1,4 +1,5 @@
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import type { PathLevel } from '../../src/base/held-path.ts';
 import { dumpNft, runNft, type FakeNft } from './fake-nft.ts';
 import { connectionsIn, tableOf } from './ipvs-table-file.ts';
 
@@ -35,6 +36,22 @@ interface Kernel {
   readonly nft: FakeNft;
 }
 
+/** A level that root alone may change. */
+export function rootsLevel(path: string): PathLevel {
+  return { path, owner: 0, group: 0, mode: 0o755, isParent: false, isReadOnly: false };
+}
+
+/** Says these levels of each path, and has it read by its name. */
+export function examineAs(levelsOf: (path: string) => readonly PathLevel[]): Host['examine'] {
+  const examine: Host['examine'] = async (path) => ({
+    levels: levelsOf(path),
+    path,
+    examine: (name) => examine(`${path}/${name}`),
+    close: () => {},
+  });
+  return examine;
+}
+
 const builtIn: Readonly<Record<string, readonly string[]>> = {
   nat: ['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'],
   filter: ['INPUT', 'FORWARD', 'OUTPUT'],
@@ -47,6 +64,9 @@ export function createFakeNode(): FakeNode {
   const kernel = emptyKernel();
   const files = new Map<string, string>([
     ['/proc/self/status', 'CapEff:\t000001ffffffffff\n'],
+    ['/proc/self/ns/pid', 'pid:[4026531836]'],
+    ['/proc/self/ns/user', 'user:[4026531837]'],
+    ['/proc/self/mountinfo', '25 30 0:23 / /proc rw,nosuid,nodev,noexec,relatime shared:13 - proc proc rw\n'],
     ['/proc/sys/kernel/random/boot_id', `${bootId}\n`],
     ['/proc/sys/kernel/osrelease', '6.1.0\n'],
     ['/proc/modules', 'ip_vs 1 0 - Live\nip_vs_rr 1 0 - Live\nnf_conntrack 1 0 - Live\n'],
@@ -75,7 +95,7 @@ export function createFakeNode(): FakeNode {
   const host: Host = {
     pid: 100,
     user: { uid: 0, invoker: undefined },
-    examine: async (path) => [{ path, owner: 0, group: 0, mode: 0o755, isParent: false, isReadOnly: false }],
+    examine: examineAs((path) => [rootsLevel(path)]),
     run: async (command) => {
       commands.push(command);
       return runFake(kernel, command);

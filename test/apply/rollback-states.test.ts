@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode, examineAs, rootsLevel, type FakeNode } from './fake-node.ts';
 import { callApply, type ApplyRun } from './call-apply.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
@@ -101,10 +101,7 @@ describe('a rollback has nothing to undo after an apply that', () => {
 
   test('had a bundle that others can write', async () => {
     const { node } = await appliedTwice();
-    const examine: Host['examine'] = async (path) =>
-      path.startsWith(state)
-        ? []
-        : [{ path, owner: 1000, group: 0, mode: 0o100644, isParent: false, isReadOnly: false }];
+    const examine = examineAs((path) => (path.startsWith(state) ? [] : [{ ...rootsLevel(path), owner: 1000 }]));
     expect((await callApply({ ...node.host, examine }, 'apply', b3, '--dry-run')).status).toBe(2);
     expect((await run(node, 'rollback', '--dry-run')).status).toBe(0);
     expect((await callApply({ ...node.host, examine }, 'apply', b3)).status).toBe(2);
@@ -374,17 +371,7 @@ describe('a forged state', () => {
     const { node } = await appliedTwice();
     const host: Host = {
       ...node.host,
-      examine: async (path) => [
-        {
-          path,
-          owner: 0,
-          group: 0,
-          mode: 0o100600,
-          isParent: false,
-          isReadOnly: false,
-          ...(path.endsWith('state-2.json') ? exposed : {}),
-        },
-      ],
+      examine: examineAs((path) => [{ ...rootsLevel(path), ...(path.endsWith('state-2.json') ? exposed : {}) }]),
     };
     expect((await callApply(host, 'rollback')).err).toMatch(/\[bad-state-folder\]/);
   });

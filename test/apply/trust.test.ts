@@ -6,6 +6,7 @@ import {
   lchownSync,
   mkdirSync,
   mkdtempSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -13,24 +14,17 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Host, PathLevel } from '../../src/apply/node/host.ts';
+import type { Host } from '../../src/apply/node/host.ts';
+import type { PathLevel } from '../../src/base/held-path.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
+import { createFakeNode, examineAs, rootsLevel } from './fake-node.ts';
 
 const bundle = 'fixtures/dual-stack/expected-ipvs';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-trust-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const level = (change: Partial<PathLevel>): PathLevel => ({
-  path: '/x',
-  owner: 0,
-  group: 0,
-  mode: 0o755,
-  isParent: false,
-  isReadOnly: false,
-  ...change,
-});
+const level = (change: Partial<PathLevel>): PathLevel => ({ ...rootsLevel('/x'), ...change });
 
 /** What getfacl prints where there is no more than the mode. */
 const plain = 'user::rwx\ngroup::rwx\nother::r-x\n\n';
@@ -43,8 +37,9 @@ function hostWith(
   acl: string | undefined = plain,
 ): Host {
   const { host } = createFakeNode();
-  const examine: Host['examine'] = async (path) =>
-    path.startsWith(which === 'bundle' ? bundle : '/var/lib/kpc') ? [level(change), level({ path })] : [];
+  const examine = examineAs((path) =>
+    path.startsWith(which === 'bundle' ? bundle : '/var/lib/kpc') ? [level(change), level({ path })] : [],
+  );
   const run: Host['run'] = async (command) => {
     if (command.tool !== 'getfacl') return host.run(command);
     return acl === 'missing' ? { kind: 'missing' } : { kind: 'ended', status: 0, stdout: acl, stderr: '' };
@@ -150,7 +145,7 @@ describe('a list of rights behind the mode', () => {
 test('a file of another user deep in the state folder is found', async () => {
   const { host, files } = createFakeNode();
   files.set('/var/lib/kpc/lock/100-1', '{}');
-  const examine: Host['examine'] = async (path) => [level({ path, owner: path.endsWith('/lock/100-1') ? 1000 : 0 })];
+  const examine = examineAs((path) => [level({ path, owner: path.endsWith('/lock/100-1') ? 1000 : 0 })]);
   const { status, err } = await callApply({ ...host, examine }, 'rollback');
   expect(err).toContain('/var/lib/kpc/lock/100-1 belongs to user 1000');
   expect(status).toBe(3);
@@ -159,7 +154,7 @@ test('a file of another user deep in the state folder is found', async () => {
 test('watch looks in each round who may change its state folder', async () => {
   let mode = 0o700;
   const { host } = createFakeNode();
-  const examine: Host['examine'] = async (path) => [level({ path, mode: path === '/var/lib/kpc' ? mode : 0o755 })];
+  const examine = examineAs((path) => [level({ path, mode: path === '/var/lib/kpc' ? mode : 0o755 })]);
   const { status, err } = await callApply(
     {
       ...host,
@@ -193,10 +188,44 @@ test.runIf(process.getuid?.() === 0)('an access control list of the system is se
   expect(err).toContain(`an access control list lets user 1234 write to ${folder}`);
 });
 
+test.runIf(process.getuid?.() === 0)(
+  'reads the folder that was examined, not one that has taken its place',
+  async () => {
+    const [folder, other] = [join(scratch, 'examined'), join(scratch, 'other')];
+    cpSync(bundle, folder, { recursive: true });
+    mkdirSync(other);
+    writeFileSync(join(other, 'manifest.json'), 'not a bundle');
+    const { host } = createFakeNode();
+    const swapped: Host = {
+      ...host,
+      list: (path) => (path.startsWith('/proc/self/fd/') ? realHost : host).list(path),
+      async examine(path) {
+        if (path !== folder) return host.examine(path);
+        const examined = await realHost.examine(path);
+        renameSync(folder, `${folder}.aside`);
+        symlinkSync(other, folder);
+        return examined;
+      },
+    };
+    const { status, err } = await callApply(swapped, 'plan', folder);
+    expect(status, err).toBe(1);
+  },
+);
+
+test('a folder that others can change is not listed', async () => {
+  const { host } = createFakeNode();
+  const listed: string[] = [];
+  const list: Host['list'] = async (path) => (listed.push(path), host.list(path));
+  const examine = examineAs((path) => [level({ path, owner: path === bundle ? 1000 : 0 })]);
+  expect((await callApply({ ...host, examine, list }, 'apply', bundle)).status).toBe(2);
+  expect(listed).not.toContain(bundle);
+});
+
 test('a bundle that appears after it was looked for is refused', async () => {
   const { host } = createFakeNode();
-  const examine = async (path: string) =>
-    path === bundle ? [level({ path: '/tmp', mode: 0o1777, isParent: true })] : host.examine(path);
+  const examine = examineAs((path) =>
+    path === bundle ? [level({ path: '/tmp', mode: 0o1777, isParent: true })] : [rootsLevel(path)],
+  );
   const { status, err } = await callApply({ ...host, examine }, 'apply', bundle);
   expect(err).toMatch(/the bundle .* was not there before it was read \[bad-bundle\]/);
   expect(status).toBe(2);
@@ -219,6 +248,12 @@ describe('a state folder', () => {
   });
 });
 
+async function levelsOf(path: string): Promise<readonly PathLevel[]> {
+  const examined = await realHost.examine(path);
+  examined.close();
+  return examined.levels;
+}
+
 test.runIf(process.getuid?.() === 0)('the levels of a path are those of the link and of what it leads to', async () => {
   const [mine, theirs] = [join(scratch, 'mine'), join(scratch, 'theirs')];
   mkdirSync(mine);
@@ -227,12 +262,12 @@ test.runIf(process.getuid?.() === 0)('the levels of a path are those of the link
   symlinkSync(join(theirs, 'bundle'), join(mine, 'link'));
   chownSync(theirs, 1234, 1234);
   chmodSync(theirs, 0o770);
-  const levels = await realHost.examine(join(mine, 'link'));
+  const levels = await levelsOf(join(mine, 'link'));
   expect(levels.find(({ path }) => path === theirs)).toEqual(
     level({ path: theirs, owner: 1234, group: 1234, mode: 0o770, isParent: true }),
   );
   expect(levels.map(({ path }) => path)).toEqual(expect.arrayContaining([mine, join(theirs, 'bundle'), '/']));
-  expect(await realHost.examine(join(scratch, 'none/at/all'))).not.toEqual([]);
+  expect(await levelsOf(join(scratch, 'none/at/all'))).not.toEqual([]);
 });
 
 test.runIf(process.getuid?.() === 0)(
@@ -245,13 +280,13 @@ test.runIf(process.getuid?.() === 0)(
     symlinkSync(target, join(open, 'middle'));
     lchownSync(join(open, 'middle'), 1234, 1234);
     symlinkSync('open/middle', join(scratch, 'chain'));
-    const levels = await realHost.examine(join(scratch, 'chain'));
+    const levels = await levelsOf(join(scratch, 'chain'));
     expect(levels[0]).toEqual(level({ path: target, mode: 0o644 }));
     expect(levels).toContainEqual(level({ path: join(scratch, 'chain'), isParent: true }));
     expect(levels).toContainEqual(level({ path: open, mode: 0o777, isParent: true }));
     expect(levels).toContainEqual(level({ path: join(open, 'middle'), owner: 1234, group: 1234, isParent: true }));
     symlinkSync('loop', join(scratch, 'loop'));
-    expect(await realHost.examine(join(scratch, 'loop'))).toContainEqual(
+    expect(await levelsOf(join(scratch, 'loop'))).toContainEqual(
       level({ path: join(scratch, 'loop'), isParent: true }),
     );
   },
@@ -261,7 +296,7 @@ test.runIf(process.getuid?.() === 0)('".." after a link is the folder above what
   mkdirSync(join(scratch, 'far/away'), { recursive: true });
   chownSync(join(scratch, 'far'), 1234, 1234);
   symlinkSync('far/away', join(scratch, 'near'));
-  expect(await realHost.examine(`${scratch}/near/..`)).toContainEqual(
+  expect(await levelsOf(`${scratch}/near/..`)).toContainEqual(
     level({ path: join(scratch, 'far'), owner: 1234, group: 1234 }),
   );
 });

@@ -8,7 +8,7 @@ import { packFiles, readPack } from '../../src/bundle/pack/pack.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { makeKey } from '../support/signing-key.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode, examineAs, rootsLevel, type FakeNode } from './fake-node.ts';
 
 const bundle = 'fixtures/dual-stack/expected-ipvs';
 const other = 'fixtures/loadbalancer-source-ranges/expected-ipvs';
@@ -82,8 +82,9 @@ describe('--trust', () => {
   test('takes a signed pack of any owner', async () => {
     const { host } = createFakeNode();
     const loose = { owner: 1000, group: 1000, mode: 0o777, isParent: false, isReadOnly: false };
-    const examine = async (path: string) =>
-      path === signed || path === at('loose.pub') ? [{ path, ...loose }] : host.examine(path);
+    const examine = examineAs((path) =>
+      path === signed || path === at('loose.pub') ? [{ path, ...loose }] : [rootsLevel(path)],
+    );
     const args = ['apply', signed, '--trust'];
     expect(await callApply({ ...host, examine }, ...args, mine.trusted)).toMatchObject({ status: 0 });
     copyFileSync(mine.trusted, at('loose.pub'));

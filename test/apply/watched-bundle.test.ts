@@ -5,7 +5,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode, examineAs, rootsLevel, type FakeNode } from './fake-node.ts';
 
 const good = 'fixtures/dual-stack/expected-ipvs';
 const other = 'fixtures/loadbalancer-source-ranges/expected-ipvs';
@@ -171,7 +171,7 @@ test('a bundle that another user may change is refused until that is mended', as
       15: flush(node),
       28: () => (seen.push(node.dump() === want), void (owner = 0)),
     },
-    async (path) => (await node.host.examine(path)).map((level) => (path === folder ? { ...level, owner } : level)),
+    examineAs((path) => [{ ...rootsLevel(path), owner: path === folder ? owner : 0 }]),
   );
   expect(seen).toEqual([true]);
   expect(said.match(/other users can change the bundle .* belongs to user 1000 \[bad-bundle\]/g)).toHaveLength(1);

@@ -42,6 +42,8 @@ export interface ApplyChoices {
   readonly confirmTimeout?: number | undefined;
   /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
+  /** Take it that no kube-proxy runs where none can be seen. */
+  readonly assumeAlone: boolean;
 }
 
 /** The wish to have a node as a bundle says, with what only the node can decide. */
@@ -107,7 +109,7 @@ function readNetworks(cidrs: readonly string[]): readonly Network[] {
  */
 export function requestNothing(
   host: Host,
-  choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force' | 'confirmTimeout'>,
+  choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force' | 'assumeAlone' | 'confirmTimeout'>,
 ): ChangeRequest {
   return {
     origin: { kind: 'cleanup' },
@@ -118,7 +120,8 @@ export function requestNothing(
     confirmTimeout: choices.confirmTimeout,
     prepare: async ({ ownership }, isIdle) => {
       // If nothing would go because it is all the kube-proxy's, that must be said too.
-      if (!choices.force && !(isIdle && ownership.leftovers.length === 0)) await assertNoKubeProxy(host);
+      if (!choices.force && !(isIdle && ownership.leftovers.length === 0))
+        await assertNoKubeProxy(host, choices.assumeAlone);
     },
   };
 }
@@ -147,7 +150,7 @@ export async function applyBundle(
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
     if (!choices.force) {
-      assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), toolsOf(plan), modules));
+      assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), { used: toolsOf(plan), modules, ...choices }));
     }
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
@@ -180,10 +183,11 @@ export async function foreseeApply(
   host: Host,
   bundle: StoredBundle,
   { plan, node }: Pick<Observation, 'plan' | 'node'>,
+  choices: Pick<ApplyChoices, 'adopt' | 'assumeAlone'>,
 ): Promise<Foresight> {
   if (isEmptyPlan(plan)) return { refusals: [], warnings: [] };
   const [refusals, warnings] = await Promise.all([
-    examineBeforeApply(host, needsOf(bundle), toolsOf(plan), node.modules),
+    examineBeforeApply(host, needsOf(bundle), { used: toolsOf(plan), modules: node.modules, ...choices }),
     listRemarks(host, bundle, plan),
   ]);
   return { refusals, warnings };

@@ -2,7 +2,8 @@ import { isEmptyDelta } from '../../kernel/delta.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { readTraffic } from '../node/open-traffic.ts';
-import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
+import { aloneFlag } from '../node/processes.ts';
+import { assertNoOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardOf } from '../plan/access-guard.ts';
 import { ownedNamesIn } from '../plan/ownership.ts';
 import { describeConflict } from '../plan/ownership-draft.ts';
@@ -48,9 +49,10 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const ownedState = await readOwned(session);
   const { record, unfinished, owned } = ownedState;
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
-  await endOrphans(host, unfinished?.toolMark);
+  await assertNoOrphans(host, unfinished?.toolMark, session.assumesAlone === true);
   const before = await look(host, request, owned, drainTerms(host, request, record), { folder });
   warnOfOtherVariant(session, before);
+  assertAllSeen(session, request, before);
   const { plan } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.ownership.conflicts.length === 0;
   // A kube-proxy that runs comes first: --adopt would not help against it, and takes nothing from it.
@@ -189,6 +191,19 @@ async function recordUnchanged(
 /** Whether --adopt makes something owned that the node already has. */
 function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, ownedAfter: OwnedNames): boolean {
   return adopt && !isNothingOwned(withoutOwned(ownedAfter, owned));
+}
+
+/**
+ * Throws a Failure if what a kube-proxy left is to be taken over, and some of it cannot be read. Most nodes lack the tools of other
+ * modes: that is a warning.
+ * Test: adopts nothing where %s may not be read.
+ */
+export function assertAllSeen({ assumesAlone }: Session, { adopt }: ChangeRequest, { unread }: Observation): void {
+  const failure = unread.find(({ code }) => code !== 'tool-missing');
+  if (!failure || !adopt || assumesAlone === true) return;
+  const text = `--adopt takes over what a kube-proxy left, and some of the rules cannot be read: ${failure.message}`;
+  const advice = `${failure.advice}; if you know that no kube-proxy left any there, add ${aloneFlag}`;
+  throw new Failure('unreadable-node', text, advice, failure.tool);
 }
 
 /** Throws a Failure if something is in the way. */

@@ -41,6 +41,8 @@ export interface Session {
   readonly signal?: AbortSignal | undefined;
   /** The command that has the balancer read its configuration: the program and its words. */
   readonly balancerReload?: readonly string[] | undefined;
+  /** Whether the operator knows that no kube-proxy, and no tool of a killed apply, runs where kpc-apply cannot see it. */
+  readonly assumesAlone?: boolean | undefined;
 }
 
 /** How a change goes on, for an operator who watches. */
@@ -191,7 +193,7 @@ export async function look(
     settings: target.settings.map((setting) => setting.path),
     onLeftOut: (failure, tool) => {
       // Most nodes have only the tools of their own mode.
-      const isMissed = failure.code !== 'tool-missing' || /-(?:legacy|nft)-save$/.test(tool);
+      const isMissed = failure.code !== 'tool-missing' || request.adopt || /-(?:legacy|nft)-save$/.test(tool);
       if (isMissed) unread.push(failure);
     },
   };

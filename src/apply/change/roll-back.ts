@@ -11,6 +11,7 @@ import { describeLastCommand, noteCommand, readLastCommand, type LastCommand } f
 import type { Plan, WantedNode } from '../plan/plan.ts';
 import { readRecord, readSnapshot, type Snapshot, type StateMark } from '../state/record.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
+import { assertNoOrphans } from '../node/tool-time-limits.ts';
 import { endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 export type RollBackOutcome =
@@ -50,9 +51,11 @@ export interface RollBackStates extends History {
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
   await keepOrForgetUnconfirmed(session);
   const { to, request, unfinished } = await choose(session, choices);
-  const assertAlone = () => (choices.force ? undefined : assertNoKubeProxy(session.host));
+  const assumesAlone = session.assumesAlone === true;
+  const assertAlone = () => (choices.force ? undefined : assertNoKubeProxy(session.host, assumesAlone));
   if (to === undefined) {
     await assertAlone();
+    await assertNoOrphans(session.host, unfinished.toolMark, assumesAlone);
     session.onEvent({ kind: 'recovering' });
     const left = await putBack(session, unfinished);
     if (left === 'nothing') {

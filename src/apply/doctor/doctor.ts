@@ -7,7 +7,14 @@ import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-prox
 import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
 import { nodeCheck, type Examined, type NodeCheck, type Needs } from './node-check.ts';
 import { excerptOf, type Host } from '../node/host.ts';
-import { capNetAdmin, capSysModule, findKubeProxy, hasCapability, rightsAdvice } from '../node/processes.ts';
+import {
+  adviseUnseen,
+  capNetAdmin,
+  capSysModule,
+  findKubeProxy,
+  hasCapability,
+  rightsAdvice,
+} from '../node/processes.ts';
 import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-versions.ts';
 import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
 import { isNothingOwned, type OwnedNames } from '../state/owned-names.ts';
@@ -62,6 +69,14 @@ export async function examineNode(host: Host, needs: Needs, owned: OwnedNames): 
   return groups.flat();
 }
 
+/** What an apply uses, and what the operator chose. */
+interface BeforeApply {
+  readonly used: ReadonlySet<string>;
+  readonly modules: ModuleIndex;
+  readonly adopt: boolean;
+  readonly assumeAlone: boolean;
+}
+
 /**
  * What must be so before anything is changed with these tools. The rest an apply finds out by itself: the node has just
  * been read, so that what reads it is there.
@@ -69,8 +84,7 @@ export async function examineNode(host: Host, needs: Needs, owned: OwnedNames): 
 export async function examineBeforeApply(
   host: Host,
   needs: Needs,
-  used: ReadonlySet<string>,
-  modules: ModuleIndex,
+  { used, modules, adopt, assumeAlone }: BeforeApply,
 ): Promise<readonly NodeCheck[]> {
   const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
   const groups = await Promise.all([
@@ -78,7 +92,7 @@ export async function examineBeforeApply(
     examineTools(examined, ({ name, purpose }) => purpose === undefined && used.has(name)),
     examineModules(examined),
     examineKernel(host, needs.mode),
-    examineKubeProxy(host),
+    examineKubeProxy(host, adopt && !assumeAlone),
   ]);
   return groups.flat().filter(({ severity }) => severity === 'error');
 }
@@ -272,23 +286,25 @@ async function examineVariants({ host, needs, mayChange }: Examined, owned: Owne
   return [nodeCheck('ok', 'iptables', `${what}; the ${other} variant holds no chains of kube-proxy`)];
 }
 
-/** What Linux calls the namespace of processes that holds all others. */
-const wholeNode = 'pid:[4026531836]';
-
-async function examineKubeProxy(host: Host): Promise<readonly NodeCheck[]> {
+/** Whether a kube-proxy is in the way. `mustSee`: what one left would be taken, so that it matters whether one is out of sight. */
+async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly NodeCheck[]> {
   const found = await findKubeProxy(host);
-  if (found !== undefined) {
-    const advice = `${found.advice} first, then take over what it leaves with apply --adopt`;
-    const text = `${found.text}: it would undo what kpc-apply does`;
-    return [nodeCheck('error', 'kube-proxy', text, advice)];
+  switch (found.kind) {
+    case 'running': {
+      const advice = `${found.advice} first, then take over what it leaves with apply --adopt`;
+      const text = `${found.text}: it would undo what kpc-apply does`;
+      return [nodeCheck('error', 'kube-proxy', text, advice)];
+    }
+    case 'unknown': {
+      const text = `it is unknown whether a kube-proxy runs in this network: ${found.text}`;
+      const advice = mustSee ? adviseUnseen(found, 'no kube-proxy') : `${found.advice}; --adopt needs to know it`;
+      return [nodeCheck(mustSee ? 'error' : 'note', 'kube-proxy', text, advice)];
+    }
+    case 'none':
+      return [nodeCheck('ok', 'kube-proxy', 'kube-proxy is not running in this network')];
+    default:
+      return found satisfies never;
   }
-  const processes = await host.readLink('/proc/self/ns/pid');
-  if (processes === undefined || processes === wholeNode) {
-    return [nodeCheck('ok', 'kube-proxy', 'kube-proxy is not running in this network')];
-  }
-  const text = 'kube-proxy is not running in this container; the processes of the node are not visible here';
-  const advice = 'make sure that kube-proxy does not run on the node in this network';
-  return [nodeCheck('note', 'kube-proxy', text, advice)];
 }
 
 /** A bundle to review is easily taken for one to apply. */

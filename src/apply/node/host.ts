@@ -1,3 +1,5 @@
+import type { PathLevel } from '../../base/held-path.ts';
+
 /**
  * Everything that kpc-apply asks of the node it runs on. Nothing else in this folder touches processes, files or
  * clocks, so that a test can replace a node and fail wherever it likes.
@@ -9,11 +11,8 @@ export interface Host {
   readonly toolMark: string;
   /** Who runs this, and who became that user by sudo or pkexec to run it. */
   readonly user: { readonly uid: number; readonly invoker: { readonly uid: number; readonly gid: number } | undefined };
-  /**
-   * The path, what it leads to, and all folders above both: who could change what is there. Only those above where the path
-   * leads to no file or folder.
-   */
-  examine(path: string): Promise<readonly PathLevel[]>;
+  /** Says who could change what a path leads to, and holds that. */
+  examine(path: string): Promise<ExaminedPath>;
   /** How to start this program anew: Node and its file, or the one file that is both. Undefined if that is unknown. */
   readonly program?: readonly string[] | undefined;
   /** Where tools are looked for, as a PATH. */
@@ -41,7 +40,7 @@ export interface Host {
   remove(path: string): Promise<void>;
   /** The names in a folder; none if there is no such folder. */
   list(path: string): Promise<readonly string[]>;
-  /** What a symbolic link points to; undefined if there is none, or it is not to be read. */
+  /** What a symbolic link points to; undefined if there is none. Throws where it may not be read. */
   readLink(path: string): Promise<string | undefined>;
   sleep(milliseconds: number): Promise<void>;
   /** Milliseconds since 1970, for people to read: that clock may be set, forward or back. */
@@ -50,17 +49,15 @@ export interface Host {
   uptime(): number;
 }
 
-/** A file, folder or link on the way to a path, and who may change it. */
-export interface PathLevel {
+/** What a path leads to, held by a descriptor, and who could change that. */
+export interface ExaminedPath {
+  /** It, what leads to it, and all folders above both. Only those above where the path leads to no file or folder. */
+  readonly levels: readonly PathLevel[];
+  /** The path by which to read it: of the very thing that was examined, until it is closed. */
   readonly path: string;
-  readonly owner: number;
-  readonly group: number;
-  /** Permission bits. */
-  readonly mode: number;
-  /** Whether it is a folder above the path, or a link on the way. */
-  readonly isParent: boolean;
-  /** Whether it is on a file system that cannot be written to from here. */
-  readonly isReadOnly: boolean;
+  /** The same for what is in this folder, by its name: the levels below the folder. */
+  examine(name: string): Promise<ExaminedPath>;
+  close(): void;
 }
 
 /** A tool with its arguments, and what it is to read. */

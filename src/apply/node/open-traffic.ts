@@ -29,6 +29,10 @@ export interface OpenTraffic {
 export async function readIpvsTable(host: Host): Promise<string | undefined> {
   const path = '/proc/net/ip_vs';
   const text = await host.readFile(path);
+  if (text === undefined && (await host.list('/proc/net')).length === 0) {
+    const advice = 'mount all of /proc: its option subset=pid (in a systemd unit: ProcSubset=pid) hides this';
+    throw new Failure('unreadable-node', '/proc/net is not visible here, which shows what the kernel has', advice);
+  }
   const isBegun = text?.startsWith('IP Virtual Server version ') ?? true;
   if (isBegun && (text?.endsWith('\n') ?? true)) return text;
   const fault = isBegun ? 'its last line has no end' : 'it does not begin as the kernel begins it';

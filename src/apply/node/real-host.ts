@@ -1,15 +1,23 @@
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs/promises';
 import { uptime } from 'node:os';
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { walkPath } from '../../base/held-path.ts';
 import { removeTree, withFolder } from '../../base/open-folder.ts';
 import { readKernelFile, readRegularFile } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { Failure } from '../state/failure.ts';
-import { hasCode } from '../../base/system-errors.ts';
+import { hasCode, leadsNowhere, missing } from '../../base/system-errors.ts';
 import { absoluteFolders } from '../../base/system-paths.ts';
-import { formatCommand, type Command, type CommandResult, type Host, type PathLevel, type Patience } from './host.ts';
+import {
+  formatCommand,
+  type Command,
+  type CommandResult,
+  type ExaminedPath,
+  type Host,
+  type Patience,
+} from './host.ts';
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */
 interface ToolLimits {
@@ -58,7 +66,7 @@ export const realHost: Host = {
   pid: process.pid,
   toolMark,
   user: readUser(),
-  examine: examinePath,
+  examine: (path) => examinePath(path),
   toolPath: toolPath(),
   run: (command, patience) => runTool(command, usualLimits, patience),
   startApart,
@@ -68,7 +76,11 @@ export const realHost: Host = {
       /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8'),
     ),
   writeFile: (path, text) => fs.writeFile(path, text, { flag: 'r+' }),
-  isWritable: async (path) => (await whyNotWritable(path)) === undefined,
+  isWritable: (path) =>
+    fs.access(path, fs.constants.W_OK).then(
+      () => true,
+      () => false,
+    ),
   replaceFile: async (path, text) => {
     await makeFolder(dirname(path));
     await replaceFile(path, text, { mode: 0o600, isDurable: true });
@@ -79,7 +91,7 @@ export const realHost: Host = {
   },
   remove: async (path) => removeTree(path),
   list: async (path) => (await unless(leadsNowhere, () => fs.readdir(path))) ?? [],
-  readLink: (path) => fs.readlink(path).catch(() => undefined),
+  readLink: (path) => unless([...missing, 'EINVAL'], () => fs.readlink(path)),
   sleep: (milliseconds) => sleep(milliseconds),
   now: Date.now,
   uptime: () => uptime() * 1000,
@@ -206,44 +218,15 @@ function readId(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : undefined;
 }
 
-/** As many links as Linux follows in one path. */
-const mostLinks = 40;
-
-/** What the path leads through, links too: who may replace one of them decides what is read. The end comes first. */
-async function examinePath(path: string): Promise<readonly PathLevel[]> {
-  const levels = new Map<string, PathLevel>();
-  let folder = '/';
-  // As the kernel follows it: after a link, ".." is the folder above what the link leads to.
-  let names = (isAbsolute(path) ? path : `${process.cwd()}/${path}`).split('/');
-  let links = 0;
-  while (names.length > 0 && links <= mostLinks) {
-    const [name = '', ...rest] = names;
-    const level = join(folder, name);
-    const found = await unless(leadsNowhere, () => fs.lstat(level));
-    if (!found) break;
-    const isLink = found.isSymbolicLink();
-    if (isLink) {
-      const target = await fs.readlink(level);
-      if (isAbsolute(target)) folder = '/';
-      names = [...target.split('/'), ...rest];
-      links++;
-    } else {
-      folder = level;
-      names = rest;
-    }
-    // Anything else is refused when it is read.
-    if (!isLink && !found.isFile() && !found.isDirectory()) continue;
-    levels.set(level, {
-      path: level,
-      owner: found.uid,
-      group: found.gid,
-      // No user can write to a link; its owner can replace it in a folder like /tmp.
-      mode: isLink ? 0o755 : found.mode & 0o7777,
-      isParent: isLink || rest.length > 0,
-      isReadOnly: hasCode(await whyNotWritable(isLink ? dirname(level) : level), 'EROFS'),
-    });
-  }
-  return [...levels.values()].toReversed();
+async function examinePath(path: string, from?: Parameters<typeof walkPath>[1]): Promise<ExaminedPath> {
+  const { levels, end } = walkPath(path, from);
+  const named = from ? `${from.path}/${path}` : path;
+  return {
+    levels,
+    path: end?.path ?? named,
+    examine: (name) => (end ? examinePath(name, { held: end, path: named }) : examinePath(`${named}/${name}`)),
+    close: () => end?.close(),
+  };
 }
 
 /** How long a process may take to say its first word: Node takes seconds to start on a busy machine. */
@@ -284,12 +267,6 @@ function startApart({ tool, args }: Command): Promise<void> {
   });
 }
 
-/** ESRCH: a process whose /proc files were being read has ended. */
-const missing = ['ENOENT', 'ENOTDIR', 'ESRCH'];
-
-/** A link that leads back to itself, or a name that is too long, leads nowhere; to read it says so. */
-const leadsNowhere = [...missing, 'ELOOP', 'ENAMETOOLONG'];
-
 /** Undefined if it fails with one of these. */
 async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): Promise<T | undefined> {
   try {
@@ -298,10 +275,6 @@ async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): 
     if (codes.some((code) => hasCode(error, code))) return undefined;
     throw error;
   }
-}
-
-function whyNotWritable(path: string): Promise<unknown> {
-  return fs.access(path, fs.constants.W_OK).catch((error: unknown) => error);
 }
 
 /** With all folders above it. Of a file system that is read-only, Node says there that the folder is missing. */

@@ -1,5 +1,7 @@
 import { amount, objectOf, text, type Shaped } from '../../base/json-shape.ts';
+import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
+import { adviseUnseen, findUnseen, forbidden, isRoots, unlessForbidden, type Unseen } from './processes.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
@@ -71,23 +73,43 @@ const mostPolls = 25;
 
 /**
  * Ends the tools that another process of kpc-apply started and that have outlived it: they would go on changing the node. `mark`:
- * of that process, see Host.
+ * of that process, see Host. Gives why there may be more of them than it can see.
  * Test: %s ends the tools of an apply that was killed.
  */
-export async function endOrphans(host: Host, mark: string | undefined): Promise<void> {
-  if (mark === undefined || mark === host.toolMark) return;
+export async function endOrphans(host: Host, mark: string | undefined): Promise<Unseen | undefined> {
+  if (mark === undefined || mark === host.toolMark) return undefined;
+  let unseen: Unseen | undefined;
   for (let i = 0; i < mostPolls; i++) {
-    const orphans = await findMarked(host, mark);
-    if (orphans.length === 0) return;
-    for (const pid of orphans) await host.kill(pid).catch(() => undefined);
+    const marked = await findMarked(host, mark);
+    unseen = marked.unseen;
+    if (marked.pids.length === 0) break;
+    for (const pid of marked.pids) await host.kill(pid).catch(() => undefined);
     await host.sleep(pollMilliseconds);
   }
+  return unseen;
 }
 
-async function findMarked(host: Host, mark: string): Promise<readonly number[]> {
+/** As endOrphans. Throws a Failure where some may be out of sight, unless the operator knows that none is. */
+export async function assertNoOrphans(host: Host, mark: string | undefined, assumesAlone: boolean): Promise<void> {
+  const unseen = await endOrphans(host, mark);
+  if (!unseen || assumesAlone) return;
+  const text = `an apply was killed, and it is unknown whether a tool of it is still changing the node: ${unseen.text}`;
+  throw new Failure('not-ready', text, adviseUnseen(unseen, 'no such tool'));
+}
+
+async function findMarked(
+  host: Host,
+  mark: string,
+): Promise<{ readonly pids: readonly number[]; readonly unseen: Unseen | undefined }> {
   const pids = (await host.list('/proc')).filter((name) => /^[1-9]\d*$/.test(name)).map(Number);
-  const environments = await Promise.all(
-    pids.map((pid) => host.readFile(`/proc/${pid}/environ`).catch(() => undefined)),
-  );
-  return pids.filter((pid, i) => pid !== host.pid && environments[i]?.split('\0').includes(mark));
+  let unseen = await findUnseen(host);
+  const marked: number[] = [];
+  for (const pid of pids) {
+    if (pid === host.pid) continue;
+    const environment = await unlessForbidden(host.readFile(`/proc/${pid}/environ`));
+    // The tools are root's.
+    if (environment === 'forbidden') unseen ??= (await isRoots(host, `${pid}`)) ? forbidden : undefined;
+    else if (environment?.split('\0').includes(mark)) marked.push(pid);
+  }
+  return { pids: marked, unseen };
 }

@@ -2,6 +2,7 @@ import { describeError, hasCode } from '../../base/system-errors.ts';
 import { amount, objectOf, optional, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
+import { hidesProcesses } from '../node/processes.ts';
 import { readBootId, readJson, writeJson } from './record.ts';
 
 /** The content of each file that represents a process. */
@@ -19,7 +20,7 @@ const processShape = objectOf(processFields);
 /** One process of one boot of the kernel: process ids come again. */
 type ProcessIdentity = Shaped<typeof processShape>;
 
-/** "out of sight": in another PID namespace, as a container's processes are, or the node's to a container. */
+/** "out of sight": in another PID namespace, as a container's processes are, or the node's to a container; or hidden by /proc. */
 type Whereabouts = 'running' | 'gone' | 'out of sight';
 
 /** The identity of this process, for findProcess of a later one. */
@@ -36,7 +37,9 @@ export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
 export async function findProcess(host: Host, process: ProcessIdentity): Promise<Whereabouts> {
   if (process.bootId !== (await readBootId(host))) return 'gone';
   if (process.namespace !== undefined && process.namespace !== (await readNamespace(host))) return 'out of sight';
-  return (await readStartTime(host, process.pid)) === process.started ? 'running' : 'gone';
+  const started = await readStartTime(host, process.pid);
+  if (started === undefined && (await hidesProcesses(host))) return 'out of sight';
+  return started === process.started ? 'running' : 'gone';
 }
 
 function readNamespace(host: Host): Promise<string | undefined> {

@@ -1,5 +1,7 @@
+import type { PathLevel } from '../../base/held-path.ts';
+import { renameInError } from '../../base/system-errors.ts';
+import type { ExaminedPath, Host } from '../node/host.ts';
 import { Failure } from './failure.ts';
-import type { Host, PathLevel } from '../node/host.ts';
 
 /** Whose files root trusts: root's, and for a bundle also those of the person who became root to run this. */
 interface Trusted {
@@ -14,31 +16,47 @@ const depths = { state: 2, bundle: 1 };
 
 /** Throws a Failure if anyone but root could change what is in the state folder. */
 export async function assertTrustedState(host: Host, folder: string): Promise<void> {
-  const { exposure } = await examineTrust(host, folder, root, depths.state);
-  if (exposure === undefined) return;
-  const text = `users other than root can change the state folder ${folder}: ${exposure.text}`;
-  throw new Failure('bad-state-folder', text, `${exposure.advice}, or choose another folder with --state-dir`);
+  if (host.user.uid !== 0) return;
+  const examined = await host.examine(folder);
+  try {
+    const exposure = await findExposure(host, examined, root, depths.state);
+    if (exposure === undefined) return;
+    const text = `users other than root can change the state folder ${folder}: ${exposure.text}`;
+    throw new Failure('bad-state-folder', text, `${exposure.advice}, or choose another folder with --state-dir`);
+  } finally {
+    examined.close();
+  }
 }
 
 /**
  * Reads a bundle, or the keys that sign one. Throws a Failure if anyone but root or the sudo user could change it, or could have
- * put it there.
+ * put it there. `read` gets the path of what was examined, and errors name it as people do. An unprivileged run cannot harm
+ * others, so nothing is checked.
+ * Test: reads the folder that was examined, not one that has taken its place.
  */
 export async function readTrusted<T>(
   { host, path, what }: { readonly host: Host; readonly path: string; readonly what: string },
-  read: () => T | Promise<T>,
+  read: (examined: string) => T | Promise<T>,
 ): Promise<T> {
+  if (host.user.uid !== 0) return read(path);
   const { uid, gid } = host.user.invoker ?? { uid: 0, gid: 0 };
   // A group of the same number is the user's own, as useradd makes it; one like "users" has others in it.
   const trusted = { owners: new Set([0, uid]), groups: new Set([0, gid === uid ? gid : 0]) };
-  const { exposure, isThere } = await examineTrust(host, path, trusted, depths.bundle);
-  if (exposure) {
-    throw new Failure('bad-bundle', `other users can change ${what} ${path}: ${exposure.text}`, exposure.advice);
+  const examined = await host.examine(path);
+  try {
+    const exposure = await findExposure(host, examined, trusted, depths.bundle);
+    if (exposure) {
+      throw new Failure('bad-bundle', `other users can change ${what} ${path}: ${exposure.text}`, exposure.advice);
+    }
+    // Of what is not there, or is no file, this says so.
+    const content = await read(examined.path);
+    if (examined.levels.some(({ isParent }) => !isParent)) return content;
+    throw new Failure('bad-bundle', `${what} ${path} was not there before it was read`, 'run the command again');
+  } catch (error) {
+    throw renameInError(error, examined.path, path);
+  } finally {
+    examined.close();
   }
-  // Of what is not there, or is no file, this says so.
-  const content = await read();
-  if (isThere) return content;
-  throw new Failure('bad-bundle', `${what} ${path} was not there before it was read`, 'run the command again');
 }
 
 interface Exposure {
@@ -46,34 +64,27 @@ interface Exposure {
   readonly advice: string;
 }
 
-/**
- * How others could change a file, or a folder and what is in it, and whether it is there. An unprivileged run cannot harm
- * others, so nothing is checked.
- */
-async function examineTrust(
+/** How others could change a file, or a folder and what is in it. A folder that others can change may hold anything: it is not listed. */
+async function findExposure(
   host: Host,
-  path: string,
+  { levels, path, examine }: ExaminedPath,
   trusted: Trusted,
   depth: number,
-): Promise<{ readonly exposure?: Exposure | undefined; readonly isThere: boolean }> {
-  if (host.user.uid !== 0) return { isThere: true };
-  const levels = await host.examine(path);
-  const isThere = levels.some(({ isParent }) => !isParent);
-  for (const level of [...levels, ...(await examineBelow(host, path, depth))]) {
+): Promise<Exposure | undefined> {
+  for (const level of levels) {
     const exposure = describeExposure(level, trusted) ?? (await findGrant(host, level, trusted));
-    if (exposure) return { exposure, isThere };
+    if (exposure) return exposure;
   }
-  return { isThere };
-}
-
-/** What is in a folder, and in the folders in it. */
-async function examineBelow(host: Host, folder: string, depth: number): Promise<readonly PathLevel[]> {
-  const levels: PathLevel[] = [];
-  for (const name of depth === 0 ? [] : await host.list(folder)) {
-    const path = `${folder}/${name}`;
-    levels.push(...(await host.examine(path)), ...(await examineBelow(host, path, depth - 1)));
+  for (const name of depth === 0 ? [] : await host.list(path)) {
+    const below = await examine(name);
+    try {
+      const exposure = await findExposure(host, below, trusted, depth - 1);
+      if (exposure) return exposure;
+    } finally {
+      below.close();
+    }
   }
-  return levels;
+  return undefined;
 }
 
 const sticky = 0o1000;

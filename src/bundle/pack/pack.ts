@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { knownNames } from '../folder.ts';
 import type { BundleFiles } from '../make-bundle.ts';
@@ -41,7 +40,7 @@ export function isPackable(files: BundleFiles, pack: Buffer): boolean {
 }
 
 /**
- * The files of a pack, with its signature; undefined if the path is no file that gzip wrote. `check` gets the signature and the
+ * The files of a pack, with its signature; undefined if the file is none that gzip wrote. `check` gets the signature and the
  * manifest, which has the SHA-256 of all other files, before more is unpacked; what it throws ends the reading. Throws an
  * UnreadableFile for what packFiles would not write, and as soon as sizes in the archive add up to more than was signed.
  */
@@ -49,8 +48,7 @@ export async function readPack(
   path: string,
   check: (head: BundleFiles) => Promise<void> = async () => {},
 ): Promise<BundleFiles | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isFile() ? unpack(path, readRegularFile(path, largestPack), check) : undefined;
+  return unpack(path, readRegularFile(path, largestPack), check);
 }
 
 /** As readPack, for the bytes of a file that messages call `path`. */

@@ -1,6 +1,6 @@
-import { open } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
-import { UnreadableFile } from '../../base/read-file.ts';
+import { openRegularFile, UnreadableFile } from '../../base/read-file.ts';
 
 const block = 512;
 
@@ -27,7 +27,7 @@ type Wants = (path: string, bytes: number) => boolean | 'stop';
  * damaged, cut off or has too much in it.
  */
 export async function readTar(source: string, isPacked: boolean, wants: Wants): Promise<readonly TarFile[]> {
-  const raw = (await open(source)).createReadStream({ highWaterMark: 1 << 17 });
+  const raw = createReadStream(source, { fd: openRegularFile(source).file, highWaterMark: 1 << 17 });
   const stream = isPacked ? raw.pipe(createGunzip()) : raw;
   raw.on('error', (error) => stream.destroy(error));
   try {

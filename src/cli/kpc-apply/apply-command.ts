@@ -10,7 +10,7 @@ import {
 import { nameState } from '../../apply/state/history.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { describeLeftAddresses } from '../../apply/plan/describe-plan.ts';
-import { assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
+import { assertAllSeen, assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
 import {
   listStates,
@@ -52,8 +52,10 @@ export const apply = defineCommand({
     if (options.dryRun) {
       const { bundle, choices } = await load();
       const session = openSession(environment, options);
-      const observation = await observe(session, requestBundle(host, bundle, choices));
-      const { refusals, warnings } = await foreseeApply(host, bundle, observation);
+      const request = requestBundle(host, bundle, choices);
+      const observation = await observe(session, request);
+      assertAllSeen(session, request, observation);
+      const { refusals, warnings } = await foreseeApply(host, bundle, observation, choices);
       if (!options.force) assertNoRefusals(refusals);
       assertNoConflicts(observation.plan);
       for (const warning of warnings) await reportWarning(warning, terminal);
@@ -139,7 +141,16 @@ function describeConnections(plan: Plan): string {
 export const cleanup = defineCommand({
   name: 'cleanup',
   description: 'Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.',
-  flags: ['dryRun', 'confirmTimeout', 'balancerReload', 'adopt', 'ipvsExcludeCidrs', 'force', 'stateDir'],
+  flags: [
+    'dryRun',
+    'confirmTimeout',
+    'balancerReload',
+    'adopt',
+    'assumeAlone',
+    'ipvsExcludeCidrs',
+    'force',
+    'stateDir',
+  ],
   async run(options, environment) {
     const { host, terminal } = environment;
     if (options.dryRun) return showCleanup(openSession(environment, options), options, terminal);
@@ -158,11 +169,13 @@ export const cleanup = defineCommand({
 /** Says what a cleanup would take, and what would stay. Throws a Failure for what it would refuse. */
 async function showCleanup(
   session: Session,
-  options: Options<'adopt' | 'ipvsExcludeCidrs' | 'force'>,
+  options: Options<'adopt' | 'assumeAlone' | 'ipvsExcludeCidrs' | 'force'>,
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const request = requestNothing(session.host, options);
-  const { plan, node } = await observe(session, request);
+  const observation = await observe(session, request);
+  assertAllSeen(session, request, observation);
+  const { plan, node } = observation;
   await request.prepare?.(plan, isEmptyPlan(plan), node);
   await terminal.out(formatPlanText(plan, { as: 'plan', bundle: undefined, namesAll: true }));
   await reportLeftovers(plan, terminal);
@@ -185,12 +198,13 @@ function nameKept(kept: readonly Parameters<typeof describeConflict>[0][]): stri
   return nameSome(kept.map((each) => (each.kind === 'chain' ? each.name : describeConflict(each))));
 }
 
-type RollbackFlag = 'to' | 'list' | 'dryRun' | 'drainTimeout' | 'balancerReload' | 'unconfirmed' | 'force' | 'stateDir';
+type RollbackFlag =
+  'to' | 'list' | 'dryRun' | 'drainTimeout' | 'balancerReload' | 'unconfirmed' | 'assumeAlone' | 'force' | 'stateDir';
 
 export const rollback = defineCommand({
   name: 'rollback',
   description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
-  flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'force', 'stateDir'],
+  flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'assumeAlone', 'force', 'stateDir'],
   run: (options, environment) =>
     interruptible((signal) => runRollback(openSession(environment, options, signal), options, environment.terminal)),
 });

@@ -57,7 +57,7 @@ export class BundleSource {
     // Other users can change a signed pack, but not without breaking its signature.
     if (this.#trust.length > 0) return this.#readSigned();
     const request = { host: this.#host, path, what: 'the bundle' };
-    const { files, isPack } = await readTrusted(request, () => readFiles(path));
+    const { files, isPack } = await readTrusted(request, readFiles);
     if (!isPack) return files;
     const signature = readSignature(files);
     const signer = typeof signature === 'object' && signature.keyId;
@@ -102,8 +102,7 @@ export class BundleSource {
 
   /** `files` are all files of a bundle, or only its signature and manifest. */
   async #assertTrusted(files: BundleFiles): Promise<Signature> {
-    const readFrom = (file: string) =>
-      readTrusted({ host: this.#host, path: file, what: 'the keys in' }, () => readKeys(file));
+    const readFrom = (file: string) => readTrusted({ host: this.#host, path: file, what: 'the keys in' }, readKeys);
     const keys = (await Promise.all(this.#trust.map(readFrom))).flat();
     const signature = assertSigned(this.#path, files, keys);
     await this.#assertNoStepBack(files, signature.serial);

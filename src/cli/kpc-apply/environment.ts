@@ -18,10 +18,17 @@ export interface ApplyEnvironment {
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
 }
 
+/** The flags that concern a whole session. */
+interface SessionOptions extends Pick<Session, 'balancerReload'> {
+  readonly stateDir: string;
+  readonly assumeAlone?: boolean;
+  readonly force?: boolean;
+}
+
 /** The session of one command: the host, which reports long waits, and the state folder. */
 export function openSession(
   environment: ApplyEnvironment,
-  { stateDir, balancerReload }: Pick<Session, 'balancerReload'> & { readonly stateDir: string },
+  { stateDir, balancerReload, assumeAlone, force }: SessionOptions,
   signal?: AbortSignal,
 ): Session {
   const { host, terminal } = environment;
@@ -38,7 +45,8 @@ export function openSession(
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
     return host.run(command, { onWaiting, signal, ...patience });
   };
-  return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal, balancerReload };
+  const assumesAlone = assumeAlone === true || force === true;
+  return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal, balancerReload, assumesAlone };
 }
 
 /** What a log must show. */

@@ -36,6 +36,10 @@ function duration<T extends number | undefined>(
 
 const flags = {
   adopt: switchFlag('--adopt', 'take over what kube-proxy left on this node'),
+  assumeAlone: switchFlag(
+    '--assume-alone',
+    'where processes cannot be seen, take it that no kube-proxy and no tool of a killed apply runs',
+  ),
   all: flag<boolean | undefined>('--all', 'name each chain and set entry, however many there are'),
   balancerReload: flag<readonly string[] | undefined>(
     '--balancer-reload <command>',
@@ -122,6 +126,7 @@ export const applyFlags = [
   'balancerReload',
   'force',
   'adopt',
+  'assumeAlone',
   'ipvsExcludeCidrs',
   'trust',
   'stateDir',

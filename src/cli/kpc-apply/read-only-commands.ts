@@ -24,7 +24,7 @@ export const plan = defineCommand({
   name: 'plan',
   description: 'Show what apply would change on this node: exit status 1 if it would change anything.',
   bundle: '<bundle>',
-  flags: ['drainTimeout', 'all', 'output', 'adopt', 'ipvsExcludeCidrs', 'trust', 'stateDir'],
+  flags: ['drainTimeout', 'all', 'output', 'adopt', 'assumeAlone', 'ipvsExcludeCidrs', 'trust', 'stateDir'],
   run: (options, environment, bundle) => compareNode('plan', bundle, options, environment),
 });
 
@@ -34,14 +34,14 @@ export const verify = defineCommand({
   bundle: '<bundle>',
   flags: ['output', 'trust', 'stateDir'],
   run: (options, environment, bundle) =>
-    compareNode('drift', bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment),
+    compareNode('drift', bundle, { ...options, adopt: false, assumeAlone: false, ipvsExcludeCidrs: [] }, environment),
 });
 
 /** Looks at the node, and compares it with a bundle. */
 async function compareNode(
   as: 'plan' | 'drift',
   folder: string,
-  options: Options<'output' | 'adopt' | 'ipvsExcludeCidrs' | 'trust' | 'stateDir'> &
+  options: Options<'output' | 'adopt' | 'assumeAlone' | 'ipvsExcludeCidrs' | 'trust' | 'stateDir'> &
     Partial<Options<'all' | 'drainTimeout'>>,
   environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
@@ -51,7 +51,7 @@ async function compareNode(
   const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
   const observation = await observe(openSession(environment, options), request);
   const { plan: found } = observation;
-  const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation) : undefined;
+  const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation, options) : undefined;
   await terminal.out(
     options.output === 'json'
       ? formatPlanJson(found, bundle, foresight)

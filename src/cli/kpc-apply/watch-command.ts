@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { applyBundle, markBundle } from '../../apply/change/apply-bundle.ts';
 import { isDone, type Session } from '../../apply/change/observe-node.ts';
@@ -14,7 +14,7 @@ import type { Round } from '../../apply/monitor/metrics.ts';
 import type { ListenAddresses } from '../../apply/monitor/serve-ports.ts';
 import { mapOf, objectOf, text } from '../../base/json-shape.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
-import { isBundleFile } from '../../bundle/folder.ts';
+import { knownNames } from '../../bundle/folder.ts';
 import { nodeOfBundle } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
@@ -83,7 +83,7 @@ function assertTwoAddresses({ metrics, healthz }: Options<'metrics' | 'healthz'>
 async function syncOnce(
   watched: WatchedBundle,
   session: Session,
-  options: Options<'adopt' | 'drainTimeout' | 'force' | 'ipvsExcludeCidrs'>,
+  options: Options<'adopt' | 'assumeAlone' | 'drainTimeout' | 'force' | 'ipvsExcludeCidrs'>,
   terminal: Terminal,
 ): Promise<Round> {
   const { host, folder } = session;
@@ -192,13 +192,23 @@ function watchBundle(path: string, { host, folder }: Session, source: BundleSour
   };
 }
 
+async function statOf(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs } = await stat(path, { bigint: true });
+    return `${dev} ${ino} ${size} ${mtimeNs}`;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return '';
+    throw error;
+  }
+}
+
 /** Returns a value that changes with any file of a bundle; '' if there is none. Does not read the files. */
 async function readBundleVersion(path: string): Promise<string> {
   try {
-    const isPack = (await stat(path)).isFile();
-    const names = isPack ? [''] : (await readdir(path)).filter(isBundleFile).toSorted();
-    const found = await Promise.all(names.map((name) => stat(join(path, name), { bigint: true })));
-    return found.map(({ dev, ino, size, mtimeNs }, i) => `${names[i]} ${dev} ${ino} ${size} ${mtimeNs}`).join('\n');
+    // The names of a bundle, not those of the folder: another user may have put one of any size in the place of a pack.
+    const names = (await stat(path)).isFile() ? [''] : [...knownNames].toSorted();
+    const found = await Promise.all(names.map((name) => statOf(join(path, name))));
+    return found.map((each, i) => `${names[i]} ${each}`).join('\n');
   } catch (error) {
     if (hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR')) return '';
     throw error;

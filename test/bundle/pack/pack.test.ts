@@ -82,8 +82,8 @@ describe('a pack', () => {
 
   test('is only a file that begins as gzip does', async () => {
     expect(await read(Buffer.from('{}'))).toBeUndefined();
-    expect(await readPack(bundle)).toBeUndefined();
-    expect(await readPack(join(scratch, 'missing'))).toBeUndefined();
+    await expect(readPack(bundle)).rejects.toThrow('it is a folder, not a file');
+    await expect(readPack(join(scratch, 'missing'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
   test('is refused if it is cut short or damaged', async () => {
