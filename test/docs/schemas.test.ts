@@ -28,8 +28,8 @@ test('schemas/expectations.schema.json', () => {
 });
 
 test('schemas/kpc.yaml.schema.json', async () => {
-  const commands = (await readPrograms()).find(({ name }) => name === 'kpc')?.commands ?? [];
-  expectSchema('kpc.yaml', { $schema, title: 'kpc.yaml', ...schemaOf(kpcYamlShape(commands)) });
+  const kpc = (await readPrograms()).find(({ name }) => name === 'kpc');
+  expectSchema('kpc.yaml', { $schema, title: 'kpc.yaml', ...(kpc && schemaOf(kpcYamlShape(kpc.program))) });
 });
 
 test('what names a schema for an editor leads to one', () => {

@@ -32,34 +32,15 @@ import { findRepository, leadsInto, leadsIntoGit, realPath } from '../../input/f
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { knownNetworks } from '../../input/configuration/range-flags.ts';
-import { proxyFlags } from '../../settings/table.ts';
+import type { Flag, FlagKind } from '../../settings/flag.ts';
+import { FlagOption, flagsOf } from './flags.ts';
 import type { FlagPlaces } from './messages.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { Command, CommanderError, type Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 
 const configuredCommands = ['compile', 'lint', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
-
-/** Flags that hold paths, relative to the folder of kpc.yaml. */
-const paths: ReadonlySet<string> = new Set(['file', 'config', 'hostAddresses', 'out', 'golden', 'check', 'fromDump']);
-
-const targets: ReadonlySet<string> = new Set(['out', 'golden']);
-
-/**
- * Flags that select a kpc.yaml, that end the program, or that start other programs: whoever writes a repository's kpc.yaml must
- * not run anything.
- */
-const neverHeld: ReadonlySet<string> = new Set([
-  'kpcYaml',
-  'help',
-  'cluster',
-  'context',
-  'fromNode',
-  'debugImage',
-  'render',
-  'renderValues',
-]);
 
 export interface KpcYaml {
   readonly file: TextFile;
@@ -100,13 +81,13 @@ export function applyKpcYaml(
     };
     if (i > 0) refuse([], { problem: 'several-documents' });
     for (const flag of i > 0 ? [] : findFlags(value, command, program, refuse)) {
-      const place = source.place(flag.path);
-      if (flag.option.attributeName() === 'ignore') {
-        giveIgnores(flag, command, (at) => source.place(at), refuse);
-        continue;
+      if (!hasRightValue(flag, refuse)) continue;
+      if (flag.row.key === 'ignore') giveIgnores(flag, command, (at) => source.place(at), refuse);
+      else {
+        const written = asWritten(flag.value, flag.path, textAt);
+        if (giveFlag({ ...flag, value: written }, command, home, refuse))
+          places.set(flag.row.name, source.place(flag.path));
       }
-      const written = asWritten(flag.value, flag.path, textAt);
-      if (giveFlag({ ...flag, value: written }, command, home, refuse)) places.set(flag.option.long ?? '', place);
     }
   }
   return { file, diagnostics: found, places };
@@ -165,7 +146,7 @@ interface Home {
 }
 
 interface GivenFlag {
-  readonly option: Option;
+  readonly row: Flag;
   readonly value: unknown;
   readonly path: readonly string[];
 }
@@ -176,13 +157,12 @@ function findFlags(value: unknown, command: Command, program: Command, refuse: R
     refuse([], { problem: 'no-mapping', of: kpcYaml, found: foundOf(value) });
     return [];
   }
-  const configured = program.commands.filter((each) => isConfigured(each.name()));
   const known = new Map(
-    configured.map((each) => [each.name(), new Map(heldFlags(each).map((flag) => [(flag.long ?? '').slice(2), flag]))]),
+    configuredOf(program).map((each) => [each.name(), new Map(heldFlags(each).map((row) => [keyOf(row), row]))]),
   );
   const all = new Map([...known.values()].flatMap((flags) => [...flags]));
   const [own, common]: [GivenFlag[], GivenFlag[]] = [[], []];
-  const isKnown = (name: string, flags: ReadonlyMap<string, Option>, section?: string): boolean => {
+  const isKnown = (name: string, flags: ReadonlyMap<string, Flag>, section?: string): boolean => {
     if (flags.has(name)) return true;
     const meant = findNearest(name, [...flags.keys()]);
     const path = section === undefined ? [name] : [section, name];
@@ -192,13 +172,12 @@ function findFlags(value: unknown, command: Command, program: Command, refuse: R
   for (const [key, section] of Object.entries(value)) {
     const flags = known.get(key);
     if (!flags) {
-      const option = known.get(command.name())?.get(key);
-      if (isKnown(key, all) && option && !isOfOthers(key, command))
-        common.push({ option, value: section, path: [key] });
+      const row = known.get(command.name())?.get(key);
+      if (isKnown(key, all) && row && !isOfOthers(key, command)) common.push({ row, value: section, path: [key] });
     } else if (isObject(section)) {
       for (const [name, flag] of Object.entries(section)) {
-        const option = isKnown(name, flags, key) && key === command.name() ? flags.get(name) : undefined;
-        if (option) own.push({ option, value: flag, path: [key, name] });
+        const row = isKnown(name, flags, key) && key === command.name() ? flags.get(name) : undefined;
+        if (row) own.push({ row, value: flag, path: [key, name] });
       }
     } else if (section !== null) refuse([key], { problem: 'no-mapping', of: key, found: foundOf(section) });
   }
@@ -215,38 +194,57 @@ function isOfOthers(key: string, command: Command): boolean {
   return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
 }
 
-/**
- * Sets a flag and returns true, unless the command line has the flag or one that conflicts, or the value is refused.
- */
-function giveFlag({ option, value, path }: GivenFlag, command: Command, home: Home, refuse: Refuse): boolean {
-  const attribute = option.attributeName();
-  const flag = path.at(-1) ?? '';
+/** False for null, which leaves the flag out, and for a value that the flag does not take. */
+function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse): boolean {
   if (value === null) return false;
-  const words = wordsOf(value, option);
-  if (words === undefined) {
-    const expected = takesBoolean(option) ? 'boolean' : takesList(option) ? 'list' : 'one';
-    refuse(path, { problem: 'value', flag, found: foundOf(value), expected });
-    return false;
+  const faults = findFaults(shapeOf(row), value, mostFaults);
+  for (const { problem, path, value: found, name } of faults) {
+    const last = path.at(-1);
+    // An entry of a list, as "ignore[0]", or a field of one.
+    const entryAt = (steps: FieldPath) =>
+      steps.reduce(
+        (entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`,
+        keyOf(row),
+      );
+    const expected = row.key === 'ignore' ? 'ignores' : expectedOf[row.kind];
+    if (problem === 'wrong')
+      refuse([...at, ...path], { problem: 'value', flag: entryAt(path), found: foundOf(found), expected });
+    else if (problem === 'missing') {
+      const of = path.slice(0, -1);
+      refuse([...at, ...of], { problem: 'lacks', entry: entryAt(of), field: String(last) });
+    } else {
+      const meant = findNearest(name, Object.keys(ignoreFields));
+      refuse([...at, ...path, name], { problem: 'unknown-field', entry: entryAt(path), name, meant }, true);
+    }
   }
-  const isGiven = (each: Option, source: string) => command.getOptionValueSource(each.attributeName()) === source;
-  const rivals = command.options.filter(
-    (each) => each !== option && (rulesOut(each, option) || rulesOut(option, each)),
-  );
-  if (isGiven(option, 'config') || [option, ...rivals].some((each) => isGiven(each, 'cli'))) return false;
-  const rival = rivals.find((each) => isGiven(each, 'config'));
+  return faults.length === 0;
+}
+
+/** The faults of a value that are reported. */
+const mostFaults = 20;
+
+/** Sets a flag and returns true, unless the command line has the flag or one that conflicts, or the value is refused. */
+function giveFlag({ row, value, path }: GivenFlag, command: Command, home: Home, refuse: Refuse): boolean {
+  const { key, rivals = [] } = row;
+  const flag = keyOf(row);
+  const isFrom = (source: string) => (each: Flag) => command.getOptionValueSource(each.key) === source;
+  const others = flagsOf(command).filter((each) => rivals.includes(each.key) || each.rivals?.includes(key));
+  if (isFrom('config')(row) || [row, ...others].some(isFrom('cli'))) return false;
+  const rival = others.find(isFrom('config'));
   if (rival) {
-    refuse(path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
+    refuse(path, { problem: 'rivals', flag, other: keyOf(rival) }, true);
     return false;
   }
-  const located = paths.has(attribute) ? words.map((word) => locate(word, home)) : words;
-  const stray = paths.has(attribute) ? located.flatMap((word) => findStray(word, attribute, home) ?? [])[0] : undefined;
+  const words = [value].flat().map(String);
+  const located = row.path === undefined ? words : words.map((word) => locate(word, home));
+  const stray = row.path === undefined ? undefined : located.map((word) => findStray(word, row, home)).find(Boolean);
   if (stray !== undefined) {
     refuse(path, { problem: stray, flag });
     return false;
   }
   try {
-    const parsed = parseFlag(option, located);
-    if (parsed !== undefined) command.setOptionValueWithSource(attribute, parsed, 'config');
+    const parsed = parseFlag(row, located);
+    if (parsed !== undefined) command.setOptionValueWithSource(key, parsed, 'config');
     return parsed !== undefined;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
@@ -262,33 +260,8 @@ function giveIgnores(
   placeOf: (path: FieldPath) => NonNullable<Diagnostic['place']>,
   refuse: Refuse,
 ): void {
-  const flag = path.at(-1) ?? '';
-  if (value === null) return;
-  const faults = findFaults(ignores, value, mostFaults);
-  for (const {
-    problem,
-    path: [step, field],
-    value: found,
-    name,
-  } of faults) {
-    if (step === undefined) refuse(path, { problem: 'value', flag, found: foundOf(found), expected: 'ignores' });
-    else {
-      const entry = `${flag}[${step}]`;
-      const at = [...path, step];
-      if (problem === 'missing') refuse(at, { problem: 'lacks', entry, field: String(field) });
-      else if (problem === 'unknown') {
-        const meant = findNearest(name, Object.keys(ignoreFields));
-        refuse([...at, name], { problem: 'unknown-field', entry, name, meant }, true);
-      } else {
-        const [whole, inside] = field === undefined ? [entry, at] : [`${entry}.${field}`, [...at, field]];
-        refuse(inside, { problem: 'value', flag: whole, found: foundOf(found), expected: 'ignores' });
-      }
-    }
-  }
-  if (faults.length > 0) return;
-  const list = Array.isArray(value) ? (value as readonly Shaped<typeof ignored>[]) : [value as string];
   const known = command.getOptionValue('configuredIgnores') as readonly Ignore[] | undefined;
-  const added = list.map((each, i): Ignore => {
+  const added = [value as string | Shaped<typeof ignored>].flat().map((each, i): Ignore => {
     const { code, service } = typeof each === 'string' ? { code: each } : each;
     const at = Array.isArray(value) ? [...path, i] : path;
     const isKnown = diagnosticCodes.some((one) => one === code);
@@ -298,17 +271,14 @@ function giveIgnores(
   command.setOptionValueWithSource('configuredIgnores', [...(known ?? []), ...added], 'config');
 }
 
-/** The faults of a list of ignores that are told. */
-const mostFaults = 20;
-
-/** Undefined for `false`, which leaves the flag out. */
-function parseFlag(option: Option, words: readonly string[]): unknown {
+/** The value as the command line gives it; undefined for `false`, which leaves the flag out. */
+function parseFlag(row: Flag, words: readonly string[]): unknown {
+  const { kind } = row;
   const [first] = words;
-  if (option.negate || option.isBoolean()) return first === 'true' ? !option.negate : undefined;
-  if (option.optional && !takesBoolean(option) && words.length === 1 && (first === 'true' || first === 'false')) {
-    return first === 'true' ? knownNetworks : undefined;
-  }
-  const { parseArg } = option;
+  const isOn = first === 'true';
+  if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
+  if (needsNoValue(row) && words.length === 1 && (isOn || first === 'false')) return isOn ? knownNetworks : undefined;
+  const { parseArg } = new FlagOption(row);
   if (!parseArg) return words.join(',');
   return words.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
 }
@@ -329,11 +299,11 @@ function locate(path: string, { folder, tree }: Home): string {
  * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not cause
  * files unrelated to that repository to be read, with their lines quoted, or such folders to be replaced.
  */
-function findStray(path: string, attribute: string, { folder: own, tree }: Home) {
+function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
   if (path === '-') return undefined;
   // Of a revision, only what is read matters, and it holds nothing else.
   if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
-  if (targets.has(attribute)) return findStrayTarget(path, own);
+  if (row.path === 'written') return findStrayTarget(path, own);
   return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
 }
 
@@ -352,18 +322,23 @@ export function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
 }
 
-function heldFlags(command: Command): readonly Option[] {
-  return command.options.filter((option) => !neverHeld.has(option.attributeName()));
+function configuredOf(program: Command): readonly Command[] {
+  return program.commands.filter((each) => isConfigured(each.name()));
 }
 
-function rulesOut(one: Option, other: Option): boolean {
-  const { conflictsWith } = one as Option & { readonly conflictsWith?: readonly string[] };
-  return conflictsWith?.includes(other.attributeName()) ?? false;
+/** The flags of a command that a kpc.yaml may hold: none by which whoever writes that of a repository could run a program. */
+function heldFlags(command: Command): readonly Flag[] {
+  return flagsOf(command).filter(({ isOfCall }) => !isOfCall);
 }
 
-/** The value as words of a command line; undefined if it has no such form. */
-function wordsOf(value: unknown, option: Option): readonly string[] | undefined {
-  return findFaults(shapeOf(option), value, 1).length > 0 ? undefined : [value].flat().map(String);
+/** What kpc.yaml calls a flag. */
+function keyOf({ name }: Flag): string {
+  return name.slice(2);
+}
+
+/** Whether a flag that takes a value may be given without one. */
+function needsNoValue({ kind, usage }: Flag): boolean {
+  return kind !== 'switch' && usage.endsWith(']');
 }
 
 const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
@@ -401,16 +376,33 @@ const ignored = named(
 
 const ignores = anyOf('a code, or a list', text, listOf(ignored));
 
+const shapes: Readonly<Record<FlagKind, Shape>> = {
+  on: onOrOff,
+  off: onOrOff,
+  switch: onOrOff,
+  text: word,
+  commas: words,
+  list: words,
+};
+
+const expectedOf = {
+  on: 'boolean',
+  off: 'boolean',
+  switch: 'boolean',
+  text: 'one',
+  commas: 'list',
+  list: 'list',
+} as const;
+
 /** The values of a flag in kpc.yaml. A flag that needs no value may be true. */
-function shapeOf(option: Option): Shape {
-  if (takesBoolean(option)) return onOrOff;
-  if (option.attributeName() === 'ignore') return ignores;
-  const shape = takesList(option) ? words : word;
-  return option.optional ? anyOf('true, or its value', boolean, shape) : shape;
+function shapeOf(row: Flag): Shape {
+  if (row.key === 'ignore') return ignores;
+  const shape = shapes[row.kind];
+  return needsNoValue(row) ? anyOf('true, or its value', boolean, shape) : shape;
 }
 
-export function kpcYamlShape(commands: readonly Command[]): Shape {
-  const configured = commands.filter((each) => isConfigured(each.name()));
+export function kpcYamlShape(program: Command): Shape {
+  const configured = configuredOf(program);
   const sections = configured.map((command) => {
     const own = nullable(objectWith(shapesOf([command]), closed));
     return [command.name(), optional(about(`flags of kpc ${command.name()} alone`, own))] as const;
@@ -423,27 +415,14 @@ const closed = { expected: 'a mapping of flags', isClosed: true } as const;
 
 /** The flags of some commands, by name. A flag may take other values in each. */
 function shapesOf(commands: readonly Command[]): Readonly<Record<string, Shape>> {
-  const byName = groupBy(commands.flatMap(heldFlags), ({ long }) => (long ?? '').slice(2));
-  const shapes = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const byName = groupBy(commands.flatMap(heldFlags), keyOf);
+  const found = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(
-    shapes.map(([name, options]) => {
-      const choices = options.flatMap(({ argChoices }) => argChoices ?? []);
-      const widest = options.find(takesList) ?? options[0];
-      const shape = choices.length > 0 ? oneOf(...new Set(choices)) : widest && shapeOf(widest);
-      return [name, optional(about(options[0]?.description ?? '', shape ?? word))];
+    found.map(([name, rows]) => {
+      const choices = rows.flatMap(({ choices: own = [] }) => own);
+      const [first] = rows.toSorted(({ kind: a }, { kind: b }) => Number(b === 'list') - Number(a === 'list'));
+      const shape = choices.length > 0 ? oneOf(...new Set(choices)) : first && shapeOf(first);
+      return [name, optional(about(rows[0]?.help ?? '', shape ?? word))];
     }),
   );
-}
-
-const lists: ReadonlySet<string | undefined> = new Set(
-  proxyFlags.filter(({ kind }) => kind === 'list').map(({ name }) => name),
-);
-
-/** Whether a flag may be given more than once, or takes a list with commas. */
-export function takesList({ description, flags, long }: Option): boolean {
-  return lists.has(long) || /repeat|CIDRs|cidrs/.test(`${description} ${flags}`);
-}
-
-function takesBoolean(option: Option): boolean {
-  return option.isBoolean() || option.negate || option.flags.endsWith('[bool]');
 }

@@ -5,7 +5,7 @@ import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { writeAssumeEndpointsInFull } from '../../input/configuration/range-flags.ts';
 import { proxyFlags } from '../../settings/table.ts';
 import { type Done, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
-import { refuseIdleFlags } from './idle-flags.ts';
+import { refuseIdleFlags } from './flags.ts';
 import { applyKpcYaml, findKpcYaml, findMisnamed, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
 import { makeStrict, quieten, type MessageOptions, reportDiagnostics, sayTaken } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
