@@ -21,6 +21,7 @@ import {
   type LoadedManifests,
   type ManifestsOfNodes,
 } from './scenes.ts';
+import { flagWords } from './options.ts';
 import { listOf, type NamedText } from './texts.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
@@ -104,16 +105,13 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Par
   const { manifests } = input;
   if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
   const files = listOf(manifests, 'manifests').map((each) => each.name);
-  const words = ['kpc', 'trace', ...files.map(pathWord), ...flagWords(flags)];
-  return { name, words, manifests: loadManifests({ ...input, manifests }), side: undefined };
-}
-
-function flagWords({ proxyMode, kubernetesVersion, config }: Partial<ManifestsOfNodes>): readonly string[] {
-  return [
-    ...(proxyMode === undefined ? [] : ['--proxy-mode', proxyMode]),
-    ...(kubernetesVersion === undefined ? [] : ['--kubernetes-version', kubernetesVersion]),
-    ...(config === undefined ? [] : ['--config', config.name]),
+  const words = [
+    'kpc',
+    'trace',
+    ...files.map(pathWord),
+    ...Object.entries(flagWords({ ...flags, config: flags.config?.name })).flat(),
   ];
+  return { name, words, manifests: loadManifests({ ...input, manifests }), side: undefined };
 }
 
 /** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */

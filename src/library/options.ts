@@ -1,30 +1,35 @@
 import { ipFamilyChoices } from '../compile/choose-families.ts';
 import { newestRelease, releaseRange } from '../kube-proxy/releases.ts';
-import { flagRow, type Flag, type FlagFacts, type FlagKind } from '../settings/flag.ts';
-import { proxyFlags } from '../settings/table.ts';
+import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';
+import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
 
 /** A row of `openFlags`: most flags stand under "Input:" in help, and say how manifests are compiled. */
-function input(kind: FlagKind, usage: string, help: string, facts: FlagFacts = {}): Flag {
+function input<Kind extends FlagKind, const Usage extends string>(
+  kind: Kind,
+  usage: Usage,
+  help: string,
+  facts: FlagFacts = {},
+) {
   return flagRow(kind, usage, help, { group: 'input', needs: 'manifests', ...facts });
 }
 
-const rows: readonly Flag[] = [
+const rows = [
   input('list', '-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', {
     group: undefined,
     path: 'read',
     needs: 'none',
-    isOfFiles: true,
   }),
-  input('list', '--exclude <pattern>', 'leave out files in folders, by a pattern as in .gitignore (repeat for more)', {
-    isOfFiles: true,
-  }),
+  input(
+    'list',
+    '--exclude <pattern>',
+    'leave out files in folders, by a pattern as in .gitignore (repeat for more)',
+    {},
+  ),
   input('on', '--render', 'render inputs that are charts or kustomizations, with helm template or kubectl kustomize', {
     isOfCall: true,
-    isOfFiles: true,
   }),
   input('list', '--render-values <file>', 'a file of values for the charts (repeat for more)', {
     isOfCall: true,
-    isOfFiles: true,
     idle: [{ without: '--render', what: '--render-values: only with --render' }],
   }),
   input('on', '--skip-invalid', 'leave out objects with errors, and those defined twice, and continue with the others'),
@@ -43,7 +48,6 @@ const rows: readonly Flag[] = [
     'the file to read flags from, or none (default: kpc.yaml in this folder or above)',
     {
       isOfCall: true,
-      isOfFiles: true,
     },
   ),
   input(
@@ -58,7 +62,7 @@ const rows: readonly Flag[] = [
     'choose addresses from here for load balancers that have none yet',
   ),
   input(
-    'commas',
+    'optional',
     '--assume-endpoints [cidrs]',
     "assume ready Pods for workloads, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",
   ),
@@ -102,9 +106,26 @@ export function openFlags(
   return all.map((row) => ({ ...row, ...changes[row.key] }));
 }
 
-/** The names of the options that the library has for these flags, and in their place. */
+/** The flags that name files, whose texts the library gets. */
+const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
+
+/** The options of the library that these flags make. The paths of `config` and `hostAddresses` are texts there. */
+export type OpenOptions = ProxyFlags &
+  Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
+
+/** The names of all options that say what is opened. */
 export const openOptions: readonly string[] = [
   'manifests',
   'allowEmpty',
-  ...openFlags('programs').flatMap(({ key, isOfFiles }) => (isOfFiles ? [] : key)),
+  ...openFlags('programs').flatMap(({ key }) => (ofFiles.some((name) => name === key) ? [] : key)),
 ];
+
+/** The flags of the command line that say what options say, with their values. */
+export function flagWords(options: object): Readonly<Record<string, string>> {
+  const names = new Map(openFlags('programs').map(({ key, name }) => [key, name]));
+  const words = Object.entries(options).flatMap(([key, value]: [string, unknown]) => {
+    const name = names.get(key);
+    return name === undefined || value === undefined ? [] : [[name, [value].flat().join(',')] as const];
+  });
+  return Object.fromEntries(words);
+}

@@ -1,14 +1,16 @@
 /** The kinds of flags, with the values that the command line gives them. */
 export interface FlagValues {
   /** No value. */
-  on: true;
+  on: boolean;
   /** No value: "--no-assume" switches "assume" off. */
-  off: false;
+  off: boolean;
   /** True if the flag has no value. */
   switch: boolean | string;
   text: string;
   /** One text, with commas between the items. */
   commas: string;
+  /** The same, or no value. */
+  optional: string | true;
   /** A text with commas between the items, or a list of such texts. */
   list: string | readonly string[];
 }
@@ -49,8 +51,6 @@ export interface FlagFacts {
   readonly idle?: readonly Idle[];
   /** No kpc.yaml may hold it: it selects one, or has other programs run. */
   readonly isOfCall?: boolean;
-  /** It says which files are read: the library gets texts. */
-  readonly isOfFiles?: boolean;
 }
 
 /** The input that a flag says something of. */
@@ -64,7 +64,7 @@ type FlagNeed =
   | 'none';
 
 /** A flag that has no effect beside another one, or without it. Each may be a flag with its value: "--output json". */
-export interface Idle {
+interface Idle {
   /** The value that has no effect; any if undefined. */
   readonly value?: string;
   readonly beside?: string;
@@ -74,15 +74,31 @@ export interface Idle {
   readonly help?: string;
 }
 
+/** The options that these flags make, by their keys. */
+export type OptionsOf<Row extends Flag> = {
+  readonly [Each in Row as Each['key']]?: FlagValues[Each['kind']] | undefined;
+};
+
+type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+type KeyOf<Usage extends string> = Usage extends `${string}--${infer Name} ${string}`
+  ? CamelCase<Name>
+  : Usage extends `${string}--${infer Name}`
+    ? CamelCase<Name>
+    : never;
+
 /** Makes a row. `usage` is as in help: "-o, --out <folder>", and with brackets if the value may be left out. */
-export function flagRow<Kind extends FlagKind>(
+export function flagRow<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
-  usage: string,
+  usage: Usage,
   help: string,
   facts: FlagFacts = {},
-): Flag<string, Kind> {
+): Flag<KeyOf<Usage>, Kind> {
   const [name = ''] = /--[\w-]+/.exec(usage) ?? [];
-  return { kind, key: flagKey(name.slice(kind === 'off' ? '--no-'.length : 2)), name, usage, help, ...facts };
+  const key = flagKey(name.slice(kind === 'off' ? '--no-'.length : 2)) as KeyOf<Usage>;
+  return { kind, key, name, usage, help, ...facts };
 }
 
 /** "cluster-cidr" → "clusterCidr", as the command-line parser names options. */

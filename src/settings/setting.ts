@@ -62,20 +62,14 @@ interface ReadValues extends FlagValues {
   list: readonly string[];
 }
 
-type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Rest}`
-  ? `${Head}${Capitalize<CamelCase<Rest>>}`
-  : Name;
-
-type KeyOf<Usage extends string> = Usage extends `--${infer Name} ${string}` ? CamelCase<Name> : never;
-
 /** Makes the row of a flag of kube-proxy's. */
 export function proxyFlag<Kind extends FlagKind, const Usage extends `--${string} ${string}`>(
   kind: Kind,
   usage: Usage,
   help: string,
   rank = 0,
-): Flag<KeyOf<Usage>, Kind> {
-  return flagRow(kind, usage, help, { group: 'settings', needs: 'manifests', rank }) as Flag<KeyOf<Usage>, Kind>;
+) {
+  return flagRow(kind, usage, help, { group: 'settings', needs: 'manifests', rank });
 }
 
 /** Go's strconv.ParseBool, in any case. */

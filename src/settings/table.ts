@@ -9,7 +9,7 @@ import { masqueradeAll, masqueradeBit } from './masquerade.ts';
 import { bindAddress, hostnameOverride, mode } from './node.ts';
 import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
 import { portRange, udpIdleTimeout } from './userspace.ts';
-import type { Flag, FlagValues } from './flag.ts';
+import type { Flag, OptionsOf } from './flag.ts';
 import { lastName, splitList, type Setting, type SettingSource } from './setting.ts';
 
 /** All settings of kube-proxy that shape rules, in the order of the manifest. */
@@ -60,7 +60,7 @@ type RowsIn<Rows> = {
 type AllFlags = RowsIn<Table>['flags'][number];
 
 /** The flags that shape rules, by kube-proxy's names in camel case, with their values. */
-export type ProxyFlags = { readonly [F in AllFlags as F['key']]?: FlagValues[F['kind']] | undefined };
+export type ProxyFlags = OptionsOf<AllFlags>;
 
 /** The rows, each with its path of names: ['ipvs', 'scheduler']. */
 export function listSettings(): readonly { readonly path: readonly string[]; readonly row: AnySetting }[] {

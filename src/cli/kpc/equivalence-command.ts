@@ -19,7 +19,7 @@ import { preparationsFor } from '../../equivalence/preparations.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { lastRelease } from '../../kube-proxy/releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
-import { openFlags } from '../../library/options.ts';
+import { flagWords, openFlags } from '../../library/options.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
 import { splitList } from '../../settings/setting.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
@@ -250,11 +250,3 @@ function flagsOfSide(
 }
 
 type SideFlags = Pick<SceneOptions, 'proxyMode' | 'kubernetesVersion' | 'featureGates'>;
-
-function flagWords({ proxyMode, kubernetesVersion, featureGates }: SideFlags): Spec['adds'] {
-  return {
-    ...(proxyMode === undefined ? {} : { '--proxy-mode': proxyMode }),
-    ...(kubernetesVersion === undefined ? {} : { '--kubernetes-version': kubernetesVersion }),
-    ...(featureGates === undefined ? {} : { '--feature-gates': [featureGates].flat().join(',') }),
-  };
-}

@@ -206,7 +206,8 @@ function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse): boo
         (entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`,
         keyOf(row),
       );
-    const expected = row.key === 'ignore' ? 'ignores' : expectedOf[row.kind];
+    const { expected } =
+      row.key === 'ignore' ? { expected: 'ignores' as const } : valuesOf[path.length > 0 ? 'text' : row.kind];
     if (problem === 'wrong')
       refuse([...at, ...path], { problem: 'value', flag: entryAt(path), found: foundOf(found), expected });
     else if (problem === 'missing') {
@@ -277,7 +278,7 @@ function parseFlag(row: Flag, words: readonly string[]): unknown {
   const [first] = words;
   const isOn = first === 'true';
   if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
-  if (needsNoValue(row) && words.length === 1 && (isOn || first === 'false')) return isOn ? knownNetworks : undefined;
+  if (kind === 'optional' && words.length === 1 && (isOn || first === 'false')) return isOn ? knownNetworks : undefined;
   const { parseArg } = new FlagOption(row);
   if (!parseArg) return words.join(',');
   return words.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
@@ -336,11 +337,6 @@ function keyOf({ name }: Flag): string {
   return name.slice(2);
 }
 
-/** Whether a flag that takes a value may be given without one. */
-function needsNoValue({ kind, usage }: Flag): boolean {
-  return kind !== 'switch' && usage.endsWith(']');
-}
-
 const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
 
 /** A word of a command line cannot hold a null byte. */
@@ -376,29 +372,19 @@ const ignored = named(
 
 const ignores = anyOf('a code, or a list', text, listOf(ignored));
 
-const shapes: Readonly<Record<FlagKind, Shape>> = {
-  on: onOrOff,
-  off: onOrOff,
-  switch: onOrOff,
-  text: word,
-  commas: words,
-  list: words,
-};
+/** The values of each kind of flag, and what completes "write …" for others. A flag that needs no value may be true. */
+const valuesOf = {
+  on: { shape: onOrOff, expected: 'boolean' },
+  off: { shape: onOrOff, expected: 'boolean' },
+  switch: { shape: onOrOff, expected: 'boolean' },
+  text: { shape: word, expected: 'one' },
+  commas: { shape: words, expected: 'list' },
+  optional: { shape: anyOf('true, or its value', boolean, words), expected: 'list' },
+  list: { shape: words, expected: 'list' },
+} as const satisfies Readonly<Record<FlagKind, object>>;
 
-const expectedOf = {
-  on: 'boolean',
-  off: 'boolean',
-  switch: 'boolean',
-  text: 'one',
-  commas: 'list',
-  list: 'list',
-} as const;
-
-/** The values of a flag in kpc.yaml. A flag that needs no value may be true. */
-function shapeOf(row: Flag): Shape {
-  if (row.key === 'ignore') return ignores;
-  const shape = shapes[row.kind];
-  return needsNoValue(row) ? anyOf('true, or its value', boolean, shape) : shape;
+function shapeOf({ key, kind }: Flag): Shape {
+  return key === 'ignore' ? ignores : valuesOf[kind].shape;
 }
 
 export function kpcYamlShape(program: Command): Shape {
