@@ -46,11 +46,18 @@ export function makeStrict(
   { strict = false, flagPlaces }: MessageOptions,
 ): readonly Diagnostic[] {
   return diagnostics.map((each) => {
-    const flag = each.place === undefined ? /^--[a-z-]+/.exec(each.text)?.[0] : undefined;
     const severity = strict && each.severity === 'warning' ? 'error' : each.severity;
-    return { ...each, severity, place: flagPlaces?.get(flag ?? '') ?? each.place };
+    const flag = flagOfCode[each.code] ?? Object.values(each.arguments).find((value) => flagPlaces?.has(String(value)));
+    return { ...each, severity, place: each.place ?? flagPlaces?.get(String(flag)) };
   });
 }
+
+/** The flag that a diagnostic is about which does not name it among its arguments. */
+const flagOfCode: { readonly [Code in Diagnostic['code']]?: string } = {
+  'bad-host-addresses': '--host-addresses',
+  'bad-prune': '--prune',
+  'nothing-to-check': '--check',
+};
 
 /** Prints the diagnostics of an input. Returns false if one is an error (with --strict, or a warning). */
 export async function reportInput(
