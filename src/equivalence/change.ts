@@ -18,6 +18,7 @@ export interface AskedChange {
   readonly from?: ProxyMode | undefined;
   readonly to?: ProxyMode | undefined;
   readonly toKubernetesVersion?: string | undefined;
+  readonly featureGates?: string | readonly string[] | undefined;
 }
 
 /** What the input says of kube-proxy before the change. */
@@ -31,12 +32,15 @@ export interface SetupBefore {
   readonly servicePorts: readonly ServicePort[];
 }
 
-/** One side of a change: its name in the summary, and the flags that produce it. `gates` come after those of the user. */
+/** One side of a change: its name in the summary, and the options that produce it. */
 export interface ChangedSide {
   readonly words: string;
-  readonly proxyMode: ProxyMode;
-  readonly kubernetesVersion?: Release;
-  readonly gates?: readonly string[];
+  readonly options: {
+    readonly proxyMode: ProxyMode;
+    readonly kubernetesVersion?: Release;
+    /** Those of the user, and what the change turns off. */
+    readonly featureGates?: readonly string[];
+  };
 }
 
 export type Change =
@@ -70,12 +74,16 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   const from = before.version === undefined || before.version === 'auto' ? '' : `${before.version} `;
   return {
     kind: 'change',
-    from: { words: `${from}${mode}`, proxyMode: mode },
+    from: { words: `${from}${mode}`, options: { proxyMode: mode } },
     to: {
       words: `1.${upgrade.minor} ${modeAfter}`,
-      proxyMode: modeAfter,
-      kubernetesVersion: upgrade.release,
-      ...(after.ended.includes('external-ips') ? { gates: [`${announcedEnds['external-ips'].gate}=false`] } : {}),
+      options: {
+        proxyMode: modeAfter,
+        kubernetesVersion: upgrade.release,
+        ...(after.ended.includes('external-ips')
+          ? { featureGates: [asked.featureGates ?? [], `${announcedEnds['external-ips'].gate}=false`].flat() }
+          : {}),
+      },
     },
     announced: announcementsFor(setup, upgrade, after, before.servicePorts),
   };
@@ -92,7 +100,7 @@ function planMode({ from: asked, to = 'nftables' }: AskedChange, { mode, version
     const what = asked ? `--from and --to are both ${from}` : `kube-proxy is in ${from} mode already`;
     return { kind: 'refused', what, help: 'name two modes with --from and --to' };
   }
-  const side = (proxyMode: ProxyMode): ChangedSide => ({ words: proxyMode, proxyMode });
+  const side = (proxyMode: ProxyMode): ChangedSide => ({ words: proxyMode, options: { proxyMode } });
   return { kind: 'change', from: side(from), to: side(to), announced: [] };
 }
 

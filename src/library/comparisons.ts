@@ -2,7 +2,7 @@ import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../dumps/side.ts';
-import { planChange, sortPreparations, type ChangedSide } from '../equivalence/change.ts';
+import { planChange, sortPreparations } from '../equivalence/change.ts';
 import { Comparison } from '../equivalence/comparison.ts';
 import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
@@ -11,7 +11,6 @@ import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson, needsWork } from '../report/equivalence.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
-import { splitList } from '../settings/setting.ts';
 import { describeUnshown, onOneNode, sceneOfSide, type Scene } from '../trace/scene.ts';
 import {
   checkPacketOptions,
@@ -188,20 +187,8 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
     servicePorts: prepared.cluster.servicePorts,
   });
   if (change.kind === 'refused') throw new TypeError(`${inOptions(change.what)}: ${inOptions(change.help)}`);
-  const specs = [change.from, change.to].map((side): Spec => {
-    const flags = flagsOfChange(side, options);
-    return compiledSpec(side.words, { ...input, ...flags }, flags);
-  }) as [Spec, Spec];
+  const specs = [change.from, change.to].map(({ words, options: own }) =>
+    compiledSpec(words, { ...input, ...own }, own),
+  ) as [Spec, Spec];
   return compareSpecs(specs, options.node === undefined && prepared.nodes.size > 1, change.announced);
-}
-
-function flagsOfChange(
-  { proxyMode, kubernetesVersion, gates }: ChangedSide,
-  { featureGates }: MigrateOptions,
-): Partial<ManifestsOfNodes> {
-  return {
-    proxyMode,
-    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
-    ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates].join(',') }),
-  };
 }

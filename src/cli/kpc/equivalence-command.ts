@@ -2,7 +2,7 @@ import { pathWord, quotePrintable } from '../../base/printable.ts';
 import type { Command } from 'commander';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { modeFacts, unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { planChange, sortPreparations, type Change, type ChangedSide } from '../../equivalence/change.ts';
+import { planChange, sortPreparations, type Change } from '../../equivalence/change.ts';
 import { Comparison } from '../../equivalence/comparison.ts';
 import { chooseStandIns } from '../../equivalence/representatives.ts';
 import {
@@ -21,7 +21,6 @@ import { lastRelease } from '../../kube-proxy/releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
 import { flagWords, openFlags } from '../../library/options.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
-import { splitList } from '../../settings/setting.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
 import type { Scene } from '../../trace/scene.ts';
 import { refuse, refuseStored, messageFlags, quieten, showProgress } from './messages.ts';
@@ -212,9 +211,8 @@ async function runMigrate(
   const { from, to } = change;
   const allNodes = options.node === undefined && loaded.prepared.nodes.size > 1;
   const common: SceneOptions = { ...options, allNodes };
-  const specs = [from, to].map((side): Spec => {
-    const flags = flagsOfSide(side, options);
-    return { name: side.words, adds: flagWords(flags), flags: { ...common, ...flags } };
+  const specs = [from, to].map(({ words, options: own }): Spec => {
+    return { name: words, adds: flagWords(own), flags: { ...common, ...own } };
   });
   const [old, fresh] = specs as [Spec, Spec];
   const pairs = await readPairs(old, fresh, common, terminal);
@@ -236,17 +234,3 @@ function planOf(options: MigrateOptions, { prepared, modeNote, version }: Loaded
     servicePorts: prepared.cluster.servicePorts,
   });
 }
-
-/** The flags of a side, with the user's feature gates. */
-function flagsOfSide(
-  { proxyMode, kubernetesVersion, gates }: ChangedSide,
-  { featureGates }: MigrateOptions,
-): SideFlags {
-  return {
-    proxyMode,
-    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
-    ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates] }),
-  };
-}
-
-type SideFlags = Pick<SceneOptions, 'proxyMode' | 'kubernetesVersion' | 'featureGates'>;

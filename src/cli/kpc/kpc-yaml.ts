@@ -157,31 +157,25 @@ function findFlags(value: unknown, command: Command, program: Command, refuse: R
     refuse([], { problem: 'no-mapping', of: kpcYaml, found: foundOf(value) });
     return [];
   }
-  const known = new Map(
-    configuredOf(program).map((each) => [each.name(), new Map(heldFlags(each).map((row) => [keyOf(row), row]))]),
-  );
-  const all = new Map([...known.values()].flatMap((flags) => [...flags]));
-  const [own, common]: [GivenFlag[], GivenFlag[]] = [[], []];
-  const isKnown = (name: string, flags: ReadonlyMap<string, Flag>, section?: string): boolean => {
-    if (flags.has(name)) return true;
-    const meant = findNearest(name, [...flags.keys()]);
-    const path = section === undefined ? [name] : [section, name];
-    refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
-    return false;
-  };
-  for (const [key, section] of Object.entries(value)) {
-    const flags = known.get(key);
-    if (!flags) {
-      const row = known.get(command.name())?.get(key);
-      if (isKnown(key, all) && row && !isOfOthers(key, command)) common.push({ row, value: section, path: [key] });
-    } else if (isObject(section)) {
-      for (const [name, flag] of Object.entries(section)) {
-        const row = isKnown(name, flags, key) && key === command.name() ? flags.get(name) : undefined;
-        if (row) own.push({ row, value: flag, path: [key, name] });
+  const known = new Map(configuredOf(program).map((each) => [each.name(), heldFlags(each)]));
+  const read = (fields: object, rows: readonly Flag[], section?: string): readonly GivenFlag[] =>
+    Object.entries(fields).flatMap(([name, inside]: [string, unknown]): readonly GivenFlag[] => {
+      const ofSection = section === undefined ? known.get(name) : undefined;
+      if (ofSection) {
+        if (isObject(inside)) return read(inside, ofSection, name);
+        if (inside !== null) refuse([name], { problem: 'no-mapping', of: name, found: foundOf(inside) });
+        return [];
       }
-    } else if (section !== null) refuse([key], { problem: 'no-mapping', of: key, found: foundOf(section) });
-  }
-  return [...own, ...common];
+      const path = section === undefined ? [name] : [section, name];
+      const names = rows.map(keyOf);
+      if (!names.includes(name)) {
+        const meant = findNearest(name, names);
+        refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
+      }
+      if (section === undefined ? isOfOthers(name, command) : section !== command.name()) return [];
+      return heldFlags(command).flatMap((row) => (keyOf(row) === name ? [{ row, value: inside, path }] : []));
+    });
+  return read(value, [...known.values()].flat()).toSorted((a, b) => b.path.length - a.path.length);
 }
 
 /**
