@@ -23,17 +23,19 @@ export interface AskedChange {
 
 /** What the input says of kube-proxy before the change. */
 export interface SetupBefore {
-  readonly mode: ProxyMode;
-  /** Whether a flag or a configuration names the mode. */
-  readonly isModeNamed: boolean;
-  readonly gates: FeatureGates;
+  readonly prepared: {
+    readonly settings: { readonly mode: ProxyMode };
+    readonly gates: FeatureGates;
+    readonly cluster: { readonly servicePorts: readonly ServicePort[] };
+  };
+  /** Which mode was taken, and why: `default-mode` if neither a flag nor a configuration names it. */
+  readonly modeNote: { readonly code: string } | undefined;
   /** The release by which the side before is compiled, if one is named. */
   readonly version: string | undefined;
-  readonly servicePorts: readonly ServicePort[];
 }
 
 /** One side of a change: its name in the summary, and the options that produce it. */
-export interface ChangedSide {
+interface ChangedSide {
   readonly words: string;
   readonly options: {
     readonly proxyMode: ProxyMode;
@@ -62,9 +64,10 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
     return { kind: 'refused', what, help };
   }
   // Without a configuration kpc compiles for IPVS mode, but a kube-proxy without one is in iptables mode.
-  const namesMode = asked.from !== undefined || before.isModeNamed;
-  const mode = asked.from ?? (namesMode ? before.mode : 'iptables');
-  const setup = { mode, namesMode, gates: before.gates };
+  const { settings, gates, cluster } = before.prepared;
+  const namesMode = asked.from !== undefined || before.modeNote?.code !== 'default-mode';
+  const mode = asked.from ?? (namesMode ? settings.mode : 'iptables');
+  const setup = { mode, namesMode, gates };
   const after = setupAfter(setup, upgrade);
   const modeAfter = asked.to ?? after.mode;
   if (!isModeOf(modeAfter, upgrade.release)) {
@@ -85,12 +88,12 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
           : {}),
       },
     },
-    announced: announcementsFor(setup, upgrade, after, before.servicePorts),
+    announced: announcementsFor(setup, upgrade, after, cluster.servicePorts),
   };
 }
 
-function planMode({ from: asked, to = 'nftables' }: AskedChange, { mode, version = '' }: SetupBefore): Change {
-  const from = asked ?? mode;
+function planMode({ from: asked, to = 'nftables' }: AskedChange, { prepared, version = '' }: SetupBefore): Change {
+  const from = asked ?? prepared.settings.mode;
   const release = parseRelease(version);
   if (release && !isModeOf(to, release)) {
     const what = `kpc does not follow ${modeFacts[to].title} of Kubernetes ${release}`;

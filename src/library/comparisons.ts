@@ -178,17 +178,10 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   checkPacketOptions(options, ['from', 'to', 'toKubernetesVersion']);
   const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
   const { loaded } = loadManifests(input);
-  const { prepared, modeNote, version } = loaded;
-  const change = planChange(options, {
-    mode: prepared.settings.mode,
-    isModeNamed: modeNote?.code !== 'default-mode',
-    gates: prepared.gates,
-    version,
-    servicePorts: prepared.cluster.servicePorts,
-  });
+  const change = planChange(options, loaded);
   if (change.kind === 'refused') throw new TypeError(`${inOptions(change.what)}: ${inOptions(change.help)}`);
   const specs = [change.from, change.to].map(({ words, options: own }) =>
     compiledSpec(words, { ...input, ...own }, own),
   ) as [Spec, Spec];
-  return compareSpecs(specs, options.node === undefined && prepared.nodes.size > 1, change.announced);
+  return compareSpecs(specs, options.node === undefined && loaded.prepared.nodes.size > 1, change.announced);
 }

@@ -13,6 +13,8 @@ export interface FlagValues {
   optional: string | true;
   /** A text with commas between the items, or a list of such texts. */
   list: string | readonly string[];
+  /** Codes of findings; kpc.yaml may say of which Service, and why. */
+  codes: readonly string[];
 }
 
 export type FlagKind = keyof FlagValues;

@@ -7,7 +7,7 @@ import { findFaults, readShape } from '../../src/base/json-shape.ts';
 import type * as NodeDecisions from '../../src/apply/plan/node-decisions.ts';
 import type * as ManifestShape from '../../src/bundle/manifest.ts';
 import type * as Flags from '../../src/cli/kpc/flags.ts';
-import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
+import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml-values.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
 import type * as Options from '../../src/library/options.ts';
 import type * as Library from '../../src/library/compile.ts';
@@ -156,7 +156,7 @@ describe('what follows from the rows', () => {
   test('a list is one in kpc.yaml, in a configuration and as a flag', async () => {
     const { openFlags } = await load<typeof Options>('library/options.ts');
     const { addFlags } = await load<typeof Flags>('cli/kpc/flags.ts');
-    const { kpcYamlShape } = await load<typeof KpcYaml>('cli/kpc/kpc-yaml.ts');
+    const { kpcYamlShape } = await load<typeof KpcYaml>('cli/kpc/kpc-yaml-values.ts');
     const program = new Command();
     addFlags(program.command('compile'), openFlags('programs'));
     expect(findFaults(kpcYamlShape(program), { 'nodeport-interfaces': ['eth0', 'eth1'] })).toEqual([]);

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { readPrograms } from '../../packaging/programs.ts';
 import { schemaOf, type JsonSchema } from '../../src/base/json-shape.ts';
-import { kpcYamlShape } from '../../src/cli/kpc/kpc-yaml.ts';
+import { kpcYamlShape } from '../../src/cli/kpc/kpc-yaml-values.ts';
 import { packetTestsShape } from '../../src/input/objects/shapes/packet-tests.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { outputSchema, printedJson } from '../support/printed-json.ts';

@@ -2,7 +2,7 @@ import { pathWord, quotePrintable } from '../../base/printable.ts';
 import type { Command } from 'commander';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { modeFacts, unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { planChange, sortPreparations, type Change } from '../../equivalence/change.ts';
+import { planChange, sortPreparations } from '../../equivalence/change.ts';
 import { Comparison } from '../../equivalence/comparison.ts';
 import { chooseStandIns } from '../../equivalence/representatives.ts';
 import {
@@ -21,7 +21,6 @@ import { lastRelease } from '../../kube-proxy/releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
 import { flagWords, openFlags } from '../../library/options.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
 import type { Scene } from '../../trace/scene.ts';
 import { refuse, refuseStored, messageFlags, quieten, showProgress } from './messages.ts';
 import { findMeant, readPairs, readSpec, type Pairs, type SceneOptions, type Spec } from './read-scene.ts';
@@ -206,7 +205,7 @@ async function runMigrate(
     if (refused !== undefined) return refused;
   }
   const loaded = await loadInputs(options, terminal.readStdin);
-  const change = planOf(options, loaded);
+  const change = planChange(options, loaded);
   if (change.kind === 'refused') return refuse(terminal, change.what, change.help);
   const { from, to } = change;
   const allNodes = options.node === undefined && loaded.prepared.nodes.size > 1;
@@ -223,14 +222,4 @@ async function runMigrate(
   });
   const preparations = scenes && sortPreparations([...change.announced, ...preparationsFor(...scenes)]);
   return report(scenes && pairs, { from: from.words, to: to.words, traceOf, preparations }, options, terminal);
-}
-
-function planOf(options: MigrateOptions, { prepared, modeNote, version }: LoadedInputs): Change {
-  return planChange(options, {
-    mode: prepared.settings.mode,
-    isModeNamed: modeNote?.code !== 'default-mode',
-    gates: prepared.gates,
-    version,
-    servicePorts: prepared.cluster.servicePorts,
-  });
 }

@@ -12,7 +12,7 @@ export class FlagOption extends Option {
     this.row = row;
     const { kind, path, choices, parse = path && withSlashes, usual, rivals = [], group, isHidden = false } = row;
     if (choices) this.choices(choices);
-    if (kind === 'list') {
+    if (kind === 'list' || kind === 'codes') {
       this.argParser((word, before?: readonly unknown[]) => [...(before ?? []), parse ? parse(word) : word].flat());
     } else if (parse) this.argParser((word): unknown => parse(word));
     if (usual !== undefined) this.default(usual);
@@ -30,11 +30,8 @@ export function flagsOf(command: Command): readonly Flag[] {
   return command.options.flatMap((option) => (option instanceof FlagOption ? [option.row] : []));
 }
 
-/** Where a flag is given: on the command line (`cli`), or there or in kpc.yaml. */
-type Given = 'cli' | 'anywhere';
-
-/** The flags that a command is given; without its defaults. */
-export function givenFlags(command: Command, where: Given = 'cli'): readonly Flag[] {
+/** The flags that a command is given, on the command line or also in kpc.yaml; without its defaults. */
+export function givenFlags(command: Command, where: 'cli' | 'anywhere' = 'cli'): readonly Flag[] {
   return flagsOf(command).filter((row) => {
     const source = command.getOptionValueSource(row.key);
     const isGiven = source === 'cli' || (where === 'anywhere' && source === 'config');

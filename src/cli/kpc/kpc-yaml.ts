@@ -1,27 +1,8 @@
-import { diagnosticCodes, type ArgumentsOf } from '../../diagnostics/codes.ts';
+import { diagnosticCodes } from '../../diagnostics/codes.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { foundOf } from '../../diagnostics/fields.ts';
-import {
-  about,
-  anyOf,
-  boolean,
-  findFaults,
-  isObject,
-  listOf,
-  matching,
-  named,
-  nullable,
-  number,
-  objectWith,
-  oneOf,
-  optional,
-  text,
-  textThat,
-  type Shape,
-  type Shaped,
-} from '../../base/json-shape.ts';
+import { isObject } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
-import { groupBy } from '../../cluster/group-by.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/file-names.ts';
 import { isWindows, withSlashes } from '../../base/system-paths.ts';
@@ -32,15 +13,22 @@ import { findRepository, leadsInto, leadsIntoGit, realPath } from '../../input/f
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { knownNetworks } from '../../input/configuration/range-flags.ts';
-import type { Flag, FlagKind } from '../../settings/flag.ts';
-import { FlagOption, flagsOf } from './flags.ts';
+import type { Flag } from '../../settings/flag.ts';
+import { addFlags, FlagOption, flagsOf, givenFlags } from './flags.ts';
+import {
+  configuredOf,
+  hasRightValue,
+  heldFlags,
+  keyOf,
+  type GivenFlag,
+  type Ignored,
+  type Refuse,
+} from './kpc-yaml-values.ts';
 import type { FlagPlaces } from './messages.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
-
-const configuredCommands = ['compile', 'lint', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
 
 export interface KpcYaml {
   readonly file: TextFile;
@@ -82,7 +70,7 @@ export function applyKpcYaml(
     if (i > 0) refuse([], { problem: 'several-documents' });
     for (const flag of i > 0 ? [] : findFlags(value, command, program, refuse)) {
       if (!hasRightValue(flag, refuse)) continue;
-      if (flag.row.key === 'ignore') giveIgnores(flag, command, (at) => source.place(at), refuse);
+      if (flag.row.kind === 'codes') giveIgnores(flag, command, (at) => source.place(at), refuse);
       else {
         const written = asWritten(flag.value, flag.path, textAt);
         if (giveFlag({ ...flag, value: written }, command, home, refuse))
@@ -92,9 +80,6 @@ export function applyKpcYaml(
   }
   return { file, diagnostics: found, places };
 }
-
-/** Reports the value at a path, or its key (`atKey`). */
-type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
 /**
  * The nearest kpc.yaml; undefined if there is none. A file that any user may have put there, as in /tmp, is not read.
@@ -126,15 +111,9 @@ export function findMisnamed(): string | undefined {
  */
 export function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
-  const twin = new Command(command.name());
+  const twin = addFlags(new Command(command.name()), flagsOf(command));
   twin.args = [...command.args];
-  for (const option of command.options) {
-    const name = option.attributeName();
-    twin.addOption(option);
-    if (command.getOptionValueSource(name) === 'cli') {
-      twin.setOptionValueWithSource(name, command.getOptionValue(name), 'cli');
-    }
-  }
+  for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
   const found = applyKpcYaml(twin, program, undefined, tree);
   return found && { ...found, options: twin.opts() };
 }
@@ -143,12 +122,6 @@ export function optionsInTree(command: Command, program: Command, tree: FileTree
 interface Home {
   readonly folder: string;
   readonly tree: FileTree;
-}
-
-interface GivenFlag {
-  readonly row: Flag;
-  readonly value: unknown;
-  readonly path: readonly string[];
 }
 
 /** The flags that the file sets for a command: first those of its own section, which override the common ones. */
@@ -188,36 +161,6 @@ function isOfOthers(key: string, command: Command): boolean {
   return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
 }
 
-/** False for null, which leaves the flag out, and for a value that the flag does not take. */
-function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse): boolean {
-  if (value === null) return false;
-  const faults = findFaults(shapeOf(row), value, mostFaults);
-  for (const { problem, path, value: found, name } of faults) {
-    const last = path.at(-1);
-    // An entry of a list, as "ignore[0]", or a field of one.
-    const entryAt = (steps: FieldPath) =>
-      steps.reduce(
-        (entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`,
-        keyOf(row),
-      );
-    const { expected } =
-      row.key === 'ignore' ? { expected: 'ignores' as const } : valuesOf[path.length > 0 ? 'text' : row.kind];
-    if (problem === 'wrong')
-      refuse([...at, ...path], { problem: 'value', flag: entryAt(path), found: foundOf(found), expected });
-    else if (problem === 'missing') {
-      const of = path.slice(0, -1);
-      refuse([...at, ...of], { problem: 'lacks', entry: entryAt(of), field: String(last) });
-    } else {
-      const meant = findNearest(name, Object.keys(ignoreFields));
-      refuse([...at, ...path, name], { problem: 'unknown-field', entry: entryAt(path), name, meant }, true);
-    }
-  }
-  return faults.length === 0;
-}
-
-/** The faults of a value that are reported. */
-const mostFaults = 20;
-
 /** Sets a flag and returns true, unless the command line has the flag or one that conflicts, or the value is refused. */
 function giveFlag({ row, value, path }: GivenFlag, command: Command, home: Home, refuse: Refuse): boolean {
   const { key, rivals = [] } = row;
@@ -256,7 +199,7 @@ function giveIgnores(
   refuse: Refuse,
 ): void {
   const known = command.getOptionValue('configuredIgnores') as readonly Ignore[] | undefined;
-  const added = [value as string | Shaped<typeof ignored>].flat().map((each, i): Ignore => {
+  const added = [value as Ignored].flat().map((each, i): Ignore => {
     const { code, service } = typeof each === 'string' ? { code: each } : each;
     const at = Array.isArray(value) ? [...path, i] : path;
     const isKnown = diagnosticCodes.some((one) => one === code);
@@ -311,98 +254,4 @@ export function findStrayTarget(path: string, folder: string): 'replaces-outside
 /** Names the flags that the file gave: whoever wrote it may have left out what the result does not show. */
 export function takenWords({ file, places }: KpcYaml): readonly string[] {
   return places.size === 0 ? [] : [`from ${printable(file.name)}: ${[...places.keys()].join(', ')}`];
-}
-
-export function isConfigured(name: string): boolean {
-  return configuredCommands.some((each) => each === name);
-}
-
-function configuredOf(program: Command): readonly Command[] {
-  return program.commands.filter((each) => isConfigured(each.name()));
-}
-
-/** The flags of a command that a kpc.yaml may hold: none by which whoever writes that of a repository could run a program. */
-function heldFlags(command: Command): readonly Flag[] {
-  return flagsOf(command).filter(({ isOfCall }) => !isOfCall);
-}
-
-/** What kpc.yaml calls a flag. */
-function keyOf({ name }: Flag): string {
-  return name.slice(2);
-}
-
-const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
-
-/** A word of a command line cannot hold a null byte. */
-const word = named(
-  'word',
-  anyOf(
-    'a string or a number',
-    textThat('a string without null bytes', (written) => !written.includes('\0')),
-    number('a number'),
-  ),
-);
-
-const words = named('words', anyOf('one or a list', word, listOf(word)));
-
-type AcceptedCode = Pick<Ignore, 'code' | 'service'>;
-
-/** `reason` is for readers. */
-const ignoreFields = {
-  code: text,
-  service: optional(text),
-  reason: matching('a reason that is not empty', /\S/),
-};
-
-/** A code that kpc lint does not report, or does not report of one Service. Closed: a misspelt `service` would mean all. */
-const ignored = named(
-  'ignore',
-  anyOf(
-    'a code, or a mapping with code, service and reason',
-    text,
-    objectWith<AcceptedCode>(ignoreFields, { expected: 'a mapping', isClosed: true }),
-  ),
-);
-
-const ignores = anyOf('a code, or a list', text, listOf(ignored));
-
-/** The values of each kind of flag, and what completes "write …" for others. A flag that needs no value may be true. */
-const valuesOf = {
-  on: { shape: onOrOff, expected: 'boolean' },
-  off: { shape: onOrOff, expected: 'boolean' },
-  switch: { shape: onOrOff, expected: 'boolean' },
-  text: { shape: word, expected: 'one' },
-  commas: { shape: words, expected: 'list' },
-  optional: { shape: anyOf('true, or its value', boolean, words), expected: 'list' },
-  list: { shape: words, expected: 'list' },
-} as const satisfies Readonly<Record<FlagKind, object>>;
-
-function shapeOf({ key, kind }: Flag): Shape {
-  return key === 'ignore' ? ignores : valuesOf[kind].shape;
-}
-
-export function kpcYamlShape(program: Command): Shape {
-  const configured = configuredOf(program);
-  const sections = configured.map((command) => {
-    const own = nullable(objectWith(shapesOf([command]), closed));
-    return [command.name(), optional(about(`flags of kpc ${command.name()} alone`, own))] as const;
-  });
-  const all = objectWith({ ...shapesOf(configured), ...Object.fromEntries(sections) }, closed);
-  return about('Flags of kpc for a repository, without their dashes. A flag on the command line wins.', nullable(all));
-}
-
-const closed = { expected: 'a mapping of flags', isClosed: true } as const;
-
-/** The flags of some commands, by name. A flag may take other values in each. */
-function shapesOf(commands: readonly Command[]): Readonly<Record<string, Shape>> {
-  const byName = groupBy(commands.flatMap(heldFlags), keyOf);
-  const found = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(
-    found.map(([name, rows]) => {
-      const choices = rows.flatMap(({ choices: own = [] }) => own);
-      const [first] = rows.toSorted(({ kind: a }, { kind: b }) => Number(b === 'list') - Number(a === 'list'));
-      const shape = choices.length > 0 ? oneOf(...new Set(choices)) : first && shapeOf(first);
-      return [name, optional(about(rows[0]?.help ?? '', shape ?? word))];
-    }),
-  );
 }

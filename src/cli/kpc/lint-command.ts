@@ -36,7 +36,7 @@ export function addLintCommand(program: Command, terminal: Terminal, done: Done)
     .argument('[input...]', 'manifests, as with -f: files, folders, or - for stdin');
   addFlags(command, [
     flagRow(
-      'list',
+      'codes',
       '--ignore <code>',
       'accept findings of this code (repeat for more); to accept those of one object, annotate it with kpc.dev/ignore: CODE, or write ignore: [{ code, service, reason }] into kpc.yaml',
       { parse: readCodes },

@@ -6,8 +6,9 @@ import { isNetworks, knownNetworks } from '../../input/configuration/range-flags
 import { openFlags } from '../../library/options.ts';
 import { type Done, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
 import { refuseIdleFlags } from './flags.ts';
-import { applyKpcYaml, findKpcYaml, findMisnamed, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions, reportDiagnostics, sayTaken } from './messages.ts';
+import { isConfigured } from './kpc-yaml-values.ts';
+import { applyKpcYaml, findKpcYaml, findMisnamed, takenWords, type KpcYaml } from './kpc-yaml.ts';
+import { makeStrict, quieten, type MessageOptions, reportDiagnostics, reportFailure, sayTaken } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program, type Slips } from '../shared/run-commands.ts';
@@ -175,7 +176,6 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
   const files = new Map(found ? [[found.file.name, found.file]] : []);
   await reportDiagnostics(diagnostics, files, terminal);
   if (called.name() !== 'compile' || diagnostics.length === 0) return;
-  const { reportFailure } = await import('./messages.ts');
   await reportFailure(options.output, diagnostics, terminal);
 }
 
