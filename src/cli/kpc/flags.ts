@@ -30,11 +30,11 @@ export function flagsOf(command: Command): readonly Flag[] {
   return command.options.flatMap((option) => (option instanceof FlagOption ? [option.row] : []));
 }
 
-/** The flags that a command is given, on the command line or also in kpc.yaml; without its defaults. */
-export function givenFlags(command: Command, where: 'cli' | 'anywhere' = 'cli'): readonly Flag[] {
+/** The flags that a command is given: on the command line (`cli`), in kpc.yaml (`config`). */
+export function givenFlags(command: Command, sources: readonly ('cli' | 'config')[] = ['cli']): readonly Flag[] {
   return flagsOf(command).filter((row) => {
     const source = command.getOptionValueSource(row.key);
-    const isGiven = source === 'cli' || (where === 'anywhere' && source === 'config');
+    const isGiven = sources.some((each) => each === source);
     // "--assume" and "--no-assume" have one key.
     return isGiven && (command.getOptionValue(row.key) === false) === (row.kind === 'off');
   });

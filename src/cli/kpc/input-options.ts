@@ -33,9 +33,8 @@ export function flagsToKeep(command: Command): ReadonlyMap<string, string | read
   return new Map(
     givenFlags(command).flatMap(({ name, key, kind, needs, isOfCall }) => {
       if (isOfCall || !isOfManifests(needs)) return [];
-      const value: unknown = kind === 'off' ? true : command.getOptionValue(key);
-      const words = Array.isArray(value) ? value.map(String) : typeof value === 'boolean' ? value : String(value);
-      return [[name.slice(2), words]];
+      const value = command.getOptionValue(key) as string | readonly string[] | boolean;
+      return [[name.slice(2), kind === 'off' || value]];
     }),
   );
 }
@@ -92,7 +91,7 @@ export function traceWords(
   words: readonly string[],
   settings: Readonly<Record<string, string>> = {},
 ): readonly string[] {
-  const flags = givenFlags(command, 'anywhere').flatMap(({ name, key, needs = 'none' }) => {
+  const flags = givenFlags(command, ['cli', 'config']).flatMap(({ name, key, needs = 'none' }) => {
     if (needs === 'none' || name in settings) return [];
     const value: unknown = command.getOptionValue(key);
     return typeof value === 'boolean' ? [name] : [value].flat().flatMap((each) => [name, String(each)]);

@@ -121,11 +121,13 @@ export type Ignored = string | readonly (string | AcceptedCode)[];
 
 const ignores = anyOf('a code, or a list', text, listOf(ignored));
 
+const yesOrNo = { shape: onOrOff, expected: 'boolean' } as const;
+
 /** The values of each kind of flag, and what completes "write …" for others. A flag that needs no value may be true. */
 const valuesOf = {
-  on: { shape: onOrOff, expected: 'boolean' },
-  off: { shape: onOrOff, expected: 'boolean' },
-  switch: { shape: onOrOff, expected: 'boolean' },
+  on: yesOrNo,
+  off: yesOrNo,
+  switch: yesOrNo,
   text: { shape: word, expected: 'one' },
   commas: { shape: words, expected: 'list' },
   optional: { shape: anyOf('true, or its value', boolean, words), expected: 'list' },
