@@ -218,6 +218,7 @@ export const folders = {
       'sides',
       'lint',
       'report',
+      'library',
       'cli/shared',
     ],
     packages: ['commander'],

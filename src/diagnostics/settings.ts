@@ -226,12 +226,12 @@ export const settingDiagnostics = {
       '--proxy-mode userspace --kubernetes-version 1.25',
     ),
     words: wordsBy('problem', {
-      'bind-address': ({ address }: Texts<'address'>) => [
-        `--bind-address is ${quote(address)}: kube-proxy in userspace mode listens on IPv4, and not on loopback addresses`,
+      'bind-address': ({ flag, address }: Texts<'flag' | 'address'>) => [
+        `${flag} is ${quote(address)}: kube-proxy in userspace mode listens on IPv4, and not on loopback addresses`,
         'give an address of the node, or 0.0.0.0 for all of them',
       ],
-      'few-ports': ({ served, size }: Numbers<'served' | 'size'>) => [
-        `--proxy-port-range has ${count(size, 'port')} for ${count(served, 'Service port')}`,
+      'few-ports': ({ flag, served, size }: Texts<'flag'> & Numbers<'served' | 'size'>) => [
+        `${flag} has ${count(size, 'port')} for ${count(served, 'Service port')}`,
         'give a larger range',
       ],
       unserved: ({ labels }: Lists<'labels'>) => [

@@ -18,25 +18,31 @@ export interface AskedChange {
   readonly from?: ProxyMode | undefined;
   readonly to?: ProxyMode | undefined;
   readonly toKubernetesVersion?: string | undefined;
+  readonly featureGates?: string | readonly string[] | undefined;
 }
 
 /** What the input says of kube-proxy before the change. */
 export interface SetupBefore {
-  readonly mode: ProxyMode;
-  /** Whether a flag or a configuration names the mode. */
-  readonly isModeNamed: boolean;
-  readonly gates: FeatureGates;
+  readonly prepared: {
+    readonly settings: { readonly mode: ProxyMode };
+    readonly gates: FeatureGates;
+    readonly cluster: { readonly servicePorts: readonly ServicePort[] };
+  };
+  /** Which mode was taken, and why: `default-mode` if neither a flag nor a configuration names it. */
+  readonly modeNote: { readonly code: string } | undefined;
   /** The release by which the side before is compiled, if one is named. */
   readonly version: string | undefined;
-  readonly servicePorts: readonly ServicePort[];
 }
 
-/** One side of a change: its name in the summary, and the flags that produce it. `gates` come after those of the user. */
-export interface ChangedSide {
+/** One side of a change: its name in the summary, and the options that produce it. */
+interface ChangedSide {
   readonly words: string;
-  readonly proxyMode: ProxyMode;
-  readonly kubernetesVersion?: Release;
-  readonly gates?: readonly string[];
+  readonly options: {
+    readonly proxyMode: ProxyMode;
+    readonly kubernetesVersion?: Release;
+    /** Those of the user, and what the change turns off. */
+    readonly featureGates?: readonly string[];
+  };
 }
 
 export type Change =
@@ -58,9 +64,10 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
     return { kind: 'refused', what, help };
   }
   // Without a configuration kpc compiles for IPVS mode, but a kube-proxy without one is in iptables mode.
-  const namesMode = asked.from !== undefined || before.isModeNamed;
-  const mode = asked.from ?? (namesMode ? before.mode : 'iptables');
-  const setup = { mode, namesMode, gates: before.gates };
+  const { settings, gates, cluster } = before.prepared;
+  const namesMode = asked.from !== undefined || before.modeNote?.code !== 'default-mode';
+  const mode = asked.from ?? (namesMode ? settings.mode : 'iptables');
+  const setup = { mode, namesMode, gates };
   const after = setupAfter(setup, upgrade);
   const modeAfter = asked.to ?? after.mode;
   if (!isModeOf(modeAfter, upgrade.release)) {
@@ -70,19 +77,23 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   const from = before.version === undefined || before.version === 'auto' ? '' : `${before.version} `;
   return {
     kind: 'change',
-    from: { words: `${from}${mode}`, proxyMode: mode },
+    from: { words: `${from}${mode}`, options: { proxyMode: mode } },
     to: {
       words: `1.${upgrade.minor} ${modeAfter}`,
-      proxyMode: modeAfter,
-      kubernetesVersion: upgrade.release,
-      ...(after.ended.includes('external-ips') ? { gates: [`${announcedEnds['external-ips'].gate}=false`] } : {}),
+      options: {
+        proxyMode: modeAfter,
+        kubernetesVersion: upgrade.release,
+        ...(after.ended.includes('external-ips')
+          ? { featureGates: [asked.featureGates ?? [], `${announcedEnds['external-ips'].gate}=false`].flat() }
+          : {}),
+      },
     },
-    announced: announcementsFor(setup, upgrade, after, before.servicePorts),
+    announced: announcementsFor(setup, upgrade, after, cluster.servicePorts),
   };
 }
 
-function planMode({ from: asked, to = 'nftables' }: AskedChange, { mode, version = '' }: SetupBefore): Change {
-  const from = asked ?? mode;
+function planMode({ from: asked, to = 'nftables' }: AskedChange, { prepared, version = '' }: SetupBefore): Change {
+  const from = asked ?? prepared.settings.mode;
   const release = parseRelease(version);
   if (release && !isModeOf(to, release)) {
     const what = `kpc does not follow ${modeFacts[to].title} of Kubernetes ${release}`;
@@ -92,7 +103,7 @@ function planMode({ from: asked, to = 'nftables' }: AskedChange, { mode, version
     const what = asked ? `--from and --to are both ${from}` : `kube-proxy is in ${from} mode already`;
     return { kind: 'refused', what, help: 'name two modes with --from and --to' };
   }
-  const side = (proxyMode: ProxyMode): ChangedSide => ({ words: proxyMode, proxyMode });
+  const side = (proxyMode: ProxyMode): ChangedSide => ({ words: proxyMode, options: { proxyMode } });
   return { kind: 'change', from: side(from), to: side(to), announced: [] };
 }
 

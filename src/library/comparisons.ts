@@ -2,7 +2,7 @@ import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../dumps/side.ts';
-import { planChange, sortPreparations, type ChangedSide } from '../equivalence/change.ts';
+import { planChange, sortPreparations } from '../equivalence/change.ts';
 import { Comparison } from '../equivalence/comparison.ts';
 import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
@@ -11,7 +11,6 @@ import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson, needsWork } from '../report/equivalence.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
-import { splitList } from '../settings/setting.ts';
 import { describeUnshown, onOneNode, sceneOfSide, type Scene } from '../trace/scene.ts';
 import {
   checkPacketOptions,
@@ -21,6 +20,7 @@ import {
   type LoadedManifests,
   type ManifestsOfNodes,
 } from './scenes.ts';
+import { flagWords } from './options.ts';
 import { listOf, type NamedText } from './texts.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
@@ -104,16 +104,13 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Par
   const { manifests } = input;
   if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
   const files = listOf(manifests, 'manifests').map((each) => each.name);
-  const words = ['kpc', 'trace', ...files.map(pathWord), ...flagWords(flags)];
-  return { name, words, manifests: loadManifests({ ...input, manifests }), side: undefined };
-}
-
-function flagWords({ proxyMode, kubernetesVersion, config }: Partial<ManifestsOfNodes>): readonly string[] {
-  return [
-    ...(proxyMode === undefined ? [] : ['--proxy-mode', proxyMode]),
-    ...(kubernetesVersion === undefined ? [] : ['--kubernetes-version', kubernetesVersion]),
-    ...(config === undefined ? [] : ['--config', config.name]),
+  const words = [
+    'kpc',
+    'trace',
+    ...files.map(pathWord),
+    ...Object.entries(flagWords({ ...flags, config: flags.config?.name })).flat(),
   ];
+  return { name, words, manifests: loadManifests({ ...input, manifests }), side: undefined };
 }
 
 /** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
@@ -181,29 +178,10 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   checkPacketOptions(options, ['from', 'to', 'toKubernetesVersion']);
   const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
   const { loaded } = loadManifests(input);
-  const { prepared, modeNote, version } = loaded;
-  const change = planChange(options, {
-    mode: prepared.settings.mode,
-    isModeNamed: modeNote?.code !== 'default-mode',
-    gates: prepared.gates,
-    version,
-    servicePorts: prepared.cluster.servicePorts,
-  });
+  const change = planChange(options, loaded);
   if (change.kind === 'refused') throw new TypeError(`${inOptions(change.what)}: ${inOptions(change.help)}`);
-  const specs = [change.from, change.to].map((side): Spec => {
-    const flags = flagsOfChange(side, options);
-    return compiledSpec(side.words, { ...input, ...flags }, flags);
-  }) as [Spec, Spec];
-  return compareSpecs(specs, options.node === undefined && prepared.nodes.size > 1, change.announced);
-}
-
-function flagsOfChange(
-  { proxyMode, kubernetesVersion, gates }: ChangedSide,
-  { featureGates }: MigrateOptions,
-): Partial<ManifestsOfNodes> {
-  return {
-    proxyMode,
-    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
-    ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates].join(',') }),
-  };
+  const specs = [change.from, change.to].map(({ words, options: own }) =>
+    compiledSpec(words, { ...input, ...own }, own),
+  ) as [Spec, Spec];
+  return compareSpecs(specs, options.node === undefined && loaded.prepared.nodes.size > 1, change.announced);
 }

@@ -12,7 +12,8 @@ import { parseHostAddresses, loadTexts } from '../compile/load-texts.ts';
 import type { Side } from '../dumps/side.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
-import { inputOptions, pipelineOptions, textsOf, type InputOptions } from './inputs.ts';
+import { pipelineOptions, textsOf, type InputOptions } from './inputs.ts';
+import { openOptions } from './options.ts';
 import { checkOptionNames, mapOf, type NamedText, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
@@ -56,7 +57,7 @@ export interface CompileResult {
  * ```
  */
 export function compile(options: CompileOptions): CompileResult {
-  checkOptionNames(options, [...inputOptions, 'node', 'hostAddresses']);
+  checkOptionNames(options, [...openOptions, 'node']);
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const request = pipelineOptions(options);
@@ -92,7 +93,7 @@ export interface FleetResult {
 
 /** As compile, for many nodes, in much less time than one after the other. */
 export function compileFleet(options: FleetOptions): FleetResult {
-  checkOptionNames(options, [...inputOptions, 'nodes', 'shard', 'hostAddresses']);
+  checkOptionNames(options, [...openOptions, 'nodes', 'shard']);
   const { nodes, shard } = options;
   const request = pipelineOptions(options);
   const loaded = loadTexts(textsOf(options, undefined), request);

@@ -1,14 +1,13 @@
 import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
 import type { InputOptions as PipelineOptions, InputTexts } from '../compile/load-texts.ts';
-import type { RangeFlags } from '../input/configuration/range-flags.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import { listSettings, type ProxyFlags } from '../settings/table.ts';
+import type { OpenOptions } from './options.ts';
 import { checkText, listOf, type NamedText, type Texts } from './texts.ts';
 
 /** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
-export interface InputOptions extends Omit<ProxyFlags, 'proxyMode'>, RangeFlags {
+export interface InputOptions extends OpenOptions {
   readonly proxyMode?: ProxyMode | undefined;
   /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
   readonly manifests: Texts;
@@ -32,23 +31,6 @@ export interface InputOptions extends Omit<ProxyFlags, 'proxyMode'>, RangeFlags 
   /** Compile even if the result programs nothing: on a node that removes all Services. */
   readonly allowEmpty?: boolean | undefined;
 }
-
-/** The options of all functions that compile: a program without types would not learn that another is ignored. */
-export const inputOptions: readonly string[] = [
-  ...([
-    'manifests',
-    'config',
-    'ipFamily',
-    'kubernetesVersion',
-    'assumeEndpoints',
-    'assume',
-    'namespace',
-    'skipInvalid',
-    'allowEmpty',
-  ] as const),
-  ...(['serviceClusterIpRange', 'serviceNodePortRange', 'loadBalancerIpRange'] as const),
-  ...listSettings().flatMap(({ row }) => row.flags.map(({ key }) => key)),
-];
 
 /** The texts of the options. Throws a TypeError for what is not one. */
 export function textsOf({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {

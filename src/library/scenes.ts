@@ -6,7 +6,8 @@ import type { Side } from '../dumps/side.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
 import { sceneOfSide, type Scene } from '../trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
-import { inputOptions, shownOptions, textsOf } from './inputs.ts';
+import { shownOptions, textsOf } from './inputs.ts';
+import { openOptions } from './options.ts';
 import { checkOptionNames } from './texts.ts';
 
 /** Manifests to send packets over: compiled as `kpc trace` compiles them, with what they lack assumed. */
@@ -18,14 +19,10 @@ export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
 /** Where packets are sent: manifests, or a side that was compiled, or read from a bundle or a dump. */
 export type PacketInput = ManifestsOfNodes | { readonly side: Side };
 
-const ofManifests: readonly string[] = [
-  ...inputOptions.filter((name) => name !== 'allowEmpty'),
-  ...(['node', 'allNodes', 'hostAddresses'] as const),
-];
-
 /** Throws for an option that is unknown, or that has no effect on a side. */
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
-  checkOptionNames(options, ['side', ...ofManifests, ...others]);
+  const ofManifests = openOptions.filter((name) => name !== 'allowEmpty');
+  checkOptionNames(options, ['side', ...ofManifests, 'node', 'allNodes', ...others]);
   if (!('side' in options)) return;
   const idle = Object.keys(options).find((name) => name !== 'side' && !others.includes(name));
   if (idle !== undefined) throw new TypeError(`option "${idle}" is only for manifests: a side is compiled already`);

@@ -1,10 +1,10 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
-import { inputOptions } from './inputs.ts';
+import { openOptions } from './options.ts';
 
 const options: ReadonlySet<string> = new Set([
-  ...inputOptions,
-  ...(['node', 'nodes', 'allNodes', 'shard', 'hostAddresses', 'from', 'to', 'toKubernetesVersion'] as const),
+  ...openOptions,
+  ...(['node', 'nodes', 'allNodes', 'shard', 'from', 'to', 'toKubernetesVersion'] as const),
 ]);
 
 /** What a caller of kpc has in the place of flags. */

@@ -87,7 +87,7 @@ function readInterface(source: SettingSource, mode: keyof typeof interfaces): De
 
 /** At most one of each family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */
 export const clusterCIDRs = plainSetting({
-  flag: proxyFlag('text', '--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded"),
+  flag: proxyFlag('commas', '--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded"),
   field: proxyField('clusterCIDR', text),
   defaultIn: (): readonly string[] => [],
   read: (written, source) => {

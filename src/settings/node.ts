@@ -8,12 +8,15 @@ import { plainSetting, proxyField, proxyFlag, refuseValue } from './setting.ts';
 
 /** The mode. All other settings depend on it, so kpc chooses it before them (src/input/configuration/resolve-settings.ts). */
 export const mode = plainSetting({
-  flag: proxyFlag(
-    'text',
-    '--proxy-mode <mode>',
-    `${proxyModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
-    -2,
-  ),
+  flag: {
+    ...proxyFlag(
+      'text',
+      '--proxy-mode <mode>',
+      `${proxyModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
+      -2,
+    ),
+    group: undefined,
+  },
   field: proxyField('mode', text),
   defaultIn: (chosen) => chosen,
   read: (_, source) => source.mode,

@@ -3,6 +3,7 @@ import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { faultOf, type Fault } from '../diagnostics/diagnostic.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { flagRow, type Flag, type FlagKind, type FlagValues } from './flag.ts';
 
 /** A setting of kube-proxy that shapes rules: its flag, field, default and check, but not its effect. */
 export interface Setting<T, F extends Flag = Flag> {
@@ -57,54 +58,18 @@ export function lastName({ path }: Field): string {
   return path.at(-1) ?? '';
 }
 
-/** The kinds of flags, with the values that the command line gives them. */
-export interface FlagValues {
-  text: string;
-  /** True if the flag has no value. */
-  switch: boolean | string;
-  /** A text with commas between the items, or a list of such texts. */
-  list: string | readonly string[];
-}
-
-type FlagKind = keyof FlagValues;
-
 interface ReadValues extends FlagValues {
   list: readonly string[];
 }
 
-export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> {
-  readonly kind: Kind;
-  /** Its name among the options, in camel case: "clusterCidr". */
-  readonly key: Key;
-  /** "--cluster-cidr". */
-  readonly name: string;
-  /** "--cluster-cidr <cidrs>". */
-  readonly usage: string;
-  readonly help: string;
-  /** Help lists flags by rank, the lowest first, then in the order of the settings. */
-  readonly rank: number;
-}
-
-type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Rest}`
-  ? `${Head}${Capitalize<CamelCase<Rest>>}`
-  : Name;
-
-type KeyOf<Usage extends string> = Usage extends `--${infer Name} ${string}` ? CamelCase<Name> : never;
-
-/** Makes a flag: of text or a list with "--cluster-cidr <cidrs>", of a switch, which is on without a value, with "--x [bool]". */
+/** Makes the row of a flag of kube-proxy's. */
 export function proxyFlag<Kind extends FlagKind, const Usage extends `--${string} ${string}`>(
   kind: Kind,
   usage: Usage,
   help: string,
   rank = 0,
-): Flag<KeyOf<Usage>, Kind> {
-  const [name = ''] = usage.split(' ');
-  return { kind, key: flagKey(name.slice(2)) as KeyOf<Usage>, name, usage, help, rank };
-}
-
-/** "cluster-cidr" → "clusterCidr", as the command-line parser names options. */
-export function flagKey(name: string): string {
-  return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+) {
+  return flagRow(kind, usage, help, { group: 'settings', needs: 'manifests', rank });
 }
 
 /** Go's strconv.ParseBool, in any case. */

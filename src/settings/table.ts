@@ -9,7 +9,8 @@ import { masqueradeAll, masqueradeBit } from './masquerade.ts';
 import { bindAddress, hostnameOverride, mode } from './node.ts';
 import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
 import { portRange, udpIdleTimeout } from './userspace.ts';
-import { lastName, splitList, type Setting, type SettingSource, type Flag, type FlagValues } from './setting.ts';
+import type { Flag, OptionsOf } from './flag.ts';
+import { lastName, splitList, type Setting, type SettingSource } from './setting.ts';
 
 /** All settings of kube-proxy that shape rules, in the order of the manifest. */
 const settingTable = {
@@ -59,7 +60,7 @@ type RowsIn<Rows> = {
 type AllFlags = RowsIn<Table>['flags'][number];
 
 /** The flags that shape rules, by kube-proxy's names in camel case, with their values. */
-export type ProxyFlags = { readonly [F in AllFlags as F['key']]?: FlagValues[F['kind']] | undefined };
+export type ProxyFlags = OptionsOf<AllFlags>;
 
 /** The rows, each with its path of names: ['ipvs', 'scheduler']. */
 export function listSettings(): readonly { readonly path: readonly string[]; readonly row: AnySetting }[] {
@@ -158,7 +159,7 @@ export function findWrongSettings(
 
 /** The flags of all settings, in the order in which help lists them. Several settings may have one flag. */
 export const proxyFlags: readonly Flag[] = [...new Set(listSettings().flatMap(({ row }) => row.flags))].sort(
-  (a, b) => a.rank - b.rank,
+  ({ rank: a = 0 }, { rank: b = 0 }) => a - b,
 );
 
 export function hasProxyFlags(options: ProxyFlags): boolean {

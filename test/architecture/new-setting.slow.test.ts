@@ -2,13 +2,14 @@
 // a row of the table and its use. All else has to follow: this lists the files that each touches, and tries what follows.
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { Command, Option } from 'commander';
-import { readShape } from '../../src/base/json-shape.ts';
+import { Command } from 'commander';
+import { findFaults, readShape } from '../../src/base/json-shape.ts';
 import type * as NodeDecisions from '../../src/apply/plan/node-decisions.ts';
 import type * as ManifestShape from '../../src/bundle/manifest.ts';
-import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
-import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
+import type * as Flags from '../../src/cli/kpc/flags.ts';
+import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml-values.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
+import type * as Options from '../../src/library/options.ts';
 import type * as Library from '../../src/library/compile.ts';
 import type * as Values from '../../src/settings/table.ts';
 import { complaintsOf, copySources, showFiles, sourcesFolder, type Edit } from '../support/changed-sources.ts';
@@ -146,16 +147,20 @@ async function compile(config: string, flags: object = {}) {
 
 describe('what follows from the rows', () => {
   test('help, and with it kpc.yaml and the pages, has the flags', async () => {
-    const { addInputOptions } = await load<typeof InputOptions>('cli/kpc/input-options.ts');
-    const command = addInputOptions(new Command());
-    const flags = new Map(command.options.map(({ flags: usage, description }) => [usage, description]));
+    const { openFlags } = await load<typeof Options>('library/options.ts');
+    const flags = new Map(openFlags('programs').map(({ usage, help }) => [usage, help]));
     expect(flags.get('--iptables-never-masquerade [bool]')).toBe('masquerade nothing to cluster IPs');
     expect(flags.get('--conntrack-tcp-timeout-fin <duration>')).toBe('timeout of TCP connections after FIN');
   });
 
   test('a list is one in kpc.yaml, in a configuration and as a flag', async () => {
-    const { takesList } = await load<typeof KpcYaml>('cli/kpc/kpc-yaml.ts');
-    expect(takesList(new Option('--nodeport-interfaces <names>', 'the interfaces'))).toBe(true);
+    const { openFlags } = await load<typeof Options>('library/options.ts');
+    const { addFlags } = await load<typeof Flags>('cli/kpc/flags.ts');
+    const { kpcYamlShape } = await load<typeof KpcYaml>('cli/kpc/kpc-yaml-values.ts');
+    const program = new Command();
+    addFlags(program.command('compile'), openFlags('programs'));
+    expect(findFaults(kpcYamlShape(program), { 'nodeport-interfaces': ['eth0', 'eth1'] })).toEqual([]);
+    expect(findFaults(kpcYamlShape(program), { 'iptables-never-masquerade': ['eth0', 'eth1'] })).toHaveLength(1);
     const field = await compile('nodePortInterfaces: [eth0, eth1]\n');
     expect(field.bundle?.manifest.settings).toMatchObject({ nodePortInterfaces: ['eth0', 'eth1'] });
     const flag = await compile('nodePortInterfaces: [eth0]\n', { nodeportInterfaces: 'eth2,eth3' });

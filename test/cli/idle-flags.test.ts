@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addDescribeCommand } from '../../src/cli/kpc/describe-command.ts';
 import { addDiffCommand } from '../../src/cli/kpc/diff-command.ts';
 import { addEquivalenceCommand, addMigrateCommand } from '../../src/cli/kpc/equivalence-command.ts';
-import { addInputOptions } from '../../src/cli/kpc/input-options.ts';
 import { addLintCommand } from '../../src/cli/kpc/lint-command.ts';
 import { addTestCommand } from '../../src/cli/kpc/test-command.ts';
 import { addTraceCommand } from '../../src/cli/kpc/trace-command.ts';
+import { openFlags } from '../../src/library/options.ts';
 import type { Terminal } from '../../src/cli/shared/terminal.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
@@ -92,8 +92,8 @@ const harmless = new Set([
   '--no-assume',
 ]);
 
-const flags = addInputOptions(new Command(), 'looks').options.flatMap(({ long, flags: usage, negate }) => {
-  if (!long || negate || harmless.has(long)) return [];
+const flags = openFlags('looks').flatMap(({ name: long, usage, kind: takes }) => {
+  if (takes === 'off' || harmless.has(long)) return [];
   const kind = /[<[](\w+)/.exec(usage)?.[1] ?? '';
   const value = values[long] ?? usual[kind as keyof typeof usual];
   return [[long, ...(value === undefined ? [] : [value])]];
@@ -213,7 +213,7 @@ const elsewhere: ReadonlySet<string> = new Set([
 ]);
 
 describe('a flag of a command has an effect, or is refused by its name', () => {
-  const general = new Set(addInputOptions(new Command(), 'looks').options.map(({ long }) => long));
+  const general = new Set<string | undefined>(openFlags('looks').map(({ name }) => name));
   const cases = Object.entries(calls).flatMap(([name, { add, of }]) => {
     const program = new Command();
     add(program, {} as Terminal, () => undefined);

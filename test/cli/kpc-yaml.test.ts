@@ -137,6 +137,12 @@ describe('kpc.yaml', () => {
     ['service-cluster-ip-range: nowhere\n', 'kpc.yaml:1:27: error: --service-cluster-ip-range cannot be "nowhere"'],
     ['proxy-mode: fast\n', 'kpc.yaml:1:13: error: '],
     ['conntrack-min: -1\n', 'kpc.yaml:1:16: error: '],
+    ['exclude: [x, { a: 1 }]\n', 'kpc.yaml:1:14: error: exclude[1] cannot be a mapping'],
+    ['node: worker-1\nprune: true\n', 'kpc.yaml:2:8: error: --prune needs --all-nodes'],
+    [
+      'proxy-mode: userspace\nkubernetes-version: 1.25\nbind-address: "::1"\n',
+      'kpc.yaml:3:15: error: --bind-address is "::1"',
+    ],
     ['compile: { node: a, all-nodes: true }\n', 'kpc.yaml:1:21: error: all-nodes cannot be used with node'],
     ['- a\n', 'kpc.yaml:1:1: error: kpc.yaml cannot be a list'],
     ['a: [\n', 'kpc.yaml:1:4: error: not valid YAML'],

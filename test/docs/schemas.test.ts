@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { readPrograms } from '../../packaging/programs.ts';
 import { schemaOf, type JsonSchema } from '../../src/base/json-shape.ts';
-import { kpcYamlShape } from '../../src/cli/kpc/kpc-yaml.ts';
+import { kpcYamlShape } from '../../src/cli/kpc/kpc-yaml-values.ts';
 import { packetTestsShape } from '../../src/input/objects/shapes/packet-tests.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { outputSchema, printedJson } from '../support/printed-json.ts';
@@ -28,8 +28,8 @@ test('schemas/expectations.schema.json', () => {
 });
 
 test('schemas/kpc.yaml.schema.json', async () => {
-  const commands = (await readPrograms()).find(({ name }) => name === 'kpc')?.commands ?? [];
-  expectSchema('kpc.yaml', { $schema, title: 'kpc.yaml', ...schemaOf(kpcYamlShape(commands)) });
+  const kpc = (await readPrograms()).find(({ name }) => name === 'kpc');
+  expectSchema('kpc.yaml', { $schema, title: 'kpc.yaml', ...(kpc && schemaOf(kpcYamlShape(kpc.program))) });
 });
 
 test('what names a schema for an editor leads to one', () => {

@@ -1,4 +1,4 @@
-import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
+import { Argument, InvalidArgumentError, type Command } from 'commander';
 import { formatCount } from '../../base/format-count.ts';
 import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/replace-file.ts';
@@ -7,7 +7,8 @@ import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
 import { readBundle } from '../../bundle/read-bundle.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
-import { append } from './input-options.ts';
+import { flagRow } from '../../settings/flag.ts';
+import { addFlags } from './flags.ts';
 import { refuse } from './messages.ts';
 import { verifyBundle } from './verify-bundle.ts';
 
@@ -34,21 +35,22 @@ export function addBundleCommand(program: Command, terminal: Terminal, done: Don
         'before it is carried, as kpc-apply does on the node: exit status 1 if kpc-apply would refuse it.',
     )
     .addArgument(new Argument('<action>', 'what to do').choices(actions))
-    .argument('<bundle>', 'the folder of the bundle; to verify, also a pack')
-    .option('-o, --out <file>', 'pack: the pack to write, such as node.tgz')
-    .option('--sign <file>', 'pack: sign it with the Ed25519 private key in this PEM file')
-    .addOption(
-      new Option(
-        '--serial <number>',
-        'pack: sign this number too (default: 0); with --trust, a node refuses lower ones from then on',
-      ).argParser(parseSerial),
-    )
-    .option(
+    .argument('<bundle>', 'the folder of the bundle; to verify, also a pack');
+  addFlags(command, [
+    flagRow('text', '-o, --out <file>', 'pack: the pack to write, such as node.tgz'),
+    flagRow('text', '--sign <file>', 'pack: sign it with the Ed25519 private key in this PEM file'),
+    flagRow(
+      'text',
+      '--serial <number>',
+      'pack: sign this number too (default: 0); with --trust, a node refuses lower ones from then on',
+      { parse: parseSerial },
+    ),
+    flagRow(
+      'list',
       '--trust <file>',
       'verify: the pack must be signed by one of the public keys in this PEM file (repeat for more)',
-      append,
-    );
-  command.action(async (action: (typeof actions)[number], path: string, options: BundleOptions) => {
+    ),
+  ]).action(async (action: (typeof actions)[number], path: string, options: BundleOptions) => {
     const strange = (Object.keys(options) as (keyof BundleOptions)[]).filter(
       (name) => !optionsOf[action].includes(name),
     );

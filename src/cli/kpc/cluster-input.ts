@@ -1,10 +1,10 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { pathWord, printable } from '../../base/printable.ts';
 import { joinWords } from '../../base/join-words.ts';
 import type { FileOptions } from '../../compile/read-texts.ts';
 import { Cluster, type Answer, type ClusterUse, type UnreadResource } from '../../programs/ask-cluster.ts';
 import { callWords, failureWords, type ProgramFailure } from '../../programs/run-program.ts';
-import { helpGroups } from '../shared/help.ts';
+import { flagRow, type Flag } from '../../settings/flag.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { refuse, type MessageOptions } from './messages.ts';
@@ -14,22 +14,21 @@ export interface ClusterOptions {
   readonly context?: string;
 }
 
-/** Adds the options that read a cluster. No kpc.yaml can set them: see `neverHeld` there. */
-export function addClusterOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option(
-        '--cluster',
-        'read the cluster with kubectl get, and go on as with a file; kubectl kpc does so without inputs',
-      ).helpGroup(helpGroups.input),
-    )
-    .addOption(
-      new Option(
-        '--context <name>',
-        'the context of the kubeconfig for --cluster (default: the current one)',
-      ).helpGroup(helpGroups.input),
-    );
-}
+export const clusterFlags: readonly Flag[] = [
+  flagRow(
+    'on',
+    '--cluster',
+    'read the cluster with kubectl get, and go on as with a file; kubectl kpc does so without inputs',
+    {
+      group: 'input',
+      isOfCall: true,
+    },
+  ),
+  flagRow('text', '--context <name>', 'the context of the kubeconfig for --cluster (default: the current one)', {
+    group: 'input',
+    isOfCall: true,
+  }),
+];
 
 /** What a command reads, and how: with --cluster, what kubectl prints takes the place of stdin. */
 interface Inputs {

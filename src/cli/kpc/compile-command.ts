@@ -14,24 +14,19 @@ import { formatAll, mainFile, modeOfPrint, printNames, summarize } from '../../r
 import { formatJson } from '../../report/format-json.ts';
 import { compiled } from '../../report/outputs/compile.ts';
 import { describeFolderProblem } from '../../report/render-diagnostics.ts';
-import { helpGroups } from '../shared/help.ts';
+import { openFlags } from '../../library/options.ts';
+import { flagRow, type Flag } from '../../settings/flag.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import { acceptCommand } from './accept-command.ts';
 import { checkFleet, writeFleet, type CompileWords } from './fleet-run.ts';
-import { addClusterOptions, withCluster } from './cluster-input.ts';
+import { clusterFlags, withCluster } from './cluster-input.ts';
+import { addFlags, outputFlag } from './flags.ts';
+import { modeFromWords, namedInputs, traceWords, withoutDefaultMode } from './input-options.ts';
 import {
-  addInputOptions,
-  append,
-  modeFromWords,
-  namedInputs,
-  traceWords,
-  withoutDefaultMode,
-} from './input-options.ts';
-import {
-  addMessageOptions,
+  messageFlags,
   makeStrict,
   quieten,
   type MessageOptions,
@@ -41,7 +36,7 @@ import {
 } from './messages.ts';
 import { repositoryPaths } from './repository-paths.ts';
 import { existsSync, readdirSync } from 'node:fs';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly jobs: number;
@@ -60,69 +55,72 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: Do
     .command('compile')
     .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.')
     .argument('[input...]', 'manifests, as with -f');
-  addFleetOptions(addMessageOptions(addClusterOptions(addInputOptions(command))))
-    .option(
+  addFlags(command, [
+    ...openFlags('programs'),
+    ...clusterFlags,
+    ...messageFlags,
+    ...fleetFlags,
+    flagRow(
+      'list',
       '--node <name>',
       'the node to compile for (default: hostnameOverride, or else the only Node in the input); repeat to write a folder for each',
-      append,
-    )
-    .addOption(
-      new Option(
-        '--allow-empty',
-        'compile even if that programs nothing, which removes all Services from a node',
-      ).helpGroup(helpGroups.input),
-    )
-    .addOption(
-      new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it')
-        .argParser(parseOutFolder)
-        .conflicts(['print', 'check']),
-    )
-    .addOption(
-      new Option('--golden <folder>', 'write a golden to keep in git: a file for each Service, so that branches merge')
-        .argParser(parseOutFolder)
-        .conflicts(['out', 'print', 'check']),
-    )
-    .addOption(new Option('--print <file>', 'print one file').choices([...printNames.keys()]).conflicts('check'))
-    .option('--check <folder>', 'write nothing; print how this bundle or golden differs: exit status 1 if it does')
-    .addOption(
-      new Option(
-        '--output <format>',
-        'how to print; with --check, github annotates the Services of a pull request, and markdown is for its summary',
-      )
-        .choices(['text', 'json', 'github', 'junit', 'markdown'] satisfies readonly OutputFormat[])
-        .default('text')
-        .helpGroup(helpGroups.output),
-    )
-    .action(async (inputs: readonly string[], options: Omit<CompileOptions, 'words'>) => {
-      const named = namedInputs(command, inputs, options.file);
-      const asked = await withCluster(command, { file: named, terminal: quieten(terminal, options) }, 'rules');
-      if (!asked) return done(exitStatus.badInput);
-      const words = { argv, trace: traceWords(command, asked.words) };
-      done(await runCompile({ ...options, ...asked.options, words }, asked.terminal));
-    });
+      { needs: 'nodes' },
+    ),
+    flagRow('on', '--allow-empty', 'compile even if that programs nothing, which removes all Services from a node', {
+      group: 'input',
+    }),
+    flagRow('text', '-o, --out <folder>', 'write the files to a folder, replacing everything in it', {
+      path: 'written',
+      parse: parseOutFolder,
+      rivals: ['print', 'check'],
+    }),
+    flagRow(
+      'text',
+      '--golden <folder>',
+      'write a golden to keep in git: a file for each Service, so that branches merge',
+      {
+        path: 'written',
+        parse: parseOutFolder,
+        rivals: ['out', 'print', 'check'],
+      },
+    ),
+    flagRow('text', '--print <file>', 'print one file', { choices: [...printNames.keys()], rivals: ['check'] }),
+    flagRow(
+      'text',
+      '--check <folder>',
+      'write nothing; print how this bundle or golden differs: exit status 1 if it does',
+      {
+        path: 'read',
+      },
+    ),
+    outputFlag(['text', 'json', 'github', 'junit', 'markdown'] satisfies readonly OutputFormat[], {
+      help: 'how to print; with --check, github annotates the Services of a pull request, and markdown is for its summary',
+      group: 'output',
+    }),
+  ]).action(async (inputs: readonly string[], options: Omit<CompileOptions, 'words'>) => {
+    const named = namedInputs(command, inputs, options.file);
+    const asked = await withCluster(command, { file: named, terminal: quieten(terminal, options) }, 'rules');
+    if (!asked) return done(exitStatus.badInput);
+    const words = { argv, trace: traceWords(command, asked.words) };
+    done(await runCompile({ ...options, ...asked.options, words }, asked.terminal));
+  });
 }
 
-function addFleetOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--all-nodes', 'compile for each Node in the input, into a folder each')
-        .conflicts('node')
-        .helpGroup(helpGroups.nodes),
-    )
-    .addOption(
-      new Option('--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0').helpGroup(helpGroups.nodes),
-    )
-    .addOption(
-      new Option('--jobs <count>', 'write the folders of this many nodes at once; each needs its own memory')
-        .argParser(parseJobs)
-        .default(1)
-        .conflicts(['print', 'check'])
-        .helpGroup(helpGroups.nodes),
-    )
-    .addOption(
-      new Option('--prune', 'remove the folders of nodes that are no longer in the input').helpGroup(helpGroups.nodes),
-    );
-}
+const fleetFlags: readonly Flag[] = [
+  flagRow('on', '--all-nodes', 'compile for each Node in the input, into a folder each', {
+    group: 'nodes',
+    rivals: ['node'],
+  }),
+  flagRow('text', '--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0', { group: 'nodes' }),
+  flagRow('text', '--jobs <count>', 'write the folders of this many nodes at once; each needs its own memory', {
+    group: 'nodes',
+    parse: parseJobs,
+    usual: 1,
+    rivals: ['print', 'check'],
+    idle: [{ without: '--all-nodes', what: '--jobs shares nodes out, and there is one', help: 'add --all-nodes' }],
+  }),
+  flagRow('on', '--prune', 'remove the folders of nodes that are no longer in the input', { group: 'nodes' }),
+];
 
 /** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
 declare const KPC_IS_BINARY: boolean | undefined;

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { count } from '../../base/format-count.ts';
 import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
 import { type View, describeService } from '../../describe/describe-services.ts';
@@ -19,6 +19,8 @@ import { formatDescription } from '../../report/colours.ts';
 import { describeFound, formatDump, isAmong } from '../../report/dump-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { describedDump, describedServices, serviceTable, sharedSubjects } from '../../report/outputs/describe.ts';
+import { openFlags } from '../../library/options.ts';
+import { flagRow, type Flag } from '../../settings/flag.ts';
 import { compileAs } from '../../sides/compile-as.ts';
 import {
   readNames,
@@ -33,18 +35,10 @@ import { isName } from '../../base/object-names.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
-import { addClusterOptions, withCluster, type ClusterOptions } from './cluster-input.ts';
-import {
-  addLimit,
-  addInputOptions,
-  describeIdleFlags,
-  storedPath,
-  flagsOfManifests,
-  modeFromWords,
-  namedInputs,
-  withoutDefaultMode,
-} from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse } from './messages.ts';
+import { clusterFlags, withCluster, type ClusterOptions } from './cluster-input.ts';
+import { addFlags, givenFlags, limitFlag, nodeFlag, outputFlag } from './flags.ts';
+import { describeIdleFlags, modeFromWords, namedInputs, storedPath, withoutDefaultMode } from './input-options.ts';
+import { messageFlags, quieten, type MessageOptions, reportInput, refuse } from './messages.ts';
 
 interface DescribeOptions extends SideOptions, MessageOptions, ClusterOptions {
   readonly fromDump?: string;
@@ -74,43 +68,51 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: D
         'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
     )
     .argument('[input...]', 'what to look at, as with -f: manifests, a bundle, or a dump of a node');
-  addClusterOptions(addInputOptions(command, 'looks'))
-    .option('--node <name>', 'the node to describe (default: hostnameOverride, or else the only Node in the input)')
-    .option('--from-dump <path>', 'a dump of a node, and nothing else; -f adds manifests that name its Services')
-    .option(
+  addFlags(command, [
+    ...openFlags('looks'),
+    ...clusterFlags,
+    nodeFlag('the node to describe (default: hostnameOverride, or else the only Node in the input)'),
+    flagRow(
+      'text',
+      '--from-dump <path>',
+      'a dump of a node, and nothing else; -f adds manifests that name its Services',
+      {
+        path: 'read',
+      },
+    ),
+    flagRow(
+      'text',
       '--from-node <name>',
       'with --cluster: the dump of a node, which kubectl debug reads in a pod that is removed afterwards',
-    )
-    .option('--debug-image <image>', 'the image of that pod (default: busybox)')
-    .option('--cluster-domain <domain>', "the cluster's domain in DNS", usualDomain)
-    .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
-    .option('--rules', 'also show the rules, sets and virtual servers, and the environment of containers')
-    .addOption(addLimit());
-  addMessageOptions(command).action(
-    async (_what: string | undefined, _inputs: readonly string[], given: DescribeOptions) => {
-      const quiet = quieten(terminal, given);
-      const { what, paths } = await sortArguments(command, given, quiet);
-      const dump = given.fromDump === undefined ? [] : [given.fromDump];
-      const named = namedInputs(command, [...dump, ...paths], given.file);
-      const asked = await withCluster(command, { file: named, terminal: quiet }, readNode(command, given) ?? 'traffic');
-      if (!asked) return done(exitStatus.badInput);
-      const options = { ...given, ...asked.options };
-      if (what !== undefined && options.file.length === 0) {
-        command.error(
-          `error: no manifests are named\nwrite "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
-        );
-      }
-      done(await runDescribe(what, options, flagsOfManifests(command), asked.terminal));
-    },
-  );
+      { isOfCall: true },
+    ),
+    flagRow('text', '--debug-image <image>', 'the image of that pod (default: busybox)', {
+      isOfCall: true,
+      idle: [{ without: '--from-node', what: '--debug-image: only with --from-node' }],
+    }),
+    flagRow('text', '--cluster-domain <domain>', "the cluster's domain in DNS", { usual: usualDomain }),
+    outputFlag(['text', 'json']),
+    flagRow('on', '--rules', 'also show the rules, sets and virtual servers, and the environment of containers'),
+    limitFlag,
+    ...messageFlags,
+  ]).action(async (_what: string | undefined, _inputs: readonly string[], given: DescribeOptions) => {
+    const quiet = quieten(terminal, given);
+    const { what, paths } = await sortArguments(command, given, quiet);
+    const dump = given.fromDump === undefined ? [] : [given.fromDump];
+    const named = namedInputs(command, [...dump, ...paths], given.file);
+    const asked = await withCluster(command, { file: named, terminal: quiet }, readNode(command, given) ?? 'traffic');
+    if (!asked) return done(exitStatus.badInput);
+    const options = { ...given, ...asked.options };
+    if (what !== undefined && options.file.length === 0) {
+      command.error(`error: no manifests are named\nwrite "kpc describe ${shellWord(what)} -f FILE", with - for stdin`);
+    }
+    done(await runDescribe(what, options, givenFlags(command), asked.terminal));
+  });
 }
 
 /** What asks a node of the cluster for its dump; undefined if no node is named. */
 function readNode(command: Command, { cluster, fromNode, debugImage }: DescribeOptions) {
-  if (fromNode === undefined) {
-    if (debugImage !== undefined) command.error('error: --debug-image: only with --from-node');
-    return undefined;
-  }
+  if (fromNode === undefined) return undefined;
   if (!cluster && !isKubectlPlugin('kpc')) command.error('error: --from-node: only with --cluster');
   if (!isName(fromNode, 'subdomain')) command.error(`error: ${quotePrintable(fromNode)} is not the name of a node`);
   return (asked: AskedCluster) => asked.dumpNode(fromNode, debugImage ?? 'busybox');
@@ -149,7 +151,7 @@ async function sortArguments(command: Command, { file, fromDump, node }: Describ
 async function runDescribe(
   what: string | undefined,
   options: DescribeOptions & { readonly file: readonly string[] },
-  flags: readonly string[],
+  flags: readonly Flag[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { fromDump, file, node } = options;

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { prepareChecked } from '../../compile/compile.ts';
@@ -22,14 +22,17 @@ import { makeReview } from '../../report/make-review.ts';
 import { formatReviewMarkdown } from '../../report/review-markdown.ts';
 import { diffToJson } from '../../report/json.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../../report/text-and-markdown.ts';
+import { openFlags } from '../../library/options.ts';
+import { flagRow, type Flag } from '../../settings/flag.ts';
 import { chooseReleases, compareReleases } from '../../sides/compare-releases.ts';
 import { compileSide } from '../../sides/compile-side.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
-import { addInputOptions, addLimit, describeStrays, flagsOfManifests, traceSide } from './input-options.ts';
+import { addFlags, givenFlags, leaveOut, limitFlag, nodeFlag, outputFlag } from './flags.ts';
+import { describeStrays, traceSide } from './input-options.ts';
 import { optionsInTree, takenWords, type KpcYaml } from './kpc-yaml.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse, sayTaken } from './messages.ts';
+import { messageFlags, quieten, type MessageOptions, reportInput, refuse, sayTaken } from './messages.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
@@ -43,6 +46,31 @@ interface DiffOptions extends SideOptions, MessageOptions {
 
 const moreManifests =
   'more manifests for each side that is manifests, such as Nodes: a file, a folder, or - for stdin (repeat for more)';
+
+const diffFlags: readonly Flag[] = [
+  ...openFlags('looks', { file: { help: moreManifests } }),
+  nodeFlag('the node to compile manifests for (default: the node of a bundle on the other side)'),
+  flagRow(
+    'text',
+    '--to-kubernetes-version <version>',
+    'show what an upgrade of Kubernetes changes on a node: compile the manifests of -f (or of one argument) for ' +
+      '--kubernetes-version and for this release, and compare the two',
+  ),
+  outputFlag(outputs),
+  limitFlag,
+  flagRow('on', '--rules', 'also show which rules, sets and virtual servers differ; always shown for a dump', {
+    idle: [
+      { beside: '--output unified', what: '--rules: unified output always has them', help: leaveOut },
+      {
+        beside: '--to-kubernetes-version',
+        what: '--rules: two releases are always compared by their rules',
+        help: leaveOut,
+      },
+    ],
+  }),
+  flagRow('on', '--foreign', "also compare what is not kube-proxy's"),
+  ...messageFlags,
+];
 
 export function addDiffCommand(program: Command, terminal: Terminal, done: Done): void {
   const command: Command = program
@@ -60,22 +88,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
     )
     .argument('[from]', 'the old side')
     .argument('[to]', 'the new side');
-  addInputOptions(command, 'looks').option(
-    '--node <name>',
-    'the node to compile manifests for (default: the node of a bundle on the other side)',
-  );
-  for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
-  command
-    .option(
-      '--to-kubernetes-version <version>',
-      'show what an upgrade of Kubernetes changes on a node: compile the manifests of -f (or of one argument) for ' +
-        '--kubernetes-version and for this release, and compare the two',
-    )
-    .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
-    .addOption(addLimit())
-    .option('--rules', 'also show which rules, sets and virtual servers differ; always shown for a dump')
-    .option('--foreign', "also compare what is not kube-proxy's");
-  addMessageOptions(command).action(
+  addFlags(command, diffFlags).action(
     async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
       const quiet = quieten(terminal, given);
       const named = [first, second].filter((side) => side !== undefined);
@@ -99,7 +112,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: Done)
         if (found) await sayTaken(takenWords(found), command, terminal);
         return found;
       };
-      done(await runDiff([from, to], options, { flags: flagsOfManifests(command), traceOf, optionsOf }, quiet));
+      done(await runDiff([from, to], options, { flags: givenFlags(command), traceOf, optionsOf }, quiet));
     },
   );
 }
@@ -117,8 +130,7 @@ function tracer(
 
 /** What the command line says of the sides. */
 interface SideWords {
-  /** The flags that shape what manifests compile to. */
-  readonly flags: readonly string[];
+  readonly flags: readonly Flag[];
   readonly traceOf: (from: Side, to: Side) => Tracing;
   /** The options of a side in a revision that has a kpc.yaml. */
   readonly optionsOf: (path: string) => Promise<ReturnType<typeof optionsInTree>>;
@@ -136,7 +148,7 @@ async function runDiff(
   const [from, to] = [await readStoredSide(paths[0], context), await readStoredSide(paths[1], context)];
   // What each side is, whatever flags say of how manifests are compiled.
   const isStored = [from, to].every(({ kind }) => kind === 'bundle' || kind === 'dump');
-  const strays = isStored ? flags.filter((flag) => !isUseful(flag, paths, [from, to])) : [];
+  const strays = isStored ? flags.filter((each) => !isUseful(each, paths, [from, to])) : [];
   if (strays.length > 0) return refuse(terminal, describeStrays(strays, paths));
   const taken = [...(options.taken ?? [])];
   const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> => {
@@ -183,10 +195,11 @@ function failedSide({ file, diagnostics }: KpcYaml): SideReading {
 }
 
 /** Whether a flag has an effect on sides without manifests: it gives a dump names, or selects a node of a fleet. */
-function isUseful(flag: string, paths: readonly string[], sides: readonly StoredSide[]): boolean {
-  if (flag === '--file') return sides.some(({ kind }) => kind === 'dump');
+function isUseful({ key, needs }: Flag, paths: readonly string[], sides: readonly StoredSide[]): boolean {
+  if (key === 'file') return sides.some(({ kind }) => kind === 'dump');
   // The bundle of a node was found inside the named folder.
-  return flag === '--node' && sides.some((side, i) => side.kind === 'bundle' && side.side.name !== paths[i]);
+  if (needs === 'nodes') return sides.some((side, i) => side.kind === 'bundle' && side.side.name !== paths[i]);
+  return needs === undefined;
 }
 
 async function compareSides(

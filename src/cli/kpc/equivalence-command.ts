@@ -1,8 +1,8 @@
 import { pathWord, quotePrintable } from '../../base/printable.ts';
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { modeFacts, unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { planChange, sortPreparations, type Change, type ChangedSide } from '../../equivalence/change.ts';
+import { planChange, sortPreparations } from '../../equivalence/change.ts';
 import { Comparison } from '../../equivalence/comparison.ts';
 import { chooseStandIns } from '../../equivalence/representatives.ts';
 import {
@@ -13,22 +13,16 @@ import {
   type Tracing,
 } from '../../report/equivalence.ts';
 import { type Done, type Terminal, exitStatus, type ExitStatus } from '../shared/terminal.ts';
-import {
-  addInputOptions,
-  describeStrays,
-  flagsOfManifests,
-  namedInputs,
-  traceSide,
-  traceWords,
-} from './input-options.ts';
+import { addFlags, givenFlags, nodeFlag, outputFlag } from './flags.ts';
+import { describeStrays, namedInputs, namesOf, traceSide, traceWords } from './input-options.ts';
 import { preparationsFor } from '../../equivalence/preparations.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { lastRelease } from '../../kube-proxy/releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
-import { splitList } from '../../settings/setting.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
+import { flagWords, openFlags } from '../../library/options.ts';
+import { flagRow, type Flag } from '../../settings/flag.ts';
 import type { Scene } from '../../trace/scene.ts';
-import { refuse, refuseStored, addMessageOptions, quieten, showProgress } from './messages.ts';
+import { refuse, refuseStored, messageFlags, quieten, showProgress } from './messages.ts';
 import { findMeant, readPairs, readSpec, type Pairs, type SceneOptions, type Spec } from './read-scene.ts';
 
 interface EquivalenceOptions extends SceneOptions {
@@ -47,11 +41,13 @@ export function addEquivalenceCommand(program: Command, terminal: Terminal, done
     )
     .argument('<from>', 'the old side')
     .argument('<to>', 'the new side');
-  addInputOptions(command, 'looks')
-    .option('--node <name>', 'the node (default: hostnameOverride, or else the only Node in the input)')
-    .option('--all-nodes', 'on every node of the input; nodes that are alike count as one')
-    .addOption(new Option('--output <format>', 'how to print').choices(equivalenceOutputs).default('text'));
-  addMessageOptions(command).action(async (from: string, to: string, options: EquivalenceOptions) => {
+  addFlags(command, [
+    ...openFlags('looks'),
+    nodeFlag('the node (default: hostnameOverride, or else the only Node in the input)'),
+    flagRow('on', '--all-nodes', 'on every node of the input; nodes that are alike count as one'),
+    outputFlag(equivalenceOutputs),
+    ...messageFlags,
+  ]).action(async (from: string, to: string, options: EquivalenceOptions) => {
     const quiet = quieten(terminal, options);
     const [old, fresh] = [readSpec(from, options), readSpec(to, options)];
     const wrong = [old, fresh].filter((spec) => findMeant(spec) !== undefined);
@@ -62,7 +58,7 @@ export function addEquivalenceCommand(program: Command, terminal: Terminal, done
       done(await refuse(quiet, what, `did you mean ${findMeant(first)}?`));
       return;
     }
-    const idle = await findIdle(flagsOfManifests(command), [old, fresh], quiet);
+    const idle = await findIdle(givenFlags(command), [old, fresh], quiet);
     if (idle !== undefined) {
       done(await refuse(quiet, idle));
       return;
@@ -79,16 +75,17 @@ export function addEquivalenceCommand(program: Command, terminal: Terminal, done
 
 /** Why flags of the command line would do nothing for these sides; undefined if none would. */
 async function findIdle(
-  flags: readonly string[],
+  given: readonly Flag[],
   specs: readonly [Spec, Spec],
   { readStdin }: Terminal,
 ): Promise<string | undefined> {
-  const named = flags.filter((flag) => specs.every(({ adds }) => adds && flag in adds));
-  if (named.length > 0) return `${named.join(', ')}: both sides name their own`;
+  const flags = given.filter(({ needs }) => needs !== undefined);
+  const named = flags.filter(({ name }) => specs.every(({ adds }) => adds && name in adds));
+  if (named.length > 0) return `${namesOf(named)}: both sides name their own`;
   if (flags.length === 0 || specs.some((spec) => spec.flags)) return undefined;
   const sides = await Promise.all(specs.map(({ name }) => readStoredSide(name, { readStdin })));
   if (sides.every(({ kind }) => kind !== 'manifests')) return describeStrays(flags, [specs[0].name, specs[1].name]);
-  return flags.includes('--file')
+  return flags.some(({ key }) => key === 'file')
     ? '-f: only for a side that is a mode, a release or a configuration, and both sides are files'
     : undefined;
 }
@@ -161,28 +158,34 @@ export function addMigrateCommand(program: Command, terminal: Terminal, done: Do
       "Show what a cluster needs before kube-proxy's mode or release changes, and which packets are treated differently after it, on every " +
         'node of the input. Exit status 1 if something breaks, or has to be set first.',
     )
-    .argument('[input...]', 'manifests of the cluster, as with -f: Services, EndpointSlices and Nodes')
-    .addOption(
-      new Option('--from <mode>', "the mode now (default: that of kube-proxy's configuration, or else ipvs)").choices([
-        'ipvs',
-        'iptables',
-        'userspace',
-      ]),
-    )
-    .addOption(
-      new Option(
-        '--to <mode>',
-        'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
-      ).choices(['nftables', 'iptables']),
-    )
-    .option(
+    .argument('[input...]', 'manifests of the cluster, as with -f: Services, EndpointSlices and Nodes');
+  const twice = {
+    beside: '--from',
+    what: '--proxy-mode and --from both name the mode now',
+    help: 'leave out one of the two',
+  };
+  addFlags(command, [
+    flagRow('text', '--from <mode>', "the mode now (default: that of kube-proxy's configuration, or else ipvs)", {
+      choices: ['ipvs', 'iptables', 'userspace'],
+    }),
+    flagRow(
+      'text',
+      '--to <mode>',
+      'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
+      {
+        choices: ['nftables', 'iptables'],
+      },
+    ),
+    flagRow(
+      'text',
       '--to-kubernetes-version <version>',
       `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
-    );
-  addInputOptions(command, 'looks')
-    .option('--node <name>', 'on one node only')
-    .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'markdown']).default('text'));
-  addMessageOptions(command).action(async (inputs: readonly string[], given: MigrateOptions) => {
+    ),
+    ...openFlags('looks', { proxyMode: { idle: [twice] } }),
+    nodeFlag('on one node only'),
+    outputFlag(['text', 'json', 'markdown']),
+    ...messageFlags,
+  ]).action(async (inputs: readonly string[], given: MigrateOptions) => {
     const options = { ...given, file: namedInputs(command, inputs, given.file) };
     if (options.file.length === 0) {
       command.error('error: no input is named\nadd the manifests of the cluster, with - for stdin');
@@ -202,14 +205,13 @@ async function runMigrate(
     if (refused !== undefined) return refused;
   }
   const loaded = await loadInputs(options, terminal.readStdin);
-  const change = planOf(options, loaded);
+  const change = planChange(options, loaded);
   if (change.kind === 'refused') return refuse(terminal, change.what, change.help);
   const { from, to } = change;
   const allNodes = options.node === undefined && loaded.prepared.nodes.size > 1;
   const common: SceneOptions = { ...options, allNodes };
-  const specs = [from, to].map((side): Spec => {
-    const flags = flagsOfSide(side, options);
-    return { name: side.words, adds: flagWords(flags), flags: { ...common, ...flags } };
+  const specs = [from, to].map(({ words, options: own }): Spec => {
+    return { name: words, adds: flagWords(own), flags: { ...common, ...own } };
   });
   const [old, fresh] = specs as [Spec, Spec];
   const pairs = await readPairs(old, fresh, common, terminal);
@@ -220,36 +222,4 @@ async function runMigrate(
   });
   const preparations = scenes && sortPreparations([...change.announced, ...preparationsFor(...scenes)]);
   return report(scenes && pairs, { from: from.words, to: to.words, traceOf, preparations }, options, terminal);
-}
-
-function planOf(options: MigrateOptions, { prepared, modeNote, version }: LoadedInputs): Change {
-  return planChange(options, {
-    mode: prepared.settings.mode,
-    isModeNamed: modeNote?.code !== 'default-mode',
-    gates: prepared.gates,
-    version,
-    servicePorts: prepared.cluster.servicePorts,
-  });
-}
-
-/** The flags of a side, with the user's feature gates. */
-function flagsOfSide(
-  { proxyMode, kubernetesVersion, gates }: ChangedSide,
-  { featureGates }: MigrateOptions,
-): SideFlags {
-  return {
-    proxyMode,
-    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
-    ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates] }),
-  };
-}
-
-type SideFlags = Pick<SceneOptions, 'proxyMode' | 'kubernetesVersion' | 'featureGates'>;
-
-function flagWords({ proxyMode, kubernetesVersion, featureGates }: SideFlags): Spec['adds'] {
-  return {
-    ...(proxyMode === undefined ? {} : { '--proxy-mode': proxyMode }),
-    ...(kubernetesVersion === undefined ? {} : { '--kubernetes-version': kubernetesVersion }),
-    ...(featureGates === undefined ? {} : { '--feature-gates': [featureGates].flat().join(',') }),
-  };
 }

@@ -13,15 +13,18 @@ import { chooseNodeName, compileState } from '../../compile/compile-node.ts';
 import { compileLoaded } from '../../compile/compile.ts';
 import { releaseRunBy, type LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../../compile/read-texts.ts';
+import { openFlags } from '../../library/options.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarize } from '../../report/bundle-text.ts';
 import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import { flagRow } from '../../settings/flag.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { findRepository } from '../../input/files/disk-paths.ts';
 import { findStrayTarget } from './kpc-yaml.ts';
-import { addInputOptions, givenFlags, namedInputs, takeIptables } from './input-options.ts';
-import { addMessageOptions, quieten, refuse, reportInput, type MessageOptions } from './messages.ts';
+import { addFlags, nodeFlag } from './flags.ts';
+import { flagsToKeep, namedInputs, takesIptables } from './input-options.ts';
+import { messageFlags, quieten, refuse, reportInput, type MessageOptions } from './messages.ts';
 
 interface InitOptions extends FileOptions, MessageOptions {
   readonly node?: string;
@@ -40,14 +43,16 @@ export function addInitCommand(program: Command, terminal: Terminal, done: Done)
         'with --github a workflow that compares each pull request with it. It asks nothing and replaces nothing but a golden.',
     )
     .argument('[input...]', 'manifests, as with -f (default: this folder)');
-  takeIptables(addInputOptions(command, 'looks'))
-    .option('--node <name>', 'the node to compile for (default: the first Node in the input)')
-    .option('--golden <folder>', 'the folder of the golden', parseOutFolder, 'golden')
-    .option('--github', `also write ${workflowFile}`);
-  addMessageOptions(command).action(async (inputs: readonly string[], given: InitOptions) => {
+  addFlags(command, [
+    ...openFlags('looks', takesIptables),
+    nodeFlag('the node to compile for (default: the first Node in the input)'),
+    flagRow('text', '--golden <folder>', 'the folder of the golden', { parse: parseOutFolder, usual: 'golden' }),
+    flagRow('on', '--github', `also write ${workflowFile}`),
+    ...messageFlags,
+  ]).action(async (inputs: readonly string[], given: InitOptions) => {
     const named = namedInputs(command, inputs, given.file);
     const file = named.length === 0 ? ['.'] : named;
-    done(await runInit({ ...given, file }, givenFlags(command), quieten(terminal, given)));
+    done(await runInit({ ...given, file }, flagsToKeep(command), quieten(terminal, given)));
   });
 }
 

@@ -1,27 +1,8 @@
-import { diagnosticCodes, type ArgumentsOf } from '../../diagnostics/codes.ts';
+import { diagnosticCodes } from '../../diagnostics/codes.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { foundOf } from '../../diagnostics/fields.ts';
-import {
-  about,
-  anyOf,
-  boolean,
-  findFaults,
-  isObject,
-  listOf,
-  matching,
-  named,
-  nullable,
-  number,
-  objectWith,
-  oneOf,
-  optional,
-  text,
-  textThat,
-  type Shape,
-  type Shaped,
-} from '../../base/json-shape.ts';
+import { isObject } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
-import { groupBy } from '../../cluster/group-by.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/file-names.ts';
 import { isWindows, withSlashes } from '../../base/system-paths.ts';
@@ -32,34 +13,22 @@ import { findRepository, leadsInto, leadsIntoGit, realPath } from '../../input/f
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { knownNetworks } from '../../input/configuration/range-flags.ts';
-import { proxyFlags } from '../../settings/table.ts';
+import type { Flag } from '../../settings/flag.ts';
+import { addFlags, FlagOption, flagsOf, givenFlags } from './flags.ts';
+import {
+  configuredOf,
+  hasRightValue,
+  heldFlags,
+  keyOf,
+  type GivenFlag,
+  type Ignored,
+  type Refuse,
+} from './kpc-yaml-values.ts';
 import type { FlagPlaces } from './messages.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { Command, CommanderError, type Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
-
-const configuredCommands = ['compile', 'lint', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
-
-/** Flags that hold paths, relative to the folder of kpc.yaml. */
-const paths: ReadonlySet<string> = new Set(['file', 'config', 'hostAddresses', 'out', 'golden', 'check', 'fromDump']);
-
-const targets: ReadonlySet<string> = new Set(['out', 'golden']);
-
-/**
- * Flags that select a kpc.yaml, that end the program, or that start other programs: whoever writes a repository's kpc.yaml must
- * not run anything.
- */
-const neverHeld: ReadonlySet<string> = new Set([
-  'kpcYaml',
-  'help',
-  'cluster',
-  'context',
-  'fromNode',
-  'debugImage',
-  'render',
-  'renderValues',
-]);
 
 export interface KpcYaml {
   readonly file: TextFile;
@@ -100,20 +69,17 @@ export function applyKpcYaml(
     };
     if (i > 0) refuse([], { problem: 'several-documents' });
     for (const flag of i > 0 ? [] : findFlags(value, command, program, refuse)) {
-      const place = source.place(flag.path);
-      if (flag.option.attributeName() === 'ignore') {
-        giveIgnores(flag, command, (at) => source.place(at), refuse);
-        continue;
+      if (!hasRightValue(flag, refuse)) continue;
+      if (flag.row.kind === 'codes') giveIgnores(flag, command, (at) => source.place(at), refuse);
+      else {
+        const written = asWritten(flag.value, flag.path, textAt);
+        if (giveFlag({ ...flag, value: written }, command, home, refuse))
+          places.set(flag.row.name, source.place(flag.path));
       }
-      const written = asWritten(flag.value, flag.path, textAt);
-      if (giveFlag({ ...flag, value: written }, command, home, refuse)) places.set(flag.option.long ?? '', place);
     }
   }
   return { file, diagnostics: found, places };
 }
-
-/** Reports the value at a path, or its key (`atKey`). */
-type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
 /**
  * The nearest kpc.yaml; undefined if there is none. A file that any user may have put there, as in /tmp, is not read.
@@ -145,15 +111,9 @@ export function findMisnamed(): string | undefined {
  */
 export function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
-  const twin = new Command(command.name());
+  const twin = addFlags(new Command(command.name()), flagsOf(command));
   twin.args = [...command.args];
-  for (const option of command.options) {
-    const name = option.attributeName();
-    twin.addOption(option);
-    if (command.getOptionValueSource(name) === 'cli') {
-      twin.setOptionValueWithSource(name, command.getOptionValue(name), 'cli');
-    }
-  }
+  for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
   const found = applyKpcYaml(twin, program, undefined, tree);
   return found && { ...found, options: twin.opts() };
 }
@@ -164,45 +124,31 @@ interface Home {
   readonly tree: FileTree;
 }
 
-interface GivenFlag {
-  readonly option: Option;
-  readonly value: unknown;
-  readonly path: readonly string[];
-}
-
 /** The flags that the file sets for a command: first those of its own section, which override the common ones. */
 function findFlags(value: unknown, command: Command, program: Command, refuse: Refuse): readonly GivenFlag[] {
   if (!isObject(value)) {
     refuse([], { problem: 'no-mapping', of: kpcYaml, found: foundOf(value) });
     return [];
   }
-  const configured = program.commands.filter((each) => isConfigured(each.name()));
-  const known = new Map(
-    configured.map((each) => [each.name(), new Map(heldFlags(each).map((flag) => [(flag.long ?? '').slice(2), flag]))]),
-  );
-  const all = new Map([...known.values()].flatMap((flags) => [...flags]));
-  const [own, common]: [GivenFlag[], GivenFlag[]] = [[], []];
-  const isKnown = (name: string, flags: ReadonlyMap<string, Option>, section?: string): boolean => {
-    if (flags.has(name)) return true;
-    const meant = findNearest(name, [...flags.keys()]);
-    const path = section === undefined ? [name] : [section, name];
-    refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
-    return false;
-  };
-  for (const [key, section] of Object.entries(value)) {
-    const flags = known.get(key);
-    if (!flags) {
-      const option = known.get(command.name())?.get(key);
-      if (isKnown(key, all) && option && !isOfOthers(key, command))
-        common.push({ option, value: section, path: [key] });
-    } else if (isObject(section)) {
-      for (const [name, flag] of Object.entries(section)) {
-        const option = isKnown(name, flags, key) && key === command.name() ? flags.get(name) : undefined;
-        if (option) own.push({ option, value: flag, path: [key, name] });
+  const known = new Map(configuredOf(program).map((each) => [each.name(), heldFlags(each)]));
+  const read = (fields: object, rows: readonly Flag[], section?: string): readonly GivenFlag[] =>
+    Object.entries(fields).flatMap(([name, inside]: [string, unknown]): readonly GivenFlag[] => {
+      const ofSection = section === undefined ? known.get(name) : undefined;
+      if (ofSection) {
+        if (isObject(inside)) return read(inside, ofSection, name);
+        if (inside !== null) refuse([name], { problem: 'no-mapping', of: name, found: foundOf(inside) });
+        return [];
       }
-    } else if (section !== null) refuse([key], { problem: 'no-mapping', of: key, found: foundOf(section) });
-  }
-  return [...own, ...common];
+      const path = section === undefined ? [name] : [section, name];
+      const names = rows.map(keyOf);
+      if (!names.includes(name)) {
+        const meant = findNearest(name, names);
+        refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
+      }
+      if (section === undefined ? isOfOthers(name, command) : section !== command.name()) return [];
+      return heldFlags(command).flatMap((row) => (keyOf(row) === name ? [{ row, value: inside, path }] : []));
+    });
+  return read(value, [...known.values()].flat()).toSorted((a, b) => b.path.length - a.path.length);
 }
 
 /**
@@ -215,38 +161,28 @@ function isOfOthers(key: string, command: Command): boolean {
   return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
 }
 
-/**
- * Sets a flag and returns true, unless the command line has the flag or one that conflicts, or the value is refused.
- */
-function giveFlag({ option, value, path }: GivenFlag, command: Command, home: Home, refuse: Refuse): boolean {
-  const attribute = option.attributeName();
-  const flag = path.at(-1) ?? '';
-  if (value === null) return false;
-  const words = wordsOf(value, option);
-  if (words === undefined) {
-    const expected = takesBoolean(option) ? 'boolean' : takesList(option) ? 'list' : 'one';
-    refuse(path, { problem: 'value', flag, found: foundOf(value), expected });
-    return false;
-  }
-  const isGiven = (each: Option, source: string) => command.getOptionValueSource(each.attributeName()) === source;
-  const rivals = command.options.filter(
-    (each) => each !== option && (rulesOut(each, option) || rulesOut(option, each)),
-  );
-  if (isGiven(option, 'config') || [option, ...rivals].some((each) => isGiven(each, 'cli'))) return false;
-  const rival = rivals.find((each) => isGiven(each, 'config'));
+/** Sets a flag and returns true, unless the command line has the flag or one that conflicts, or the value is refused. */
+function giveFlag({ row, value, path }: GivenFlag, command: Command, home: Home, refuse: Refuse): boolean {
+  const { key, rivals = [] } = row;
+  const flag = keyOf(row);
+  const isFrom = (source: string) => (each: Flag) => command.getOptionValueSource(each.key) === source;
+  const others = flagsOf(command).filter((each) => rivals.includes(each.key) || each.rivals?.includes(key));
+  if (isFrom('config')(row) || [row, ...others].some(isFrom('cli'))) return false;
+  const rival = others.find(isFrom('config'));
   if (rival) {
-    refuse(path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
+    refuse(path, { problem: 'rivals', flag, other: keyOf(rival) }, true);
     return false;
   }
-  const located = paths.has(attribute) ? words.map((word) => locate(word, home)) : words;
-  const stray = paths.has(attribute) ? located.flatMap((word) => findStray(word, attribute, home) ?? [])[0] : undefined;
+  const words = [value].flat().map(String);
+  const located = row.path === undefined ? words : words.map((word) => locate(word, home));
+  const stray = row.path === undefined ? undefined : located.map((word) => findStray(word, row, home)).find(Boolean);
   if (stray !== undefined) {
     refuse(path, { problem: stray, flag });
     return false;
   }
   try {
-    const parsed = parseFlag(option, located);
-    if (parsed !== undefined) command.setOptionValueWithSource(attribute, parsed, 'config');
+    const parsed = parseFlag(row, located);
+    if (parsed !== undefined) command.setOptionValueWithSource(key, parsed, 'config');
     return parsed !== undefined;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
@@ -262,33 +198,8 @@ function giveIgnores(
   placeOf: (path: FieldPath) => NonNullable<Diagnostic['place']>,
   refuse: Refuse,
 ): void {
-  const flag = path.at(-1) ?? '';
-  if (value === null) return;
-  const faults = findFaults(ignores, value, mostFaults);
-  for (const {
-    problem,
-    path: [step, field],
-    value: found,
-    name,
-  } of faults) {
-    if (step === undefined) refuse(path, { problem: 'value', flag, found: foundOf(found), expected: 'ignores' });
-    else {
-      const entry = `${flag}[${step}]`;
-      const at = [...path, step];
-      if (problem === 'missing') refuse(at, { problem: 'lacks', entry, field: String(field) });
-      else if (problem === 'unknown') {
-        const meant = findNearest(name, Object.keys(ignoreFields));
-        refuse([...at, name], { problem: 'unknown-field', entry, name, meant }, true);
-      } else {
-        const [whole, inside] = field === undefined ? [entry, at] : [`${entry}.${field}`, [...at, field]];
-        refuse(inside, { problem: 'value', flag: whole, found: foundOf(found), expected: 'ignores' });
-      }
-    }
-  }
-  if (faults.length > 0) return;
-  const list = Array.isArray(value) ? (value as readonly Shaped<typeof ignored>[]) : [value as string];
   const known = command.getOptionValue('configuredIgnores') as readonly Ignore[] | undefined;
-  const added = list.map((each, i): Ignore => {
+  const added = [value as Ignored].flat().map((each, i): Ignore => {
     const { code, service } = typeof each === 'string' ? { code: each } : each;
     const at = Array.isArray(value) ? [...path, i] : path;
     const isKnown = diagnosticCodes.some((one) => one === code);
@@ -298,17 +209,14 @@ function giveIgnores(
   command.setOptionValueWithSource('configuredIgnores', [...(known ?? []), ...added], 'config');
 }
 
-/** The faults of a list of ignores that are told. */
-const mostFaults = 20;
-
-/** Undefined for `false`, which leaves the flag out. */
-function parseFlag(option: Option, words: readonly string[]): unknown {
+/** The value as the command line gives it; undefined for `false`, which leaves the flag out. */
+function parseFlag(row: Flag, words: readonly string[]): unknown {
+  const { kind } = row;
   const [first] = words;
-  if (option.negate || option.isBoolean()) return first === 'true' ? !option.negate : undefined;
-  if (option.optional && !takesBoolean(option) && words.length === 1 && (first === 'true' || first === 'false')) {
-    return first === 'true' ? knownNetworks : undefined;
-  }
-  const { parseArg } = option;
+  const isOn = first === 'true';
+  if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
+  if (kind === 'optional' && words.length === 1 && (isOn || first === 'false')) return isOn ? knownNetworks : undefined;
+  const { parseArg } = new FlagOption(row);
   if (!parseArg) return words.join(',');
   return words.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
 }
@@ -329,11 +237,11 @@ function locate(path: string, { folder, tree }: Home): string {
  * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not cause
  * files unrelated to that repository to be read, with their lines quoted, or such folders to be replaced.
  */
-function findStray(path: string, attribute: string, { folder: own, tree }: Home) {
+function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
   if (path === '-') return undefined;
   // Of a revision, only what is read matters, and it holds nothing else.
   if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
-  if (targets.has(attribute)) return findStrayTarget(path, own);
+  if (row.path === 'written') return findStrayTarget(path, own);
   return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
 }
 
@@ -346,104 +254,4 @@ export function findStrayTarget(path: string, folder: string): 'replaces-outside
 /** Names the flags that the file gave: whoever wrote it may have left out what the result does not show. */
 export function takenWords({ file, places }: KpcYaml): readonly string[] {
   return places.size === 0 ? [] : [`from ${printable(file.name)}: ${[...places.keys()].join(', ')}`];
-}
-
-export function isConfigured(name: string): boolean {
-  return configuredCommands.some((each) => each === name);
-}
-
-function heldFlags(command: Command): readonly Option[] {
-  return command.options.filter((option) => !neverHeld.has(option.attributeName()));
-}
-
-function rulesOut(one: Option, other: Option): boolean {
-  const { conflictsWith } = one as Option & { readonly conflictsWith?: readonly string[] };
-  return conflictsWith?.includes(other.attributeName()) ?? false;
-}
-
-/** The value as words of a command line; undefined if it has no such form. */
-function wordsOf(value: unknown, option: Option): readonly string[] | undefined {
-  return findFaults(shapeOf(option), value, 1).length > 0 ? undefined : [value].flat().map(String);
-}
-
-const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
-
-/** A word of a command line cannot hold a null byte. */
-const word = named(
-  'word',
-  anyOf(
-    'a string or a number',
-    textThat('a string without null bytes', (written) => !written.includes('\0')),
-    number('a number'),
-  ),
-);
-
-const words = named('words', anyOf('one or a list', word, listOf(word)));
-
-type AcceptedCode = Pick<Ignore, 'code' | 'service'>;
-
-/** `reason` is for readers. */
-const ignoreFields = {
-  code: text,
-  service: optional(text),
-  reason: matching('a reason that is not empty', /\S/),
-};
-
-/** A code that kpc lint does not report, or does not report of one Service. Closed: a misspelt `service` would mean all. */
-const ignored = named(
-  'ignore',
-  anyOf(
-    'a code, or a mapping with code, service and reason',
-    text,
-    objectWith<AcceptedCode>(ignoreFields, { expected: 'a mapping', isClosed: true }),
-  ),
-);
-
-const ignores = anyOf('a code, or a list', text, listOf(ignored));
-
-/** The values of a flag in kpc.yaml. A flag that needs no value may be true. */
-function shapeOf(option: Option): Shape {
-  if (takesBoolean(option)) return onOrOff;
-  if (option.attributeName() === 'ignore') return ignores;
-  const shape = takesList(option) ? words : word;
-  return option.optional ? anyOf('true, or its value', boolean, shape) : shape;
-}
-
-export function kpcYamlShape(commands: readonly Command[]): Shape {
-  const configured = commands.filter((each) => isConfigured(each.name()));
-  const sections = configured.map((command) => {
-    const own = nullable(objectWith(shapesOf([command]), closed));
-    return [command.name(), optional(about(`flags of kpc ${command.name()} alone`, own))] as const;
-  });
-  const all = objectWith({ ...shapesOf(configured), ...Object.fromEntries(sections) }, closed);
-  return about('Flags of kpc for a repository, without their dashes. A flag on the command line wins.', nullable(all));
-}
-
-const closed = { expected: 'a mapping of flags', isClosed: true } as const;
-
-/** The flags of some commands, by name. A flag may take other values in each. */
-function shapesOf(commands: readonly Command[]): Readonly<Record<string, Shape>> {
-  const byName = groupBy(commands.flatMap(heldFlags), ({ long }) => (long ?? '').slice(2));
-  const shapes = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(
-    shapes.map(([name, options]) => {
-      const choices = options.flatMap(({ argChoices }) => argChoices ?? []);
-      const widest = options.find(takesList) ?? options[0];
-      const shape = choices.length > 0 ? oneOf(...new Set(choices)) : widest && shapeOf(widest);
-      return [name, optional(about(options[0]?.description ?? '', shape ?? word))];
-    }),
-  );
-}
-
-const lists: ReadonlySet<string | undefined> = new Set(
-  proxyFlags.filter(({ kind }) => kind === 'list').map(({ name }) => name),
-);
-
-/** Whether a flag may be given more than once, or takes a list with commas. */
-export function takesList({ description, flags, long }: Option): boolean {
-  return lists.has(long) || /repeat|CIDRs|cidrs/.test(`${description} ${flags}`);
-}
-
-function takesBoolean(option: Option): boolean {
-  return option.isBoolean() || option.negate || option.flags.endsWith('[bool]');
 }

@@ -1,5 +1,5 @@
 import { shellWord } from '../../base/printable.ts';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { diagnosticCodes } from '../../diagnostics/codes.ts';
@@ -8,19 +8,15 @@ import { lintInputs } from '../../lint/lint.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { formatLint, lintOutputs } from '../../report/lint.ts';
 import { reportLint } from '../../report/lint-report.ts';
+import { openFlags } from '../../library/options.ts';
+import { flagRow } from '../../settings/flag.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
-import { addClusterOptions, withCluster, type ClusterOptions } from './cluster-input.ts';
-import { addInputOptions, namedInputs, takeIptables, traceWords } from './input-options.ts';
+import { clusterFlags, withCluster, type ClusterOptions } from './cluster-input.ts';
+import { addFlags, nodeFlag, outputFlag } from './flags.ts';
+import { namedInputs, takesIptables, traceWords } from './input-options.ts';
 import { repositoryPaths } from './repository-paths.ts';
-import {
-  addMessageOptions,
-  makeStrict,
-  quieten,
-  refuseStored,
-  reportDiagnostics,
-  type MessageOptions,
-} from './messages.ts';
+import { makeStrict, messageFlags, quieten, refuseStored, reportDiagnostics, type MessageOptions } from './messages.ts';
 
 interface LintOptions extends SideOptions, MessageOptions, ClusterOptions {
   readonly ignore?: readonly string[];
@@ -37,23 +33,20 @@ export function addLintCommand(program: Command, terminal: Terminal, done: Done)
       'Check manifests, on all nodes of the input: errors and warnings, and Services that are valid and do not do what they seem to say. ' +
         'Findings about packets come with the kpc trace that shows them. Exit status 1 if there are errors, or with --strict also warnings.',
     )
-    .argument('[input...]', 'manifests, as with -f: files, folders, or - for stdin')
-    .addOption(
-      new Option(
-        '--ignore <code>',
-        'accept findings of this code (repeat for more); to accept those of one object, annotate it with kpc.dev/ignore: CODE, or write ignore: [{ code, service, reason }] into kpc.yaml',
-      ).argParser(readCodes),
-    )
-    .addOption(
-      new Option('--output <format>', 'how to print; sarif and gitlab are for code scanning')
-        .choices(lintOutputs)
-        .default('text'),
-    );
-  addClusterOptions(takeIptables(addInputOptions(command, 'looks'))).option(
-    '--node <name>',
-    'look at this node only (default: all Nodes of the input)',
-  );
-  addMessageOptions(command).action(async (inputs: readonly string[], given: LintOptions) => {
+    .argument('[input...]', 'manifests, as with -f: files, folders, or - for stdin');
+  addFlags(command, [
+    flagRow(
+      'codes',
+      '--ignore <code>',
+      'accept findings of this code (repeat for more); to accept those of one object, annotate it with kpc.dev/ignore: CODE, or write ignore: [{ code, service, reason }] into kpc.yaml',
+      { parse: readCodes },
+    ),
+    outputFlag(lintOutputs, { help: 'how to print; sarif and gitlab are for code scanning' }),
+    ...openFlags('looks', takesIptables),
+    ...clusterFlags,
+    nodeFlag('look at this node only (default: all Nodes of the input)'),
+    ...messageFlags,
+  ]).action(async (inputs: readonly string[], given: LintOptions) => {
     const named = namedInputs(command, inputs, given.file);
     const asked = await withCluster(command, { file: named, terminal: quieten(terminal, given) }, 'traffic');
     if (!asked) return done(exitStatus.badInput);
@@ -64,14 +57,14 @@ export function addLintCommand(program: Command, terminal: Terminal, done: Done)
 }
 
 /** One code, or several with commas between them, as in the annotation. */
-function readCodes(written: string, before: readonly string[] | undefined): readonly string[] {
+function readCodes(written: string): readonly string[] {
   const codes = written.split(',').map((each) => each.trim());
   for (const code of codes) {
     if (diagnosticCodes.some((each) => each === code)) continue;
     const near = findNearest(code, diagnosticCodes);
     throw new InvalidArgumentError(near === undefined ? 'List the codes with "kpc explain".' : `Did you mean ${near}?`);
   }
-  return [...(before ?? []), ...codes];
+  return codes;
 }
 
 async function runLint(

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { type Diagnostic, diagnose, isError } from '../../diagnostics/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { foldDiagnostics } from '../../input/sort-diagnostics.ts';
@@ -7,8 +7,8 @@ import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
 import { repositoryPaths } from './repository-paths.ts';
+import { flagRow, type Flag } from '../../settings/flag.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
-import { helpGroups } from '../shared/help.ts';
 import { type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 
 export interface MessageOptions {
@@ -22,15 +22,12 @@ export interface MessageOptions {
 /** Long name of a flag → where a file sets it. */
 export type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
 
-export function addMessageOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('-q, --quiet', 'print the result and errors only: no warnings, notes or summaries').helpGroup(
-        helpGroups.output,
-      ),
-    )
-    .addOption(new Option('--strict', 'turn warnings into errors').helpGroup(helpGroups.output));
-}
+export const messageFlags: readonly Flag[] = [
+  flagRow('on', '-q, --quiet', 'print the result and errors only: no warnings, notes or summaries', {
+    group: 'output',
+  }),
+  flagRow('on', '--strict', 'turn warnings into errors', { group: 'output' }),
+];
 
 /** With --quiet, a terminal that drops warnings, notes and summaries. */
 export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): Terminal {
@@ -49,11 +46,18 @@ export function makeStrict(
   { strict = false, flagPlaces }: MessageOptions,
 ): readonly Diagnostic[] {
   return diagnostics.map((each) => {
-    const flag = each.place === undefined ? /^--[a-z-]+/.exec(each.text)?.[0] : undefined;
     const severity = strict && each.severity === 'warning' ? 'error' : each.severity;
-    return { ...each, severity, place: flagPlaces?.get(flag ?? '') ?? each.place };
+    const flag = flagOfCode[each.code] ?? Object.values(each.arguments).find((value) => flagPlaces?.has(String(value)));
+    return { ...each, severity, place: each.place ?? flagPlaces?.get(String(flag)) };
   });
 }
+
+/** The flag that a diagnostic is about which does not name it among its arguments. */
+const flagOfCode: { readonly [Code in Diagnostic['code']]?: string } = {
+  'bad-host-addresses': '--host-addresses',
+  'bad-prune': '--prune',
+  'nothing-to-check': '--check',
+};
 
 /** Prints the diagnostics of an input. Returns false if one is an error (with --strict, or a warning). */
 export async function reportInput(

@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
 import { revisionOf } from '../../git/revision-path.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { writeAssumeEndpointsInFull } from '../../input/configuration/range-flags.ts';
-import { proxyFlags } from '../../settings/table.ts';
+import { isNetworks, knownNetworks } from '../../input/configuration/range-flags.ts';
+import { openFlags } from '../../library/options.ts';
 import { type Done, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
-import { refuseIdleFlags } from './idle-flags.ts';
-import { applyKpcYaml, findKpcYaml, findMisnamed, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions, reportDiagnostics, sayTaken } from './messages.ts';
+import { refuseIdleFlags } from './flags.ts';
+import { isConfigured } from './kpc-yaml-values.ts';
+import { applyKpcYaml, findKpcYaml, findMisnamed, takenWords, type KpcYaml } from './kpc-yaml.ts';
+import { makeStrict, quieten, type MessageOptions, reportDiagnostics, reportFailure, sayTaken } from './messages.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program, type Slips } from '../shared/run-commands.ts';
@@ -15,7 +16,7 @@ import { addVersionCommand } from '../shared/version-command.ts';
 import { isPath } from '../shared/path-words.ts';
 
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const words = separateRuleLine(writeSwitchesInFull(writeAssumeEndpointsInFull(argv)));
+  const words = separateRuleLine(writeInFull(argv));
   return showTimeTaken(`kpc ${argv[0] ?? ''}`, terminal, (watched) => runCommands(kpcProgram(watched), words, watched));
 }
 
@@ -175,19 +176,20 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
   const files = new Map(found ? [[found.file.name, found.file]] : []);
   await reportDiagnostics(diagnostics, files, terminal);
   if (called.name() !== 'compile' || diagnostics.length === 0) return;
-  const { reportFailure } = await import('./messages.ts');
   await reportFailure(options.output, diagnostics, terminal);
 }
 
-const switches = new Set(proxyFlags.filter(({ kind }) => kind === 'switch').map(({ name }) => name));
+const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]));
 
-/** Keeps a flag that may be true or false from taking the next file name as its value. */
-function writeSwitchesInFull(argv: readonly string[]): readonly string[] {
+/** Keeps a flag that needs no value from taking the next word, such as a file name, as its value. */
+function writeInFull(argv: readonly string[]): readonly string[] {
   const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
   return argv.map((word, i) => {
-    const next = argv[i + 1] ?? 'true';
-    const isFile = i < end && switches.has(word) && !/^(?:true$|false$|-)/i.test(next) && isPath(next);
-    return isFile ? `${word}=true` : word;
+    const kind = i < end ? kinds.get(word) : undefined;
+    const next = argv[i + 1] ?? '';
+    const isFile = kind === 'switch' && !/^(?:true$|false$|-)/i.test(next) && isPath(next);
+    if (isFile) return `${word}=true`;
+    return kind === 'optional' && !isNetworks(next) ? `${word}=${knownNetworks}` : word;
   });
 }
 

@@ -18,17 +18,15 @@ import { describeUnshown, sceneOfSide, type Scene, onOneNode } from '../../trace
 import { describeIdleFlags, storedPath, withoutDefaultMode } from './input-options.ts';
 import { type MessageOptions, reportInput, refuse } from './messages.ts';
 import { type Terminal, say } from '../shared/terminal.ts';
+import type { Flag } from '../../settings/flag.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 
 export type SceneOptions = SideOptions &
   MessageOptions & {
     readonly allNodes?: boolean;
-    /** The flags on the command line that say how manifests are compiled. */
-    readonly flagsOfManifests?: readonly string[];
+    /** The flags on the command line. */
+    readonly given?: readonly Flag[];
   };
-
-/** Flags that have a meaning for bundles and dumps, too: the namespace of names in a question, and the addresses of a dump. */
-const ofAnyInput: ReadonlySet<string> = new Set(['--namespace', '--host-addresses']);
 
 /** Manifests, compiled node by node: '' is the usual node. */
 interface Manifests {
@@ -80,7 +78,8 @@ export async function readScenes(options: SceneOptions, terminal: Terminal): Pro
       ? named.side.flows
       : undefined;
   const input = flows ? { ...manifests, beside: [] } : named;
-  const flags = (options.flagsOfManifests ?? []).filter((flag) => !ofAnyInput.has(flag));
+  // The namespace of names in the question, and the addresses of a dump, mean something here.
+  const flags = (options.given ?? []).filter(({ needs }) => needs !== 'manifests-or-packets');
   const idle = describeIdleFlags(flags, input, { path: storedPath(file, input), node });
   if (idle !== undefined) {
     await refuse(terminal, idle);

@@ -1,7 +1,7 @@
 import { withSlashes } from '../../base/system-paths.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { dirname, isAbsolute, join } from 'node:path';
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
@@ -16,9 +16,11 @@ import {
 import type { Scene } from '../../trace/scene.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { holdingTests, leavesOutNodePorts } from '../../report/holding-tests.ts';
+import { openFlags } from '../../library/options.ts';
+import { flagRow } from '../../settings/flag.ts';
 import { formatResults, testOutputs } from '../../report/packet-tests.ts';
-import { addInputOptions, flagsOfManifests } from './input-options.ts';
-import { addMessageOptions, quieten, reportDiagnostics } from './messages.ts';
+import { addFlags, givenFlags, leaveOut, nodeFlag, outputFlag } from './flags.ts';
+import { messageFlags, quieten, reportDiagnostics } from './messages.ts';
 import { readScenes, type SceneOptions } from './read-scene.ts';
 
 interface TestOptions extends SceneOptions {
@@ -44,29 +46,29 @@ export function addTestCommand(program: Command, terminal: Terminal, done: Done)
       'Check what happens to packets against files of expectations: who sends what, and which endpoints get it, or that it ' +
         'is refused or dropped. If a packet fares differently, kpc test shows its trace, and the exit status is 1.',
     )
-    .argument('[file...]', 'files of expectations; with --init, manifests, a bundle or a dump')
-    .option('--init', 'print a file of expectations that hold now: from every kind of sender to every address')
-    .option('--all-nodes', 'on each node of the input, where a test names no node')
-    .addOption(new Option('--output <format>', 'how to print').choices(testOutputs).default('text'));
-  addInputOptions(command).option(
-    '--node <name>',
-    'the node, where a test names none (default: hostnameOverride, or else the only Node in the input)',
-  );
-  addMessageOptions(command).action(async (paths: readonly string[], options: TestOptions) => {
+    .argument('[file...]', 'files of expectations; with --init, manifests, a bundle or a dump');
+  addFlags(command, [
+    flagRow('on', '--init', 'print a file of expectations that hold now: from every kind of sender to every address'),
+    flagRow('on', '--all-nodes', 'on each node of the input, where a test names no node'),
+    outputFlag(testOutputs, {
+      idle: [{ beside: '--init', what: '--output is for results, and --init prints tests', help: leaveOut }],
+    }),
+    ...openFlags('programs'),
+    nodeFlag('the node, where a test names none (default: hostnameOverride, or else the only Node in the input)'),
+    ...messageFlags,
+  ]).action(async (paths: readonly string[], options: TestOptions) => {
     const quiet = quieten(terminal, options);
     if (options.init) {
       const file = [...paths.map((path) => withSlashes(path)), ...(options.file ?? [])];
       if (file.length === 0) command.error('error: no input is named\nadd manifests, a bundle or a dump');
-      if (command.getOptionValueSource('output') === 'cli')
-        command.error('error: --output is for results, and --init prints tests\nleave it out');
-      done(await printHoldingTests({ ...options, file, flagsOfManifests: flagsOfManifests(command) }, quiet));
+      done(await printHoldingTests({ ...options, file, given: givenFlags(command) }, quiet));
       return;
     }
     if (paths.length === 0)
       command.error('error: no tests are named\nname a file of expectations, or write one with --init');
     // What a test can name is compared with the input of each test: findMisfit.
-    const strays = flagsOfManifests(command).filter((flag) => !['--proxy-mode', '--kubernetes-version'].includes(flag));
-    done(await runTests(paths, { ...options, flagsOfManifests: strays }, givenOn(command, options), quiet));
+    const strays = givenFlags(command).filter(({ key }) => key !== 'proxyMode' && key !== 'kubernetesVersion');
+    done(await runTests(paths, { ...options, given: strays }, givenOn(command, options), quiet));
   });
 }
 

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { packetProtocols } from '../../packet/packet.ts';
@@ -6,12 +6,15 @@ import { formatJson } from '../../report/format-json.ts';
 import { answer as answerShape, tracedNodes } from '../../report/outputs/trace.ts';
 import { answerTrace, nodeOfScene, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
 import { drawWays } from '../../report/draw-way.ts';
+import { openFlags } from '../../library/options.ts';
+import { flagRow, type Flag } from '../../settings/flag.ts';
 import { hasNoNames } from '../../trace/question.ts';
 import type { Scene } from '../../trace/scene.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
-import { addClusterOptions, withCluster } from './cluster-input.ts';
-import { addInputOptions, flagsOfManifests, namedInputs } from './input-options.ts';
-import { addMessageOptions, quieten, refuse, reportDiagnostics } from './messages.ts';
+import { clusterFlags, withCluster } from './cluster-input.ts';
+import { addFlags, givenFlags, nodeFlag, outputFlag } from './flags.ts';
+import { namedInputs } from './input-options.ts';
+import { messageFlags, quieten, refuse, reportDiagnostics } from './messages.ts';
 import { readScenes, type SceneOptions } from './read-scene.ts';
 
 interface TraceOptions extends SceneOptions, Omit<TraceQuestion, 'namespace'> {
@@ -25,6 +28,37 @@ const missingHelp = {
   packet: 'write --from SOURCE --to DESTINATION, or --all SERVICE',
 } as const;
 
+const asTable = 'write --from and --to in place of --all';
+
+const questionFlags: readonly Flag[] = [
+  flagRow('text', '--from <source>', 'an address, a Pod by its name, pod, remote-pod, node or external'),
+  flagRow(
+    'text',
+    '--to <destination>',
+    'address:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
+    { idle: [{ beside: '--all', what: '--to names one packet, and --all asks for a table', help: asTable }] },
+  ),
+  flagRow('text', '--proto <protocol>', 'the protocol; icmp is a ping', {
+    choices: packetProtocols,
+    idle: [{ beside: '--all', what: '--all asks each port by its own protocol, and --proto names one', help: asTable }],
+  }),
+  flagRow('text', '--in-interface <name>', "the node's interface where the packet arrives", {
+    idle: [
+      { without: '--from', what: '--in-interface is where the packets of --from arrive', help: 'add --from' },
+      {
+        beside: '--from node',
+        what: "--in-interface: the node's own packets arrive by no interface",
+        help: 'leave it out, or name the sender whose packets arrive there',
+      },
+    ],
+  }),
+  flagRow(
+    'text',
+    '--all <service>',
+    'print a table: from every kind of source, and from --from, to every address of a Service',
+  ),
+];
+
 export function addTraceCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('trace')
@@ -35,25 +69,18 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
         'If the result depends on something that kpc does not know, it says what would settle it, and does not guess. Network policies ' +
         'among the input are evaluated at the Pods, and an Ingress or a route of the Gateway API is followed to its Services.',
     )
-    .argument('[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node')
-    .option('--from <source>', 'an address, a Pod by its name, pod, remote-pod, node or external')
-    .option(
-      '--to <destination>',
-      'address:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
-    )
-    .addOption(new Option('--proto <protocol>', 'the protocol; icmp is a ping').choices(packetProtocols))
-    .option('--in-interface <name>', "the node's interface where the packet arrives")
-    .option(
-      '--all <service>',
-      'print a table: from every kind of source, and from --from, to every address of a Service',
-    )
-    .option('--all-nodes', 'on each node of the input')
-    .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'svg']).default('text'));
-  addClusterOptions(addInputOptions(command, 'looks')).option(
-    '--node <name>',
-    'the node (default: hostnameOverride, or else the only Node in the input)',
-  );
-  addMessageOptions(command).action(async (inputs: readonly string[], options: TraceOptions) => {
+    .argument('[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node');
+  addFlags(command, [
+    ...questionFlags,
+    flagRow('on', '--all-nodes', 'on each node of the input'),
+    outputFlag(['text', 'json', 'svg'], {
+      idle: [{ value: 'svg', beside: '--all', what: '--output svg draws the way of a packet', help: asTable }],
+    }),
+    ...openFlags('looks'),
+    ...clusterFlags,
+    nodeFlag('the node (default: hostnameOverride, or else the only Node in the input)'),
+    ...messageFlags,
+  ]).action(async (inputs: readonly string[], options: TraceOptions) => {
     const { from, to, all } = options;
     if (all === undefined && (from === undefined || to === undefined)) {
       const missing = from === undefined ? (to === undefined ? 'packet' : 'sender') : 'destination';
@@ -64,7 +91,7 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: Done
     if (!asked) return done(exitStatus.badInput);
     if (asked.options.file.length === 0)
       command.error('error: no input is named\nadd manifests, a bundle or a dump, with - for stdin');
-    const own = { ...options, ...asked.options, flagsOfManifests: flagsOfManifests(command) };
+    const own = { ...options, ...asked.options, given: givenFlags(command) };
     done(await runTrace(own, asked.terminal));
   });
 }
@@ -73,7 +100,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
   const scenes = await readScenes(options, terminal);
   if (!scenes) return exitStatus.badInput;
   const idle = scenes.every((scene) => readsNoNames(options, scene));
-  if (idle && (options.flagsOfManifests ?? []).includes('--namespace'))
+  if (idle && (options.given ?? []).some(({ key }) => key === 'namespace'))
     return refuse(terminal, '--namespace: nothing in the question or the input has a name', 'leave it out');
   const answers: { readonly node: string; readonly answer: TraceAnswer }[] = [];
   for (const scene of scenes) {

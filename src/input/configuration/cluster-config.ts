@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json-shape.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { InputSource } from '../documents/document.ts';
-import { flagKey } from '../../settings/setting.ts';
+import { flagKey } from '../../settings/flag.ts';
 import { proxyFlags, type ProxyFlags } from '../../settings/table.ts';
 import type { RangeFlags } from './range-flags.ts';
 

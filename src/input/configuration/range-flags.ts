@@ -84,22 +84,7 @@ export function parsePodNetworks(text: string | true | undefined): PodNetworks {
   return { networks: [], diagnostics: [refuseRange('--assume-endpoints', text)] };
 }
 
-/**
- * The words of a command line, with what --assume-endpoints says for good: its value is optional, and the word after it may
- * be the name of a file.
- */
-export function writeAssumeEndpointsInFull(argv: readonly string[]): readonly string[] {
-  const flag = '--assume-endpoints';
-  const end = argv.indexOf('--');
-  const isFlag = argv.map((word, i) => word === flag && (end < 0 || i < end));
-  return argv.flatMap((word, i) => {
-    const next = argv[i + 1];
-    if (isFlag[i]) return [`${flag}=${next !== undefined && isNetworks(next) ? next : knownNetworks}`];
-    return isFlag[i - 1] && isNetworks(word) ? [] : [word];
-  });
-}
-
-/** Without blanks, as one word. */
-function isNetworks(text: string): boolean {
+/** Whether a word is networks with commas between them. */
+export function isNetworks(text: string): boolean {
   return text.split(',').every((each) => parseNetwork(each) !== undefined);
 }

@@ -60,9 +60,11 @@ export function checkProxyPorts(
   const size = last - first + 1;
   return [
     ...(bind && (isLoopback(bind) || bind.family !== 'ipv4')
-      ? [diagnose('userspace', { problem: 'bind-address', address: bind.text })]
+      ? [diagnose('userspace', { problem: 'bind-address', flag: '--bind-address', address: bind.text })]
       : []),
-    ...(served > size ? [diagnose('userspace', { problem: 'few-ports', served, size })] : []),
+    ...(served > size
+      ? [diagnose('userspace', { problem: 'few-ports', flag: '--proxy-port-range', served, size })]
+      : []),
     ...(labels.length > 0 ? [diagnose('userspace', { problem: 'unserved', labels }, left[0]?.places?.port)] : []),
   ];
 }

@@ -1,0 +1,94 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { withSlashes } from '../../base/system-paths.ts';
+import { flagRow, type Flag } from '../../settings/flag.ts';
+import { helpGroups } from '../shared/help.ts';
+
+/** An option of the command line, with the row that it is made of. */
+export class FlagOption extends Option {
+  readonly row: Flag;
+
+  constructor(row: Flag) {
+    super(row.usage, row.help);
+    this.row = row;
+    const { kind, path, choices, parse = path && withSlashes, usual, rivals = [], group, isHidden = false } = row;
+    if (choices) this.choices(choices);
+    if (kind === 'list' || kind === 'codes') {
+      this.argParser((word, before?: readonly unknown[]) => [...(before ?? []), parse ? parse(word) : word].flat());
+    } else if (parse) this.argParser((word): unknown => parse(word));
+    if (usual !== undefined) this.default(usual);
+    if (group) this.helpGroup(helpGroups[group]);
+    this.conflicts([...rivals]).hideHelp(isHidden);
+  }
+}
+
+export function addFlags(command: Command, rows: readonly Flag[]): Command {
+  for (const row of rows) command.addOption(new FlagOption(row));
+  return command;
+}
+
+export function flagsOf(command: Command): readonly Flag[] {
+  return command.options.flatMap((option) => (option instanceof FlagOption ? [option.row] : []));
+}
+
+/** The flags that a command is given: on the command line (`cli`), in kpc.yaml (`config`). */
+export function givenFlags(command: Command, sources: readonly ('cli' | 'config')[] = ['cli']): readonly Flag[] {
+  return flagsOf(command).filter((row) => {
+    const source = command.getOptionValueSource(row.key);
+    const isGiven = sources.some((each) => each === source);
+    // "--assume" and "--no-assume" have one key.
+    return isGiven && (command.getOptionValue(row.key) === false) === (row.kind === 'off');
+  });
+}
+
+/** Ends the command with an error if a flag of its command line has no effect because of others: kpc.yaml holds the flags of many calls. */
+export function refuseIdleFlags(command: Command): void {
+  const given = givenFlags(command);
+  const words = new Set(given.flatMap(({ name, key }) => [name, `${name} ${String(command.getOptionValue(key))}`]));
+  for (const { name, idle = [] } of given) {
+    const found = idle.find(({ value, beside, without }) => {
+      const isIdle = beside === undefined ? !words.has(without ?? '') : words.has(beside);
+      return isIdle && words.has(value === undefined ? name : `${name} ${value}`);
+    });
+    if (found) command.error(`error: ${found.what}${found.help === undefined ? '' : `\n${found.help}`}`);
+  }
+}
+
+/** --node, which selects one node. */
+export function nodeFlag(help: string): Flag {
+  return flagRow('text', '--node <name>', help, {
+    needs: 'nodes',
+    idle: [
+      {
+        beside: '--all-nodes',
+        what: '--node names one node, and --all-nodes asks for all of them',
+        help: 'leave out one of the two',
+      },
+    ],
+  });
+}
+
+export const leaveOut = 'leave it out';
+
+/** --limit: how much of a list is shown. */
+export const limitFlag: Flag = flagRow(
+  'text',
+  '--limit <count>',
+  'lines of a list to show before "and 230 more"; 0 for all',
+  {
+    group: 'output',
+    usual: 20,
+    parse: (written) => {
+      if (!/^\d{1,9}$/.test(written)) throw new InvalidArgumentError('Write a number.');
+      return Number(written) === 0 ? Number.POSITIVE_INFINITY : Number(written);
+    },
+    idle: [
+      { beside: '--output json', what: '--limit: JSON has all of a list', help: leaveOut },
+      { beside: '--output unified', what: '--limit: unified output has all lines', help: leaveOut },
+    ],
+  },
+);
+
+/** --output: the formats, the first of which is usual. */
+export function outputFlag(formats: readonly string[], facts: Partial<Flag> = {}): Flag {
+  return flagRow('text', '--output <format>', 'how to print', { choices: formats, usual: formats[0], ...facts });
+}

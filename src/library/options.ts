@@ -1,0 +1,131 @@
+import { ipFamilyChoices } from '../compile/choose-families.ts';
+import { newestRelease, releaseRange } from '../kube-proxy/releases.ts';
+import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';
+import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
+
+/** A row of `openFlags`: most flags stand under "Input:" in help, and say how manifests are compiled. */
+function input<Kind extends FlagKind, const Usage extends string>(
+  kind: Kind,
+  usage: Usage,
+  help: string,
+  facts: FlagFacts = {},
+) {
+  return flagRow(kind, usage, help, { group: 'input', needs: 'manifests', ...facts });
+}
+
+const rows = [
+  input('list', '-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', {
+    group: undefined,
+    path: 'read',
+    needs: 'none',
+  }),
+  input(
+    'list',
+    '--exclude <pattern>',
+    'leave out files in folders, by a pattern as in .gitignore (repeat for more)',
+    {},
+  ),
+  input('on', '--render', 'render inputs that are charts or kustomizations, with helm template or kubectl kustomize', {
+    isOfCall: true,
+  }),
+  input('list', '--render-values <file>', 'a file of values for the charts (repeat for more)', {
+    isOfCall: true,
+    idle: [{ without: '--render', what: '--render-values: only with --render' }],
+  }),
+  input('on', '--skip-invalid', 'leave out objects with errors, and those defined twice, and continue with the others'),
+  input('text', '-n, --namespace <name>', 'the namespace of objects that name none (default: default)', {
+    needs: 'manifests-or-packets',
+  }),
+  input(
+    'text',
+    '--config <file>',
+    "kube-proxy's configuration: a KubeProxyConfiguration, the ConfigMap that holds one, or that of kubeadm, kind or k3s",
+    { path: 'read' },
+  ),
+  input(
+    'text',
+    '--kpc-yaml <file>',
+    'the file to read flags from, or none (default: kpc.yaml in this folder or above)',
+    {
+      isOfCall: true,
+    },
+  ),
+  input(
+    'commas',
+    '--service-cluster-ip-range <cidrs>',
+    'choose cluster IPs from here for Services that have none yet (default: from the ServiceCIDR objects)',
+  ),
+  input('text', '--service-node-port-range <range>', 'choose node ports from here, such as 30000-32767'),
+  input(
+    'commas',
+    '--load-balancer-ip-range <cidrs>',
+    'choose addresses from here for load balancers that have none yet',
+  ),
+  input(
+    'optional',
+    '--assume-endpoints [cidrs]',
+    "assume ready Pods for workloads, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",
+  ),
+  input(
+    'text',
+    '--host-addresses <file>',
+    'what `ip -j addr` prints on the node: the addresses that node ports listen on',
+    { path: 'read', needs: 'manifests-or-packets' },
+  ),
+  input('text', '--ip-family <family>', 'address families to compile; auto: those the Services and the node use', {
+    choices: ipFamilyChoices,
+    usual: 'auto',
+  }),
+  input(
+    'text',
+    '--kubernetes-version <version>',
+    `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
+    { group: undefined },
+  ),
+];
+
+const assume = [
+  '--assume',
+  'assume what manifests from git lack: addresses, node ports, ready Pods and Nodes',
+] as const;
+
+/**
+ * The flags that say what is opened and how it is compiled, in the order of help: a flag of `kpc` and an option of the library is a row
+ * here, or in `settingTable` if it is kube-proxy's. A command that looks assumes what manifests from git lack; one that programs nodes
+ * does so on request. `changes` are what a command says in other words, by the key of the flag.
+ */
+export function openFlags(
+  use: 'looks' | 'programs',
+  changes: Readonly<Record<string, Partial<Flag>>> = {},
+): readonly Flag[] {
+  const looks = [
+    input('on', ...assume, { usual: 'by-default', isHidden: true }),
+    input('off', '--no-assume', 'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes'),
+  ];
+  const all = [...rows, ...(use === 'looks' ? looks : [input('on', ...assume)]), ...proxyFlags];
+  return all.map((row) => ({ ...row, ...changes[row.key] }));
+}
+
+/** The flags that name files, whose texts the library gets. */
+const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
+
+/** The options of the library that these flags make. The paths of `config` and `hostAddresses` are texts there. */
+export type OpenOptions = ProxyFlags &
+  Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
+
+/** The names of all options that say what is opened. */
+export const openOptions: readonly string[] = [
+  'manifests',
+  'allowEmpty',
+  ...openFlags('programs').flatMap(({ key }) => (ofFiles.some((name) => name === key) ? [] : key)),
+];
+
+/** The flags of the command line that say what options say, with their values. */
+export function flagWords(options: object): Readonly<Record<string, string>> {
+  const names = new Map(openFlags('programs').map(({ key, name }) => [key, name]));
+  const words = Object.entries(options).flatMap(([key, value]: [string, unknown]) => {
+    const name = names.get(key);
+    return name === undefined || value === undefined ? [] : [[name, [value].flat().join(',')] as const];
+  });
+  return Object.fromEntries(words);
+}

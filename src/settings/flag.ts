@@ -1,0 +1,109 @@
+/** The kinds of flags, with the values that the command line gives them. */
+export interface FlagValues {
+  /** No value. */
+  on: boolean;
+  /** No value: "--no-assume" switches "assume" off. */
+  off: boolean;
+  /** True if the flag has no value. */
+  switch: boolean | string;
+  text: string;
+  /** One text, with commas between the items. */
+  commas: string;
+  /** The same, or no value. */
+  optional: string | true;
+  /** A text with commas between the items, or a list of such texts. */
+  list: string | readonly string[];
+  /** Codes of findings; kpc.yaml may say of which Service, and why. */
+  codes: readonly string[];
+}
+
+export type FlagKind = keyof FlagValues;
+
+/**
+ * A flag of kpc: the one row from which its option of the command line, its help, its key in kpc.yaml, the schema of that, and its option
+ * in the library come. What it has no effect on is in it too.
+ */
+export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> extends FlagFacts {
+  readonly kind: Kind;
+  /** Its name among the options, in camel case: "clusterCidr". */
+  readonly key: Key;
+  /** "--cluster-cidr". */
+  readonly name: string;
+  /** "--cluster-cidr <cidrs>". */
+  readonly usage: string;
+  readonly help: string;
+}
+
+export interface FlagFacts {
+  /** Its part of help; flags without one come first. */
+  readonly group?: 'input' | 'nodes' | 'output' | 'settings' | undefined;
+  /** Help lists kube-proxy's flags by rank, the lowest first, then in the order of the settings. */
+  readonly rank?: number;
+  readonly isHidden?: boolean;
+  /** The values are paths, which kpc.yaml counts from its own folder. What is at a path to write is replaced. */
+  readonly path?: 'read' | 'written';
+  readonly choices?: readonly string[];
+  /** The value where nothing gives one. */
+  readonly usual?: unknown;
+  /** Reads one value of the flag, and throws for a wrong one. */
+  readonly parse?: (written: string) => unknown;
+  /** The keys of flags that it cannot be given with. */
+  readonly rivals?: readonly string[];
+  readonly needs?: FlagNeed;
+  readonly idle?: readonly Idle[];
+  /** No kpc.yaml may hold it: it selects one, or has other programs run. */
+  readonly isOfCall?: boolean;
+}
+
+/** The input that a flag says something of. */
+type FlagNeed =
+  | 'manifests'
+  /** Manifests; and where packets are sent, anything. */
+  | 'manifests-or-packets'
+  /** Manifests and bundles, which it selects a node of. */
+  | 'nodes'
+  /** It names the input. */
+  | 'none';
+
+/** A flag that has no effect beside another one, or without it. Each may be a flag with its value: "--output json". */
+interface Idle {
+  /** The value that has no effect; any if undefined. */
+  readonly value?: string;
+  readonly beside?: string;
+  readonly without?: string;
+  /** A clause that says so. */
+  readonly what: string;
+  readonly help?: string;
+}
+
+/** The options that these flags make, by their keys. */
+export type OptionsOf<Row extends Flag> = {
+  readonly [Each in Row as Each['key']]?: FlagValues[Each['kind']] | undefined;
+};
+
+type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+type KeyOf<Usage extends string> = Usage extends `${string}--${infer Name} ${string}`
+  ? CamelCase<Name>
+  : Usage extends `${string}--${infer Name}`
+    ? CamelCase<Name>
+    : never;
+
+/** Makes a row. `usage` is as in help: "-o, --out <folder>", and with brackets if the value may be left out. */
+export function flagRow<Kind extends FlagKind, const Usage extends string>(
+  kind: Kind,
+  usage: Usage,
+  help: string,
+  facts: FlagFacts = {},
+): Flag<KeyOf<Usage>, Kind> {
+  const [name = ''] = /--[\w-]+/.exec(usage) ?? [];
+  const key = flagKey(name.slice(kind === 'off' ? '--no-'.length : 2)) as KeyOf<Usage>;
+  return { kind, key, name, usage, help, ...facts };
+}
+
+/** "cluster-cidr" → "clusterCidr", as the command-line parser names options. */
+export function flagKey(name: string): string {
+  return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
