@@ -42,7 +42,7 @@ test('forgets flows to a Service that go where it has no endpoint, and no others
       flow('udp', '10.0.0.4', address, 9, address),
     ].join(''),
   );
-  await forgetStaleFlows(host, servicePorts, newest);
+  await forgetStaleFlows(host, { ports: servicePorts }, newest);
   expect(deleted).toEqual([
     `-D -f ipv4 -p udp --orig-dst ${address} --orig-port-dst ${dns?.port} --reply-src 10.244.9.9 --reply-port-src 53`,
   ]);
@@ -55,13 +55,13 @@ test('runs the tool once for all flows between the same two ends, however many c
     flow('udp', client, address, dns?.port ?? 0, '10.244.9.10'),
   ]);
   const { host, deleted } = withFlows(flows.join(''));
-  await forgetStaleFlows(host, servicePorts, newest);
+  await forgetStaleFlows(host, { ports: servicePorts }, newest);
   expect(deleted).toHaveLength(2);
 });
 
 test('says so where the tool cannot look', async () => {
   const run = async () => ({ kind: 'ended' as const, status: 1, stdout: '', stderr: 'Operation failed: no\n' });
-  await expect(forgetStaleFlows({ ...createFakeNode().host, run }, servicePorts, newest)).rejects.toThrow(
+  await expect(forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest)).rejects.toThrow(
     '"conntrack -L -f ipv4 -p udp" exited with status 1: Operation failed: no',
   );
 });
@@ -69,7 +69,7 @@ test('says so where the tool cannot look', async () => {
 test('looks at flows without an answer too: they were sent before the Service had an endpoint', async () => {
   const listing = `udp 17 29 src=10.0.0.1 dst=${address} sport=40000 dport=${dns?.port} [UNREPLIED] src=${address} dst=10.0.0.1 sport=${dns?.port} dport=40000 mark=0 use=1\n`;
   const { host, deleted } = withFlows(listing);
-  await forgetStaleFlows(host, servicePorts, newest);
+  await forgetStaleFlows(host, { ports: servicePorts }, newest);
   expect(deleted).toHaveLength(1);
 });
 
@@ -80,16 +80,16 @@ test('forgets flows to the addresses of a Service without endpoints since 1.37, 
   ].join('');
   const bare = servicePorts.map((port) => ({ ...port, nodePort: 30053, endpoints: [] }));
   const old = withFlows(listing);
-  await forgetStaleFlows(old.host, bare, before);
+  await forgetStaleFlows(old.host, { ports: bare }, before);
   expect(old.deleted).toEqual([]);
   const { host, deleted } = withFlows(listing);
-  await forgetStaleFlows(host, bare, newest);
+  await forgetStaleFlows(host, { ports: bare }, newest);
   expect(deleted).toEqual([expect.stringContaining(`--orig-dst ${address} `)]);
 });
 
 test('does without the tool', async () => {
   const host: Host = { ...createFakeNode().host, run: async () => ({ kind: 'missing' }) };
-  await expect(forgetStaleFlows(host, servicePorts, newest)).resolves.toBeUndefined();
+  await expect(forgetStaleFlows(host, { ports: servicePorts }, newest)).resolves.toBeUndefined();
 });
 
 test('says so where the list is not whole', async () => {
@@ -102,7 +102,7 @@ test('says so where the list is not whole', async () => {
     [listed.slice(0, 60), shown(1)],
   ] as const) {
     const run = async () => ({ kind: 'ended' as const, status: 0, stdout, stderr });
-    await expect(forgetStaleFlows({ ...createFakeNode().host, run }, servicePorts, newest)).rejects.toThrow(
+    await expect(forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest)).rejects.toThrow(
       '"conntrack -L -f ipv4 -p udp" exited with status 0, but its output is not whole',
     );
   }
