@@ -79,7 +79,7 @@ const endpointShape = objectOf({
 /** A field at its usual value is left out, as in a Service port. */
 type EndpointRecord = Shaped<typeof endpointShape>;
 
-const servicePortShape = objectOf({
+export const servicePortShape = objectOf({
   namespace: label,
   service: label,
   port: portName,
@@ -213,7 +213,8 @@ function healthCheckRecord(check: ServiceHealthCheck): ServiceHealthCheck {
   return { namespace, service, family, port, readyEndpoints };
 }
 
-function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoints'> {
+/** A Service port without its endpoints. */
+export function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoints'> {
   const { namespace, service, protocol, family, hasIgnoredExternalIPs } = port;
   return {
     namespace,
@@ -273,7 +274,7 @@ export function readServices(content: string): Omit<Cluster, 'serviceCidrs'> | s
   };
 }
 
-function readServicePort(record: ServicePortRecord, statuses: StatusSharing): ServicePort {
+export function readServicePort(record: ServicePortRecord, statuses = new StatusSharing()): ServicePort {
   return {
     namespace: record.namespace,
     service: record.service,

@@ -182,7 +182,7 @@ function propertiesOf(set: AnySet): string {
 }
 
 /**
- * Pairs the elements in both lists, the value or comment of which changes. Elements that are only removed come first.
+ * Pairs the elements in both lists, the value of which changes. Elements that are only removed come first.
  */
 function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
   const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));

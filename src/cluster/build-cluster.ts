@@ -6,6 +6,7 @@ import {
   headlessLabel,
   proxyNameLabel,
   pickFromRivals,
+  sliceFamily,
   writtenAddresses,
   type HintReading,
   type ServiceWithSlices,
@@ -124,7 +125,8 @@ function describeService({ object: service, source, slices, isServed }: ServiceW
 }
 
 function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceInfo['headlessEndpoints'] {
-  const found = slices.flatMap(({ object }) =>
+  const withAddresses = slices.filter(({ object }) => sliceFamily(object) !== undefined);
+  const found = withAddresses.flatMap(({ object }) =>
     object.endpoints.flatMap((endpoint) =>
       writtenAddresses(endpoint).map((address) => ({
         address,

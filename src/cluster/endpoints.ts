@@ -1,5 +1,5 @@
 import { joinHostPort, type Address } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import { protocols, type Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/place.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { ByName, type ReadonlyByName } from './by-name.ts';
@@ -61,7 +61,7 @@ export function writtenAddresses({ address, written }: SliceEndpoint): readonly 
 }
 
 /** The family whose proxier reads the slice; undefined for host names. */
-function sliceFamily(slice: EndpointSlice): Family | undefined {
+export function sliceFamily(slice: EndpointSlice): Family | undefined {
   switch (slice.addressType) {
     case 'IPv4':
       return 'ipv4';
@@ -106,9 +106,32 @@ export function endpointsByPort(
       }
     }
   }
-  const keepsRivals = !behaviours.has('running-endpoint-first');
-  byPort.forEach((found, key) => byPort.set(key, sortOnce(found, keepsRivals)));
+  if (!behaviours.has('endpoint-slices')) return joinProtocols(byPort);
+  const chooseTwin = behaviours.has('running-endpoint-first') ? takeRunning : keepAsRival;
+  byPort.forEach((found, key) => byPort.set(key, sortOnce(found, chooseTwin)));
   return byPort;
+}
+
+/**
+ * The endpoints as v1 Endpoints have them, of which a Service port takes those of its name, whatever their protocol
+ * (BuildPortsToEndpointsMap in pkg/proxy/util/utils.go). An address that is ready and not ready is not ready (RepackSubsets
+ * in pkg/api/v1/endpoints/util.go).
+ */
+function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): ReadonlyMap<PortKey, readonly Endpoint[]> {
+  const byName = new Map<string, SlicedEndpoint[]>();
+  for (const [key, found] of byPort) {
+    const name = key.slice(0, key.lastIndexOf('/'));
+    byName.set(name, [
+      ...(byName.get(name) ?? []),
+      ...sortOnce(found, (known, other) => (known.status.ready ? other : known)),
+    ]);
+  }
+  return new Map(
+    [...byName].flatMap(([name, found]) => {
+      const all = sortOnce(found, (known, other) => (known.status.ready ? known : other));
+      return protocols.map((protocol): [PortKey, readonly Endpoint[]] => [`${name}/${protocol}`, all]);
+    }),
+  );
 }
 
 /** Without the hints that the kube-proxy does not read. */
@@ -125,8 +148,18 @@ function readHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
 
 const noHints: readonly string[] = [];
 
+/** Which of two endpoints with one address and port is taken: the one that came first, or the other. */
+type ChooseTwin = (known: SlicedEndpoint, other: SlicedEndpoint) => SlicedEndpoint;
+
+const takeRunning: ChooseTwin = (known, other) => (other.status.terminating ? known : other);
+
+const keepAsRival: ChooseTwin = (known, other) => {
+  known.addRival(other);
+  return known;
+};
+
 /** Sorted, with one endpoint for each address and port. */
-function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint[] {
+function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoint[] {
   let hasTwins = false;
   // Where two are equal, the order in which they came decides: sort keeps it.
   found.sort((a, b) => {
@@ -136,11 +169,10 @@ function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint
   });
   if (!hasTwins) return found;
   const sorted: SlicedEndpoint[] = [];
-  let last: SlicedEndpoint | undefined;
   for (const endpoint of found) {
-    if (last === undefined || compareEndpoints(last, endpoint) !== 0) sorted.push((last = endpoint));
-    else if (keepsRivals) last.addRival(endpoint);
-    else if (!endpoint.status.terminating) sorted[sorted.length - 1] = endpoint;
+    const last = sorted.at(-1);
+    if (last === undefined || compareEndpoints(last, endpoint) !== 0) sorted.push(endpoint);
+    else sorted[sorted.length - 1] = chooseTwin(last, endpoint);
   }
   return sorted;
 }

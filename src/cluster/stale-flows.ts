@@ -1,36 +1,78 @@
 import { joinHostPort } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 import { portAddresses, type ShownPort } from './model.ts';
 
-/** A flow that keeps going where no serving endpoint of its Service port is. */
+/** A flow that keeps going where no serving endpoint of its Service port is, or whose Service port is gone. */
 export interface StaleFlow {
   readonly flow: TrackedFlow;
   readonly port: ShownPort;
+}
+
+/** A change of Services, or no more than what there is: then nothing is known to be gone. */
+export interface ServedPorts {
+  readonly ports: readonly ShownPort[];
+  /** See findGonePorts. */
+  readonly gone?: readonly ShownPort[];
 }
 
 /** How stale flows are told from others. */
 export interface StaleFlowRules {
   /** Whether flows to a Service without any serving endpoint are stale, too; not those to its node port. */
   readonly withoutEndpoints: boolean;
+  /**
+   * Which flows to a UDP port that is gone are stale: none; those to its addresses that no UDP port serves now; or those to its
+   * cluster IP, whatever their port is and whoever has that IP now. Never those to its node port.
+   */
+  readonly ofGone: 'none' | 'to-addresses' | 'to-cluster-ip';
   /** Whether a flow to the number of a node port is to the node. */
   readonly isToNode: (flow: TrackedFlow) => boolean;
 }
 
+/** The flows that a release's kube-proxy forgets: CleanStaleEntries in conntrack/cleanup.go of the releases. */
+export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'withoutEndpoints' | 'ofGone'> {
+  if (!behaviours.has('reconciled-flows')) return { withoutEndpoints: true, ofGone: 'to-cluster-ip' };
+  return {
+    withoutEndpoints: behaviours.has('forgotten-flows'),
+    ofGone: behaviours.has('flows-of-gone-ports') ? 'to-addresses' : 'none',
+  };
+}
+
 /**
- * Finds the UDP flows to Service ports that do not go to an endpoint of them that serves, as kube-proxy does after each sync
+ * The ports that a change takes away: their Service has no port of that name, protocol and family any more, be it deleted, made
+ * headless or ExternalName, or its port renamed (ServicePortMap.Update in servicechangetracker.go). A port that has another
+ * number or address is not gone.
+ */
+export function findGonePorts(before: readonly ShownPort[], after: readonly ShownPort[]): readonly ShownPort[] {
+  const staying = new Set(after.map(portKey));
+  return before.filter((port) => !staying.has(portKey(port)));
+}
+
+function portKey({ namespace, service, portName, protocol, family }: ShownPort): string {
+  return [namespace, service, portName, protocol, family].join(' ');
+}
+
+/**
+ * Finds the UDP flows to Service ports that do not go to an endpoint of them that serves, as kube-proxy does after a sync
  * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending is sent there for ever. An endpoint whose status nothing
  * shows serves. Ports whose endpoints are not known have no stale flows.
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],
-  ports: readonly ShownPort[],
-  { withoutEndpoints, isToNode }: StaleFlowRules,
+  { ports, gone = [] }: ServedPorts,
+  { withoutEndpoints, ofGone, isToNode }: StaleFlowRules,
 ): readonly StaleFlow[] {
   const fronts = indexFronts(ports, withoutEndpoints);
+  if (ofGone === 'to-addresses') addGone(gone, new Set(ports.filter(isUdp).flatMap(frontsOf)), fronts);
+  const goneIPs = new Map(
+    ofGone === 'to-cluster-ip' ? gone.filter(isUdp).map((port) => [port.clusterIP?.text, port]) : [],
+  );
   return flows.flatMap((flow) => {
     const { destination, answers, protocol, family } = flow;
     if (protocol !== 'udp') return [];
+    const formerly = goneIPs.get(destination.address.text);
+    if (formerly) return [{ flow, port: formerly }];
     const endpoint = formatSocketAddress(answers);
     const isStale = (front: FrontEnd | undefined): front is FrontEnd =>
       front !== undefined && !front.endpoints.has(endpoint);
@@ -41,6 +83,10 @@ export function findStaleFlows(
   });
 }
 
+function isUdp({ protocol }: ShownPort): boolean {
+  return protocol === 'UDP';
+}
+
 /** Where clients send to: an address and port, or a node port, of a Service port. */
 interface FrontEnd {
   readonly port: ShownPort;
@@ -48,20 +94,31 @@ interface FrontEnd {
 }
 
 /** By "address:port", and by family and node port. */
-function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): ReadonlyMap<string, FrontEnd> {
+function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): Map<string, FrontEnd> {
   const fronts = new Map<string, FrontEnd>();
   for (const port of ports) {
-    if (port.protocol !== 'UDP' || !port.endpoints) continue;
+    if (!isUdp(port) || !port.endpoints) continue;
     const serving = port.endpoints.filter(({ status }) => status === undefined || status.serving);
     const front = { port, endpoints: new Set(serving.map(({ label }) => label)) };
     if (serving.length === 0 && !withoutEndpoints) continue;
-    for (const { address } of portAddresses(port)) {
-      if (port.port !== undefined) fronts.set(joinHostPort(address.text, port.port), front);
-    }
+    for (const at of frontsOf(port)) fronts.set(at, front);
     // Without endpoints, each flow to that number would be stale, to other hosts too.
     if (port.nodePort && serving.length > 0) fronts.set(`${port.family} ${port.nodePort}`, front);
   }
   return fronts;
+}
+
+/** The addresses of a Service port, each with its port. */
+function frontsOf(port: ShownPort): readonly string[] {
+  const { port: number } = port;
+  return number === undefined ? [] : portAddresses(port).map(({ address }) => joinHostPort(address.text, number));
+}
+
+/** Adds the addresses of gone ports that no UDP port has now: nothing serves there. */
+function addGone(gone: readonly ShownPort[], live: ReadonlySet<string>, fronts: Map<string, FrontEnd>): void {
+  for (const port of gone.filter(isUdp)) {
+    for (const at of frontsOf(port)) if (!live.has(at)) fronts.set(at, { port, endpoints: new Set() });
+  }
 }
 
 /** The words by which conntrack deletes the flows of the same two ends (filterForIPPortNAT in conntrack/cleanup.go of 1.31). */

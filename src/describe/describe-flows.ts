@@ -64,7 +64,7 @@ export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): 
     group.flows++;
     if (!flow.isReplied) group.unanswered++;
   };
-  for (const { flow, port } of findStaleFlows(udp, ports, { withoutEndpoints: true, isToNode })) {
+  for (const { flow, port } of findStaleFlows(udp, { ports }, { withoutEndpoints: true, ofGone: 'none', isToNode })) {
     const reason = fromManifests.has(port) ? 'not-serving' : 'no-rule';
     add(flow, port, isTranslated(flow) ? reason : 'untranslated');
   }

@@ -48,7 +48,7 @@ function setUpWords(log: ProxyLog): readonly string[] {
   const inMode = mode ? `mode ${mode}${modeReason(log)}` : version && 'mode unknown';
   return [
     version ? `${inMode}, ${version}` : inMode,
-    ips && `node addresses ${ips.replaceAll('"', '').replaceAll(',', ', ')}`,
+    ips && `node addresses ${ips.replace(/"IPv[46]":|"/g, '').replaceAll(',', ', ')}`,
     flags.length > 0 ? `flags ${flags.map(([name, value]) => `${name}=${value}`).join(' ')}` : '',
     sets.length > 0 ? `sysctls set: ${joinWords(sets)}` : '',
     slowest ? syncWords(slowest, facts.get('periods')?.[0], log.syncs) : '',

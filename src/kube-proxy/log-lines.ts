@@ -267,7 +267,9 @@ const facts = {
   mode: /^Using (iptables|ipvs|nftables) Proxier/,
   'assumed-mode': /^Unknown proxy mode /,
   version: /^Version(?: info .*version="|: )([^\s"]+)/,
-  'node-ips': /^Successfully retrieved (?:NodeIPs|node IP(?:\(s\))?)(?: \w+=\[([^\]]*)|: (\S+))/,
+  /** A list; from 1.38 on an object by family, or the one address. */
+  'node-ips':
+    /^Successfully retrieved (?:NodeIPs?|node IP(?:\(s\))?)(?: \w+=(?:\[([^\]]*)|\{([^}]*)|"([^"]*))|: (\S+))/,
   flag: /^FLAG: (--[\w-]+)="(.*)"/,
   sysctl:
     /^(?:Set|Changed) sysctl (?:(?:entry|name)="([^"]+)" (?:before=\S+ )?(?:value|after)=(\S+)|'([^']+)' to (\S+))/,

@@ -80,6 +80,14 @@ export const behaviourChanges = {
     before: 'ignores traffic policies, source ranges and health check node ports',
     after: 'follows traffic policies, source ranges and health check node ports',
   },
+  'endpoint-slices': {
+    since: '1.30',
+    mode: 'userspace',
+    pullRequests: [112133],
+    before:
+      'reads Endpoints: it matches ports by their name alone, and takes an address that is both ready and not ready for not ready',
+    after: 'reads EndpointSlices, and matches ports by name and protocol',
+  },
   'zone-hints': {
     gate: { name: 'TopologyAwareHints', until: '1.33' },
     pullRequests: [100728],
@@ -105,6 +113,13 @@ export const behaviourChanges = {
     pullRequests: [119937],
     before: 'programs all load balancer addresses',
     after: 'leaves out load balancer addresses of ipMode Proxy',
+  },
+  'reconciled-flows': {
+    since: '1.32',
+    pullRequests: [127318],
+    before:
+      'forgets the tracked UDP flows to former endpoints of a Service port, and all to the cluster IP of one that is gone',
+    after: 'forgets the tracked UDP flows to a Service port with endpoints that go to none of them that serves',
   },
   'service-cidrs': {
     since: '1.33',
@@ -242,6 +257,12 @@ export const behaviourChanges = {
     pullRequests: [139629],
     before: 'keeps the tracked UDP flows to a Service port that has no endpoints left',
     after: 'forgets the tracked UDP flows to the addresses of a Service port that has no endpoints left',
+  },
+  'flows-of-gone-ports': {
+    since: '1.38',
+    pullRequests: [141371],
+    before: 'keeps the tracked UDP flows to a Service port that is gone',
+    after: 'forgets the tracked UDP flows to the addresses of a Service port that is gone',
   },
 } as const satisfies Record<string, BehaviourChange>;
 

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { forgetStaleFlows } from '../../src/apply/node/forget-flows.ts';
 import type { Command, Host } from '../../src/apply/node/host.ts';
 import { behavioursOf } from '../../src/kube-proxy/releases.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { fixtureBundle } from '../bundle/forge.ts';
+import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
@@ -42,7 +43,7 @@ test('forgets flows to a Service that go where it has no endpoint, and no others
       flow('udp', '10.0.0.4', address, 9, address),
     ].join(''),
   );
-  await forgetStaleFlows(host, servicePorts, newest);
+  await forgetStaleFlows(host, { ports: servicePorts }, newest);
   expect(deleted).toEqual([
     `-D -f ipv4 -p udp --orig-dst ${address} --orig-port-dst ${dns?.port} --reply-src 10.244.9.9 --reply-port-src 53`,
   ]);
@@ -55,13 +56,13 @@ test('runs the tool once for all flows between the same two ends, however many c
     flow('udp', client, address, dns?.port ?? 0, '10.244.9.10'),
   ]);
   const { host, deleted } = withFlows(flows.join(''));
-  await forgetStaleFlows(host, servicePorts, newest);
+  await forgetStaleFlows(host, { ports: servicePorts }, newest);
   expect(deleted).toHaveLength(2);
 });
 
 test('says so where the tool cannot look', async () => {
   const run = async () => ({ kind: 'ended' as const, status: 1, stdout: '', stderr: 'Operation failed: no\n' });
-  await expect(forgetStaleFlows({ ...createFakeNode().host, run }, servicePorts, newest)).rejects.toThrow(
+  await expect(forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest)).rejects.toThrow(
     '"conntrack -L -f ipv4 -p udp" exited with status 1: Operation failed: no',
   );
 });
@@ -69,7 +70,7 @@ test('says so where the tool cannot look', async () => {
 test('looks at flows without an answer too: they were sent before the Service had an endpoint', async () => {
   const listing = `udp 17 29 src=10.0.0.1 dst=${address} sport=40000 dport=${dns?.port} [UNREPLIED] src=${address} dst=10.0.0.1 sport=${dns?.port} dport=40000 mark=0 use=1\n`;
   const { host, deleted } = withFlows(listing);
-  await forgetStaleFlows(host, servicePorts, newest);
+  await forgetStaleFlows(host, { ports: servicePorts }, newest);
   expect(deleted).toHaveLength(1);
 });
 
@@ -80,16 +81,16 @@ test('forgets flows to the addresses of a Service without endpoints since 1.37, 
   ].join('');
   const bare = servicePorts.map((port) => ({ ...port, nodePort: 30053, endpoints: [] }));
   const old = withFlows(listing);
-  await forgetStaleFlows(old.host, bare, before);
+  await forgetStaleFlows(old.host, { ports: bare }, before);
   expect(old.deleted).toEqual([]);
   const { host, deleted } = withFlows(listing);
-  await forgetStaleFlows(host, bare, newest);
+  await forgetStaleFlows(host, { ports: bare }, newest);
   expect(deleted).toEqual([expect.stringContaining(`--orig-dst ${address} `)]);
 });
 
 test('does without the tool', async () => {
   const host: Host = { ...createFakeNode().host, run: async () => ({ kind: 'missing' }) };
-  await expect(forgetStaleFlows(host, servicePorts, newest)).resolves.toBeUndefined();
+  await expect(forgetStaleFlows(host, { ports: servicePorts }, newest)).resolves.toBeUndefined();
 });
 
 test('says so where the list is not whole', async () => {
@@ -102,7 +103,7 @@ test('says so where the list is not whole', async () => {
     [listed.slice(0, 60), shown(1)],
   ] as const) {
     const run = async () => ({ kind: 'ended' as const, status: 0, stdout, stderr });
-    await expect(forgetStaleFlows({ ...createFakeNode().host, run }, servicePorts, newest)).rejects.toThrow(
+    await expect(forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest)).rejects.toThrow(
       '"conntrack -L -f ipv4 -p udp" exited with status 0, but its output is not whole',
     );
   }
@@ -123,3 +124,76 @@ test.each(['ipvs', 'iptables', 'nftables'])(
     }
   },
 );
+
+/** A bundle for Kubernetes 1.38 of a TCP Service and, with `isServed`, of one of UDP. */
+async function bundleOf(mode: string, isServed: boolean): Promise<string> {
+  const services = [
+    { name: 'web', clusterIP: '10.96.0.80', ports: [{ name: 'p', port: 80 }] },
+    ...(isServed ? [{ name: 'dns', clusterIP: '10.96.0.53', ports: [{ name: 'p', port: 53, protocol: 'UDP' }] }] : []),
+  ];
+  const items = services.map(({ name, ...spec }) => ({ apiVersion: 'v1', kind: 'Service', metadata: { name }, spec }));
+  const out = join(scratch, `${mode}-${isServed ? 'served' : 'gone'}`);
+  const args = ['--proxy-mode', mode, '--kubernetes-version', '1.38', '-o', out];
+  const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  expect(await runKpc(['compile', '-f', '-', ...args], { stdin })).toMatchObject({ status: 0 });
+  return out;
+}
+
+describe.each(['ipvs', 'iptables'])('an apply in %s mode after which a UDP Service is gone', (mode) => {
+  const listing = flow('udp', '10.0.0.1', '10.96.0.53', 53, '10.244.9.9');
+  const isDelete = (command: Command) => command.tool === 'conntrack' && command.args[0] === '-D';
+  function createNode() {
+    const { host, ...node } = createFakeNode();
+    const run: Host['run'] = async (command) => {
+      const outcome = await host.run(command);
+      const isListed = command.tool === 'conntrack' && command.args[0] === '-L' && command.args.includes('ipv4');
+      if (!isListed) return outcome;
+      return {
+        kind: 'ended',
+        status: 0,
+        stdout: listing,
+        stderr: 'conntrack v1.4.7: 1 flow entries have been shown.\n',
+      };
+    };
+    return { ...node, host: { ...host, run } };
+  }
+
+  test('forgets the flows to it once, also after a rollback to the Service', async () => {
+    const { host, commands } = createNode();
+    const [served, gone] = [await bundleOf(mode, true), await bundleOf(mode, false)];
+    // The Service has no endpoint, so the flow is stale while there is the Service, too.
+    const forgets: (readonly [command: readonly string[], number])[] = [
+      [['apply', served], 1],
+      [['apply', gone], 1],
+      [['rollback'], 0],
+      [['apply', gone], 1],
+      [['apply', gone], 0],
+      [['cleanup'], 0],
+      [['apply', gone], 0],
+    ];
+    for (const [words, times] of forgets) {
+      commands.length = 0;
+      const { status, err } = await callApply(host, ...words);
+      expect([status, err.includes('no record says')], err).toEqual([0, false]);
+      expect(commands.filter(isDelete).map(({ args }) => args.join(' '))).toEqual(
+        Array<string>(times).fill(
+          '-D -f ipv4 -p udp --orig-dst 10.96.0.53 --orig-port-dst 53 --reply-src 10.244.9.9 --reply-port-src 53',
+        ),
+      );
+    }
+  });
+
+  test('says so where the record is of a kpc-apply that did not note the Services', async () => {
+    const { host, files, commands } = createNode();
+    const [served, gone] = [await bundleOf(mode, true), await bundleOf(mode, false)];
+    await callApply(host, 'apply', served);
+    const path = '/var/lib/kpc/record.json';
+    const { udpPorts, ...older } = JSON.parse(files.get(path) ?? '') as Record<string, unknown>;
+    expect(udpPorts).toHaveLength(1);
+    files.set(path, JSON.stringify(older));
+    commands.length = 0;
+    const { status, err } = await callApply(host, 'apply', gone);
+    expect([status, commands.filter(isDelete)]).toEqual([0, []]);
+    expect(err).toContain('no record says which there were before this apply');
+  });
+});

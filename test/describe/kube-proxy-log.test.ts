@@ -69,6 +69,27 @@ test('a log says how kube-proxy is set up, which problems it had and what to do;
   });
 });
 
+test.each([
+  ['NodeIPs=["192.0.2.11","2001:db8::11"]', '192.0.2.11, 2001:db8::11'],
+  ['NodeIPs={"IPv4":"192.0.2.11","IPv6":"2001:db8::11"}', '192.0.2.11, 2001:db8::11'],
+  ['NodeIP="2001:db8::11"', '2001:db8::11'],
+])('the node addresses in any form: %s', async (values, addresses) => {
+  const line = (text: string) => `I0302 10:00:00.000005       1 server.go:234] ${text}\n`;
+  const [name = '', value = ''] = values.split('=');
+  const json = JSON.stringify({
+    ts: 1772445600000,
+    caller: 'app/server.go:234',
+    msg: `Successfully retrieved ${name}`,
+    v: 0,
+    [name]: JSON.parse(value),
+  });
+  for (const text of [line(`"Successfully retrieved ${name}" ${values}`), `${json}\n`]) {
+    const { stdout } = await runKpc(['describe', write('addresses.log', line('"Using iptables Proxier"') + text)]);
+    expect(stdout).toContain(`\n  node addresses ${addresses}\n`);
+    expect(stdout).not.toContain('does not know');
+  }
+});
+
 const eachLine = (before: string) => klog.replace(/^(?!$)/gm, before);
 
 test.each([

@@ -99,3 +99,15 @@ What belongs to no Service
     ]);
   });
 });
+
+describe('the comment of an element, which kube-proxy never corrects, is no difference', () => {
+  test.each([[], ['--output', 'unified']])('%j', async (...output) => {
+    const bundle = await runKpc(['compile', '-f', at('before.yaml'), ...mode, '--print', 'nftables']);
+    for (const [i, comment] of ['comment "shop/former:http" ', ''].entries()) {
+      const node = at(`commented-${i}.nft`);
+      writeFileSync(node, bundle.stdout.replace('comment "shop/idle" ', comment));
+      const { status, stdout } = await runKpc(['diff', '-q', node, '-f', at('before.yaml'), ...mode, ...output]);
+      expect([status, stdout.includes('shop/')]).toEqual([0, false]);
+    }
+  });
+});

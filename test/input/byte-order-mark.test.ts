@@ -22,3 +22,22 @@ test('several JSON values behind one are refused: to kubectl, they are YAML, of 
     expect(documents[0]?.value).toEqual({ a: 1 });
   }
 });
+
+// To kubectl they are YAML, in which "..." ends a document.
+test.each([
+  '{"a":1}\n...\n---\n',
+  '{\n\t"a": 1\n}\r\n...\r\n---\r\n',
+  ' {"a":1}\n...\n...\n# c\n---\n',
+  '{"a":"\\u0041"}\n...\n---\n',
+])('a document behind one may end as one of YAML does: %j', (text) => {
+  for (const name of ['in.yaml', 'in.json']) {
+    const { documents, diagnostics } = readDocuments(new TextFile(name, `\uFEFF${text}{"b":2}\n`));
+    expect(diagnostics).toEqual([]);
+    expect(documents.map(({ value }) => value)).toEqual([{ a: text.includes('u0041') ? 'A' : 1 }, { b: 2 }]);
+  }
+});
+
+test('what is wrong behind one is said of YAML, which it is to kubectl', () => {
+  const { diagnostics } = readDocuments(new TextFile('in.json', '\uFEFF{"a":1}{"b":2}'));
+  expect(diagnostics.map(({ code }) => code)).toEqual(['bad-yaml']);
+});

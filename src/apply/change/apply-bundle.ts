@@ -6,6 +6,9 @@ import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
+import { readServicePort, servicePortRecord } from '../../bundle/services-file.ts';
+import type { ServicePort } from '../../cluster/model.ts';
+import { findGonePorts, forgottenFlows } from '../../cluster/stale-flows.ts';
 import { changeNode } from './change-node.ts';
 import type { ChangeOutcome, ChangeRequest, Observation, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
@@ -18,7 +21,7 @@ import type { NodeCheck, Needs } from '../doctor/node-check.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { isEmptyPlan, type Plan, type SysctlChange } from '../plan/plan.ts';
-import type { BundleMark } from '../state/record.ts';
+import { readRecord, type BundleMark } from '../state/record.ts';
 import { listSteps, toolOf } from '../plan/steps.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
 import {
@@ -65,6 +68,9 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
     refusesLeftovers: true,
+    udpPorts: bundle.cluster.servicePorts
+      .filter(({ protocol }) => protocol === 'UDP')
+      .map((port) => ({ ...servicePortRecord(port), endpoints: [] })),
   };
 }
 
@@ -118,6 +124,7 @@ export function requestNothing(
     excluded: readNetworks(choices.ipvsExcludeCidrs),
     drainTimeout: 0,
     confirmTimeout: choices.confirmTimeout,
+    udpPorts: [],
     prepare: async ({ ownership }, isIdle) => {
       // If nothing would go because it is all the kube-proxy's, that must be said too.
       if (!choices.force && !(isIdle && ownership.leftovers.length === 0))
@@ -154,18 +161,32 @@ export async function applyBundle(
     }
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
+  const { udpPorts } = await readRecord(host, session.folder);
   const outcome = await changeNode(session, { ...request, prepare });
-  if (outcome.kind === 'changed') await forgetUdpFlows(session, bundle);
+  if (outcome.kind !== 'changed') return outcome;
+  const nothingBefore = modeOfState(outcome.plan.present) === undefined ? [] : undefined;
+  await forgetUdpFlows(session, bundle, udpPorts?.map((port) => readServicePort(port)) ?? nothingBefore);
   return outcome;
 }
 
 /**
- * As kube-proxy does after each sync. The node has been changed by then, for good: nothing that goes wrong here undoes that.
+ * As kube-proxy does after a sync; `before` are the ports that the node served, undefined where nothing tells. The node has been
+ * changed by then, for good: nothing that goes wrong here undoes that.
  */
-async function forgetUdpFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
+async function forgetUdpFlows(
+  { host, onEvent }: Session,
+  bundle: StoredBundle,
+  before: readonly ServicePort[] | undefined,
+): Promise<void> {
+  const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
+  const ports = bundle.cluster.servicePorts;
+  if (before === undefined && forgottenFlows(behaviours).ofGone !== 'none') {
+    const text =
+      'UDP clients may keep sending to Services that are gone: no record says which there were before this apply';
+    onEvent({ kind: 'warning', text });
+  }
   try {
-    const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
-    await forgetStaleFlows(host, bundle.cluster.servicePorts, behaviours);
+    await forgetStaleFlows(host, { ports, gone: findGonePorts(before ?? [], ports) }, behaviours);
   } catch (error) {
     const text = `UDP clients may keep sending to removed endpoints for now: ${describeError(error)}`;
     onEvent({ kind: 'warning', text });

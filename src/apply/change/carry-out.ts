@@ -159,6 +159,7 @@ export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
     excluded: [],
     drainTimeout: 0,
     ownedAfter: snapshot.record.owned,
+    udpPorts: snapshot.record.udpPorts,
   };
 }
 

@@ -126,6 +126,7 @@ async function makeChange(
     draining,
     leftIpvs,
     state: stateAfter(origin, present, await nextId(host, folder, present), host.now()),
+    udpPorts: request.udpPorts,
   };
   if (unconfirmed && confirmTimeout !== undefined) {
     await hasty?.announce(confirmTimeout + shortLimit);
@@ -185,7 +186,8 @@ async function recordUnchanged(
         bundle: origin.bundle,
       }
     : record.state;
-  await writeRecord(host, folder, { ...record, owned, state });
+  const udpPorts = isOther ? request.udpPorts : record.udpPorts;
+  await writeRecord(host, folder, { ...record, owned, state, udpPorts });
 }
 
 /** Whether --adopt makes something owned that the node already has. */

@@ -79,6 +79,8 @@ export interface ChangeRequest {
   readonly refusesLeftovers?: boolean | undefined;
   /** What will be owned, if that is not simply what the target has. */
   readonly ownedAfter?: OwnedNames | undefined;
+  /** The Service ports of UDP afterwards, for the record. */
+  readonly udpPorts?: OwnershipRecord['udpPorts'];
 }
 
 /** The outcome of a change of the node; `plan` is the intended change. */

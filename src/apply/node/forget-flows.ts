@@ -1,29 +1,27 @@
 import { parseConntrack } from '../../kernel/conntrack.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import type { ServicePort } from '../../cluster/model.ts';
-import { deleteArguments, findStaleFlows } from '../../cluster/stale-flows.ts';
+import { deleteArguments, findStaleFlows, forgottenFlows, type ServedPorts } from '../../cluster/stale-flows.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
 import { faultOfFlows, readWith } from './tools.ts';
 
 /**
- * Forgets UDP flows to a Service that go to a former endpoint, as kube-proxy does after each sync. Without any
- * serving endpoint it forgets the flows to a Service's addresses, but not those to its node port: other programs may have flows
- * to that number; before the behaviour forgotten-flows it forgets neither. Does nothing if there is no conntrack tool. Throws
- * a Failure where that cannot look.
+ * Forgets the UDP flows that a kube-proxy of these behaviours forgets: those to a Service that go to a former endpoint, and those to
+ * Service ports that are gone; see forgottenFlows. Does nothing if there is no conntrack tool. Throws a Failure where that cannot look.
  */
 export async function forgetStaleFlows(
   host: Host,
-  servicePorts: readonly ServicePort[],
+  { ports, gone = [] }: ServedPorts,
   behaviours: Behaviours,
 ): Promise<void> {
-  const withoutEndpoints = behaviours.has('forgotten-flows');
+  const rules = { ...forgottenFlows(behaviours), isToNode: () => true };
   for (const family of families) {
-    const ports = servicePorts.filter((port) => port.family === family && port.protocol === 'UDP');
-    if (ports.length === 0) continue;
+    const isLooked = (port: ServedPorts['ports'][number]) => port.family === family && port.protocol === 'UDP';
+    const served = { ports: ports.filter(isLooked), gone: gone.filter(isLooked) };
+    if (served.ports.length + served.gone.length === 0) continue;
     const { flows } = parseConntrack(await listFlows(host, family));
-    const stale = findStaleFlows(flows, ports, { withoutEndpoints, isToNode: () => true });
+    const stale = findStaleFlows(flows, served, rules);
     // Flows of the same two ends go at once: clients may be many, and the tool looks through the whole table each time.
     for (const args of new Map(
       stale.map(({ flow }) => [deleteArguments(flow).join(' '), deleteArguments(flow)]),

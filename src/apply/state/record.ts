@@ -1,4 +1,5 @@
 import { UnreadableFile } from '../../base/read-file.ts';
+import { servicePortShape } from '../../bundle/services-file.ts';
 import {
   amount,
   listOf,
@@ -74,6 +75,8 @@ export const recordShape = objectOf({
   leftIpvs: optional(amount),
   /** The state that the node is in; undefined before the first change. */
   state: optional(stateShape),
+  /** The Service ports of UDP, without endpoints: flows to one that goes may stay. Undefined where no bundle tells them. */
+  udpPorts: optional(listOf(servicePortShape)),
 });
 
 /** What kpc-apply made on this node, and so may change and take away. It holds for one boot of the kernel. */

@@ -85,7 +85,7 @@ export function takeDocuments(
 /** What is wrong with a document: in terms of JSON, if it is meant as that. */
 function faultsOf(file: TextFile, span: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
-  const isMeantAsJson = file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text);
+  const isMeantAsJson = !file.hasByteOrderMark && (file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text));
   if (faults.some(({ code }) => code === tooDeep.code)) return faults;
   if (!isMeantAsJson) return unclosedIn(file, span, faults, 'YAML');
   const jsonFaults = findJsonFaults(text);

@@ -78,7 +78,8 @@ export function compose(written: string, isKnown = false): Composed {
 }
 
 function readDocument(text: string, lexer: Lexer, isKnown: boolean): Composed {
-  const [document, another] = readDocuments(text, lexer, isKnown);
+  const [document, ...others] = readDocuments(text, lexer, isKnown);
+  const another = others.find(({ contents }) => !isEmpty(contents));
   if (another) refuse(another.range[0], 'text behind the end of a document');
   return document ? checkValues(document, text) : { root: null, anchored: new Map() };
 }

@@ -38,7 +38,7 @@ export type NftChange =
       readonly kind: 'elements';
       /** The set to make. */
       readonly set: NftSet | NftMap;
-      /** An element with a new value or comment is both removed and added. */
+      /** An element with a new value is both removed and added. */
       readonly added: readonly Element[];
       readonly removed: readonly Element[];
     };

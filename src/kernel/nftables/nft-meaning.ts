@@ -25,8 +25,9 @@ export function elementMeaning(element: Element): string {
   return formatElement(canonicalElement(element));
 }
 
+/** Without its comment: kube-proxy compares key and value alone, and leaves a comment as it is (ensureElem in nftables/proxier.go). */
 export function canonicalElement(element: Element): Element {
-  return { ...element, key: element.key.map(canonicalValue) };
+  return { ...element, key: element.key.map(canonicalValue), comment: undefined };
 }
 
 /** One text for all the ways to write a key. */

@@ -6,8 +6,8 @@ import type { Expression } from './expression.ts';
 /**
  * One nftables table of the family ip or ip6; kube-proxy's are named `kube-proxy`. Chains, sets, maps and counters
  * compare by name, rules in their order, elements in none. Equality ignores what no tool can change or print back:
- * origins, and the comments of tables, chains, sets, maps and counters, which some versions of nft leave out. The
- * comments of rules and elements count.
+ * origins, and the comments of tables, chains, sets, maps and counters, which some versions of nft leave out; and those of
+ * elements, see elementMeaning. The comments of rules count.
  */
 export interface NftTable {
   readonly family: Family;

@@ -3,7 +3,7 @@ import type { ProxySettings } from '../../cluster/objects.ts';
 import { planTraffic, type ServiceAddress, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { parseAddress, unspecifiedIPv4, type Address } from '../../kernel/address.ts';
 import { compareProxyPorts, type ProxyPort } from '../../kernel/balancer/balancer.ts';
-import type { Chain, Rule, RuleArg, Tables } from '../../kernel/iptables/iptables.ts';
+import { formatRule, type Chain, type Rule, type RuleArg, type Tables } from '../../kernel/iptables/iptables.ts';
 import { matchModules } from '../../kernel/modules.ts';
 import type { Origin } from '../../kernel/place.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
@@ -65,6 +65,12 @@ function makeTables(portals: readonly Portal[]): Tables {
   };
 }
 
+/** EnsureRule adds none that is there, as for an address that is named twice. Rules of two Service ports differ by their names. */
+function onlyOnce(rules: readonly Rule[]): readonly Rule[] {
+  const texts = rules.map(formatRule);
+  return rules.filter((_, i) => texts.indexOf(texts[i] as string) === i);
+}
+
 function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
   return new Map(chains.map((chain) => [chain.name, chain]));
 }
@@ -77,11 +83,11 @@ function containerRules(portal: Portal): readonly Rule[] {
   const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
   const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>
     capture(portal, at.port, at.origin, [toAddress(at), ...also], containerTarget(portal));
-  return [
+  return onlyOnce([
     rule(clusterIP),
     ...externalIPs.flatMap((at) => [rule(at, notBridged), rule(at, toNode)]),
     ...loadBalancerIPs.map((at) => rule(at)),
-  ];
+  ]);
 }
 
 /** openOnePortal: from the node itself, in OUTPUT. Of external IPs only those that are the node's own. */
@@ -89,7 +95,11 @@ function hostRules(portal: Portal): readonly Rule[] {
   const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
   const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>
     capture(portal, at.port, at.origin, [toAddress(at), ...also], hostTarget(portal));
-  return [rule(clusterIP), ...externalIPs.map((at) => rule(at, toNode)), ...loadBalancerIPs.map((at) => rule(at))];
+  return onlyOnce([
+    rule(clusterIP),
+    ...externalIPs.map((at) => rule(at, toNode)),
+    ...loadBalancerIPs.map((at) => rule(at)),
+  ]);
 }
 
 /** openNodePort. */
