@@ -69,6 +69,11 @@ export const failureFacts = {
     meaning: 'a tool that is needed is not installed',
     advice: 'install the package of the tool: kpc-apply doctor names it',
   },
+  'too-large': {
+    meaning: 'what the node lists of its objects is longer than kpc-apply reads',
+    advice:
+      'run the command that the message names, see which program made so many objects, and remove those that nobody needs',
+  },
   'unreadable-node': {
     meaning: 'the state of the node cannot be read',
     advice: 'run the command that the message names by hand, as root, and see what it says',

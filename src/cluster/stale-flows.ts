@@ -25,20 +25,29 @@ export interface StaleFlowRules {
 export function findStaleFlows(
   flows: readonly TrackedFlow[],
   ports: readonly ShownPort[],
-  { withoutEndpoints, isToNode }: StaleFlowRules,
+  rules: StaleFlowRules,
 ): readonly StaleFlow[] {
+  const find = staleFlowFinder(ports, rules);
+  return flows.flatMap((flow) => find(flow) ?? []);
+}
+
+/** As findStaleFlows, for one flow after another: all of them may be too many to hold. */
+export function staleFlowFinder(
+  ports: readonly ShownPort[],
+  { withoutEndpoints, isToNode }: StaleFlowRules,
+): (flow: TrackedFlow) => StaleFlow | undefined {
   const fronts = indexFronts(ports, withoutEndpoints);
-  return flows.flatMap((flow) => {
+  return (flow) => {
     const { destination, answers, protocol, family } = flow;
-    if (protocol !== 'udp') return [];
+    if (protocol !== 'udp') return undefined;
     const endpoint = formatSocketAddress(answers);
     const isStale = (front: FrontEnd | undefined): front is FrontEnd =>
       front !== undefined && !front.endpoints.has(endpoint);
     const byAddress = fronts.get(formatSocketAddress(destination));
     const byNodePort = fronts.get(`${family} ${destination.port}`);
-    if (isStale(byAddress)) return [{ flow, port: byAddress.port }];
-    return isStale(byNodePort) && isToNode(flow) ? [{ flow, port: byNodePort.port }] : [];
-  });
+    if (isStale(byAddress)) return { flow, port: byAddress.port };
+    return isStale(byNodePort) && isToNode(flow) ? { flow, port: byNodePort.port } : undefined;
+  };
 }
 
 /** Where clients send to: an address and port, or a node port, of a Service port. */

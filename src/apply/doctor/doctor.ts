@@ -328,7 +328,12 @@ const routeLists: { readonly [F in Family]: readonly [path: string, isDefault: R
 async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<readonly NodeCheck[]> {
   if (programs(mode, 'virtualServers')) return [];
   const used = manifest?.families ?? (['ipv4'] as const);
-  const lists = await Promise.all(used.map((family) => host.readFile(routeLists[family][0])));
+  const lists = await Promise.all(
+    used.map((family) => {
+      const [path, isDefault] = routeLists[family];
+      return host.readFile(path, { keeps: (line) => isDefault.test(line) });
+    }),
+  );
   return used.flatMap((family, i) => {
     const list = lists[i];
     if (list === undefined || routeLists[family][1].test(list)) return [];

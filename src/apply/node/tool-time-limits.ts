@@ -86,8 +86,11 @@ export async function endOrphans(host: Host, mark: string | undefined): Promise<
 
 async function findMarked(host: Host, mark: string): Promise<readonly number[]> {
   const pids = (await host.list('/proc')).filter((name) => /^[1-9]\d*$/.test(name)).map(Number);
-  const environments = await Promise.all(
-    pids.map((pid) => host.readFile(`/proc/${pid}/environ`).catch(() => undefined)),
-  );
-  return pids.filter((pid, i) => pid !== host.pid && environments[i]?.split('\0').includes(mark));
+  const marked: number[] = [];
+  // One after another: any user can start many, each with megabytes in its environment.
+  for (const pid of pids) {
+    const environment = await host.readFile(`/proc/${pid}/environ`).catch(() => undefined);
+    if (pid !== host.pid && environment?.split('\0').includes(mark)) marked.push(pid);
+  }
+  return marked;
 }
