@@ -7,6 +7,7 @@ import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-prox
 import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
 import { nodeCheck, type Examined, type NodeCheck, type Needs } from './node-check.ts';
 import { excerptOf, type Host } from '../node/host.ts';
+import { mostSaid, Room } from '../node/output.ts';
 import { capNetAdmin, capSysModule, findKubeProxy, hasCapability, rightsAdvice } from '../node/processes.ts';
 import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-versions.ts';
 import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
@@ -104,7 +105,7 @@ async function examineTool({ host, needs, modules }: Examined, tool: Tool): Prom
   const fault = (text: string, advice: string): NodeCheck => {
     return { ...nodeCheck(purpose === undefined ? 'error' : 'warning', 'tools', text, advice), tool: name };
   };
-  const result = await host.run({ tool: name, args: versionArgs });
+  const result = await host.run({ tool: name, args: versionArgs, room: new Room(mostSaid) });
   if (result.kind === 'missing') return fault(`${name} is missing${loss}`, `install the package ${family}`);
   const [details = ''] = excerptOf(result.stdout || result.stderr).split('\n');
   const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));

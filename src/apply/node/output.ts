@@ -59,7 +59,8 @@ export class Output {
   }
 
   add(chunk: Buffer): void {
-    if (!this.#keeps) return this.#store(this.#kept, chunk);
+    // What a pipe gave in small pieces has far larger buffers.
+    if (!this.#keeps) return this.#store(this.#kept, Buffer.from(chunk));
     const [first, last] = [chunk.indexOf(lineEnd) + 1, chunk.lastIndexOf(lineEnd) + 1];
     if (first > 0) this.#endLine(chunk.subarray(0, first), this.#keeps);
     this.#addLines(chunk.subarray(first, last), this.#keeps);

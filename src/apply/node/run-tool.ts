@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { guarded } from '../../base/guarded.ts';
 import { hasCode } from '../../base/system-errors.ts';
 import { absoluteFolders } from '../../base/system-paths.ts';
@@ -64,15 +64,7 @@ export function runTool(
 ): Promise<CommandResult> {
   const { limit = command.stdin === undefined ? limits.unfed : limits.fed } = patience;
   return new Promise((resolve, reject) => {
-    const child = spawn(command.tool, command.args, {
-      env: toolEnvironment(),
-      stdio: ['pipe', 'pipe', 'pipe'],
-      // A process group of its own: it is ended with all that it has started, and not by what a terminal sends to ours.
-      // Test: ends a tool that has had its time with all that it has started.
-      detached: true,
-    });
-    const stdout = new Output(command.room ?? new Room(mostSaid), command.keeps);
-    const stderr = new Output(new Room(mostSaid));
+    const child = spawnTool(command);
     let problem: unknown;
     let closing: NodeJS.Timeout | undefined;
     const giveUp = (why: unknown): void => {
@@ -89,34 +81,14 @@ export function runTool(
     // It has not started, perhaps for want of open files, and has no pipes then: the error above says so.
     // Test: says so where no more files may be open.
     if (child.pid === undefined) return;
-    const on = <Args extends readonly unknown[]>(handler: (...args: Args) => void) => guarded(giveUp, handler);
-    child.stdout.on('error', giveUp).on(
-      'data',
-      on((chunk: Buffer) => {
-        stdout.add(chunk);
-        if (stdout.isCut && command.room) endGroup(child.pid);
-      }),
-    );
-    child.stderr.on('error', giveUp).on(
-      'data',
-      on((chunk: Buffer) => stderr.add(chunk)),
-    );
-    child.on('exit', on(expectClose));
-    child.on(
-      'close',
-      guarded(reject, (status: number | null, signal: string | null) => {
-        clearTimeout(closing);
-        if (problem !== undefined) return reject(problem as Error);
-        resolve({
-          kind: 'ended',
-          status: status ?? undefined,
-          signal: signal ?? undefined,
-          stdout: stdout.finish(),
-          stderr: stderr.finish(),
-          cut: stdout.isCut ? 'stdout' : stderr.isCut ? 'stderr' : undefined,
-        });
-      }),
-    );
+    const finish = gather(child, command, giveUp);
+    child.on('exit', guarded(giveUp, expectClose));
+    const close = (status: number | null, signal: string | null): void => {
+      clearTimeout(closing);
+      if (problem !== undefined) reject(problem as Error);
+      else resolve({ kind: 'ended', status: status ?? undefined, signal: signal ?? undefined, ...finish() });
+    };
+    child.on('close', guarded(reject, close));
     // A tool that ends before it has read everything says why on stderr; the broken pipe adds nothing to it.
     child.stdin.on('error', () => {});
     child.stdin.end(command.stdin ?? '');
@@ -124,16 +96,47 @@ export function runTool(
     function expectClose(): void {
       stopTimers();
       closing ??= setTimeout(() => {
-        reject(
-          (problem as Error | undefined) ??
-            hang(command, 'has ended, but a process that it started keeps its output open'),
-        );
-        child.stdout?.destroy();
-        child.stderr?.destroy();
+        const open = 'has ended, but a process that it started keeps its output open';
+        reject((problem as Error | undefined) ?? hang(command, open));
+        child.stdout.destroy();
+        child.stderr.destroy();
         child.unref();
       }, limits.closing);
     }
   });
+}
+
+function spawnTool({ tool, args }: Command): ChildProcessWithoutNullStreams {
+  return spawn(tool, args, {
+    env: toolEnvironment(),
+    stdio: ['pipe', 'pipe', 'pipe'],
+    // A process group of its own: it is ended with all that it has started, and not by what a terminal sends to ours.
+    // Test: ends a tool that has had its time with all that it has started.
+    detached: true,
+  });
+}
+
+/** Gathers what a tool prints. `fail` gets errors of that. Returns what gives the texts in the end. */
+function gather(
+  { pid, stdout, stderr }: ChildProcessWithoutNullStreams,
+  { room, keeps }: Command,
+  fail: (error: unknown) => void,
+) {
+  const printed = new Output(room ?? new Room(mostSaid), keeps);
+  const said = new Output(new Room(mostSaid));
+  const add = (chunk: Buffer): void => {
+    printed.add(chunk);
+    if (printed.isCut && room) endGroup(pid);
+  };
+  stdout.on('error', fail).on('data', guarded(fail, add));
+  stderr.on('error', fail).on(
+    'data',
+    guarded(fail, (chunk: Buffer) => said.add(chunk)),
+  );
+  return () => {
+    const cut = printed.isCut ? 'stdout' : said.isCut ? 'stderr' : undefined;
+    return { stdout: printed.finish(), stderr: said.finish(), cut } as const;
+  };
 }
 
 /** Ends a tool with all that it has started, unless that has left its process group. */
