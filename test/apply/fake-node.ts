@@ -176,7 +176,13 @@ function dumpKernel(kernel: Kernel, files: ReadonlyMap<string, string>): string 
 export function keepLines(result: CommandResult, { keeps }: Command): CommandResult {
   if (result.kind === 'missing' || !keeps) return result;
   const isKept = (line: string) => !line.endsWith('\n') || keeps(line.slice(0, -1));
-  return { ...result, stdout: result.stdout.split(/(?<=\n)/).filter(isKept).join('') };
+  return {
+    ...result,
+    stdout: result.stdout
+      .split(/(?<=\n)/)
+      .filter(isKept)
+      .join(''),
+  };
 }
 
 const ok = (stdout = ''): CommandResult => ({ kind: 'ended', status: 0, stdout, stderr: '' });

@@ -32,7 +32,7 @@ export async function forgetStaleFlows(
     }
     if (pairs.length <= mostPairs) continue;
     const advice = 'apply again after the next change, or delete them by hand: conntrack -D';
-    throw new Failure('too-large', `there are flows of more than ${mostPairs} pairs of ends`, advice, 'conntrack');
+    throw new Failure('node-too-large', `there are flows of more than ${mostPairs} pairs of ends`, advice, 'conntrack');
   }
 }
 

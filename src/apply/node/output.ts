@@ -32,7 +32,7 @@ export class Room {
 /** Why a listing is refused. `what` says where it is from. */
 export function tooLarge(what: string, tool?: string): Failure {
   return new Failure(
-    'too-large',
+    'node-too-large',
     `${what} is too long: kpc-apply reads ${mostRead / 2 ** 20} MB of a node at most`,
     'see what makes it so long, and remove what no program needs',
     tool,

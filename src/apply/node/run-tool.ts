@@ -74,6 +74,8 @@ export function runTool(
     };
     const stopTimers = startTimers(limits, patience, limit, (why) => giveUp(hang(command, why)), giveUp);
     child.on('error', (error: NodeJS.ErrnoException) => {
+      // One that runs may change the node yet.
+      if (child.pid !== undefined) return giveUp(error);
       stopTimers();
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
       else reject(error);
@@ -97,7 +99,7 @@ export function runTool(
       stopTimers();
       closing ??= setTimeout(() => {
         const open = 'has ended, but a process that it started keeps its output open';
-        reject((problem as Error | undefined) ?? hang(command, open));
+        reject((problem as Error | undefined) ?? faultOf(patience.signal) ?? hang(command, open));
         child.stdout.destroy();
         child.stderr.destroy();
         child.unref();

@@ -36,9 +36,14 @@ export async function runApplyProgram(
       return reportError(error, hasBegun, environment.terminal);
     }
   });
+  // What an error has left open must not keep the process.
+  if (fault) setTimeout(() => process.exit(), lastMilliseconds).unref();
   const isReported = status === exitStatus.notApplied || status === exitStatus.notRestored;
   return fault && !isReported ? reportFault(fault, hasBegun, environment.terminal) : status;
 }
+
+/** For what is still to be said. */
+const lastMilliseconds = 2000;
 
 /** In the order of help. */
 const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
