@@ -30,6 +30,11 @@ export const failureFacts = {
     meaning: 'a signal stopped kpc-apply before it was done',
     advice: 'apply again, or run kpc-apply rollback to go back to what was before',
   },
+  'node-too-large': {
+    meaning: 'what the node lists of its objects is longer than kpc-apply reads',
+    advice:
+      'run the command that the message names, see which program made so many objects, and remove those that nobody needs',
+  },
   'not-confirmed': {
     meaning: 'the change was not confirmed in time, and kpc-apply put everything back',
     advice:

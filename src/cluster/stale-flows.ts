@@ -60,27 +60,36 @@ function portKey({ namespace, service, portName, protocol, family }: ShownPort):
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],
+  served: ServedPorts,
+  rules: StaleFlowRules,
+): readonly StaleFlow[] {
+  const find = staleFlowFinder(served, rules);
+  return flows.flatMap((flow) => find(flow) ?? []);
+}
+
+/** As findStaleFlows, for one flow after another: all of them may be too many to hold. */
+export function staleFlowFinder(
   { ports, gone = [] }: ServedPorts,
   { withoutEndpoints, ofGone, isToNode }: StaleFlowRules,
-): readonly StaleFlow[] {
+): (flow: TrackedFlow) => StaleFlow | undefined {
   const fronts = indexFronts(ports, withoutEndpoints);
   if (ofGone === 'to-addresses') addGone(gone, new Set(ports.filter(isUdp).flatMap(frontsOf)), fronts);
   const goneIPs = new Map(
     ofGone === 'to-cluster-ip' ? gone.filter(isUdp).map((port) => [port.clusterIP?.text, port]) : [],
   );
-  return flows.flatMap((flow) => {
+  return (flow) => {
     const { destination, answers, protocol, family } = flow;
-    if (protocol !== 'udp') return [];
+    if (protocol !== 'udp') return undefined;
     const formerly = goneIPs.get(destination.address.text);
-    if (formerly) return [{ flow, port: formerly }];
+    if (formerly) return { flow, port: formerly };
     const endpoint = formatSocketAddress(answers);
     const isStale = (front: FrontEnd | undefined): front is FrontEnd =>
       front !== undefined && !front.endpoints.has(endpoint);
     const byAddress = fronts.get(formatSocketAddress(destination));
     const byNodePort = fronts.get(`${family} ${destination.port}`);
-    if (isStale(byAddress)) return [{ flow, port: byAddress.port }];
-    return isStale(byNodePort) && isToNode(flow) ? [{ flow, port: byNodePort.port }] : [];
-  });
+    if (isStale(byAddress)) return { flow, port: byAddress.port };
+    return isStale(byNodePort) && isToNode(flow) ? { flow, port: byNodePort.port } : undefined;
+  };
 }
 
 function isUdp({ protocol }: ShownPort): boolean {

@@ -45,7 +45,7 @@ export function parseConntrack(text: string): {
 }
 
 /** A flow, or 'other' for one without ports; undefined for a line that is none. */
-function readFlow(line: string): TrackedFlow | 'other' | undefined {
+export function readFlow(line: string): TrackedFlow | 'other' | undefined {
   const words = line.split(/[ \t]+/);
   const protocol = words[/^ipv[46]$/.test(words[0] ?? '') ? 2 : 0] ?? '';
   const directions: [Direction, Direction] = [new Map(), new Map()];

@@ -10,7 +10,7 @@ import { fixtureBundle } from '../bundle/forge.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
+import { createFakeNode, keepLines } from './fake-node.ts';
 
 const { servicePorts } = (await loadBundle('fixtures/dns/expected-ipvs')).cluster;
 const newest = behavioursOf('1.37');
@@ -25,11 +25,12 @@ function flow(protocol: string, source: string, to: string, port: number, reply:
 
 function withFlows(listing: string): { readonly host: Host; readonly deleted: string[] } {
   const deleted: string[] = [];
-  const run = async ({ args }: Command) => {
+  const run = async (command: Command) => {
+    const { args } = command;
     if (args[0] === '-D') deleted.push(args.join(' '));
     const stdout = args[0] === '-L' && args.includes('ipv4') ? listing : '';
     const stderr = `conntrack v1.4.7 (conntrack-tools): ${stdout.split('\n').length - 1} flow entries have been shown.\n`;
-    return { kind: 'ended' as const, status: 0, stdout, stderr: args[0] === '-L' ? stderr : '' };
+    return keepLines({ kind: 'ended', status: 0, stdout, stderr: args[0] === '-L' ? stderr : '' }, command);
   };
   return { host: { ...createFakeNode().host, run }, deleted };
 }
@@ -102,7 +103,7 @@ test('says so where the list is not whole', async () => {
     ['garbage\n', shown(1)],
     [listed.slice(0, 60), shown(1)],
   ] as const) {
-    const run = async () => ({ kind: 'ended' as const, status: 0, stdout, stderr });
+    const run = async (command: Command) => keepLines({ kind: 'ended', status: 0, stdout, stderr }, command);
     await expect(forgetStaleFlows({ ...createFakeNode().host, run }, { ports: servicePorts }, newest)).rejects.toThrow(
       '"conntrack -L -f ipv4 -p udp" exited with status 0, but its output is not whole',
     );

@@ -98,7 +98,7 @@ export function createFakeNode(): FakeNode {
     examine: examineAs((path) => [rootsLevel(path)]),
     run: async (command) => {
       commands.push(command);
-      return runFake(kernel, command);
+      return keepLines(runFake(kernel, command), command);
     },
     readFile: async (path) => {
       const text = files.get(path);
@@ -190,6 +190,19 @@ function dumpKernel(kernel: Kernel, files: ReadonlyMap<string, string>): string 
     dumpNft(kernel.nft),
     sysctls.toSorted().join(''),
   ].join('\n');
+}
+
+/** What is kept of what a tool printed: see Listing. */
+export function keepLines(result: CommandResult, { keeps }: Command): CommandResult {
+  if (result.kind === 'missing' || !keeps) return result;
+  const isKept = (line: string) => !line.endsWith('\n') || keeps(line.slice(0, -1));
+  return {
+    ...result,
+    stdout: result.stdout
+      .split(/(?<=\n)/)
+      .filter(isKept)
+      .join(''),
+  };
 }
 
 const ok = (stdout = ''): CommandResult => ({ kind: 'ended', status: 0, stdout, stderr: '' });

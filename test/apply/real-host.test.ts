@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { realHost, runTool } from '../../src/apply/node/real-host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
+import { runTool } from '../../src/apply/node/run-tool.ts';
 
 /** So long that no machine is busy enough to reach them. */
 const limits = { fed: 250_000, unfed: 250_000, closing: 250_000 };

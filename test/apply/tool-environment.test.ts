@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { realHost, runTool } from '../../src/apply/node/real-host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
+import { runTool } from '../../src/apply/node/run-tool.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-environment-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

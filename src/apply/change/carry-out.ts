@@ -12,7 +12,7 @@ import { type Step, describeStep, listSteps } from '../plan/steps.ts';
 import { settingName } from '../plan/node-decisions.ts';
 import { isEmptyPlan, type Plan } from '../plan/plan.ts';
 import { joinOwned, ownershipOf } from '../state/owned-names.ts';
-import { Failure } from '../state/failure.ts';
+import { Failure, faultOf } from '../state/failure.ts';
 import { writeRecord } from '../state/history.ts';
 import { readRecord, type OwnershipRecord, type Snapshot } from '../state/record.ts';
 import { drainTerms, look, type ChangeRequest, type Session } from './observe-node.ts';
@@ -29,8 +29,15 @@ export async function runPlan(session: Session, plan: Plan): Promise<readonly St
   return steps;
 }
 
-/** Throws a Failure if the operator has asked to stop. */
+/** Throws the error that nothing caught, if one has aborted the work. */
+export function assertNoFault(signal: AbortSignal | undefined): void {
+  const fault = faultOf(signal);
+  if (fault) throw fault;
+}
+
+/** Throws a Failure if the operator has asked to stop, or if an error has aborted the work. */
 export function assertNotInterrupted(signal: AbortSignal | undefined): void {
+  assertNoFault(signal);
   if (signal?.aborted)
     throw new Failure('interrupted', 'stopped by a signal', 'run the command again when you are ready');
 }

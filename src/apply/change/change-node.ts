@@ -33,7 +33,7 @@ import {
   type Progress,
   type Session,
 } from './observe-node.ts';
-import { putBack, runPlan } from './carry-out.ts';
+import { assertNoFault, putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 /**
@@ -133,6 +133,8 @@ async function makeChange(
     session.onEvent({ kind: 'awaiting-confirmation', milliseconds: confirmTimeout });
     await awaitConfirmation(session, unconfirmed, confirmTimeout, committed);
   }
+  // From here on, the change stays.
+  assertNoFault(session.signal);
   const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
   await makingSpace(host, folder, keep);
   if (after.tables) await rememberTables(host, folder, after.tables);

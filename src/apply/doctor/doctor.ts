@@ -7,6 +7,7 @@ import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-prox
 import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
 import { nodeCheck, type Examined, type NodeCheck, type Needs } from './node-check.ts';
 import { excerptOf, type Host } from '../node/host.ts';
+import { mostSaid, Room } from '../node/output.ts';
 import {
   adviseUnseen,
   capNetAdmin,
@@ -118,7 +119,7 @@ async function examineTool({ host, needs, modules }: Examined, tool: Tool): Prom
   const fault = (text: string, advice: string): NodeCheck => {
     return { ...nodeCheck(purpose === undefined ? 'error' : 'warning', 'tools', text, advice), tool: name };
   };
-  const result = await host.run({ tool: name, args: versionArgs });
+  const result = await host.run({ tool: name, args: versionArgs, room: new Room(mostSaid) });
   if (result.kind === 'missing') return fault(`${name} is missing${loss}`, `install the package ${family}`);
   const [details = ''] = excerptOf(result.stdout || result.stderr).split('\n');
   const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
@@ -344,7 +345,12 @@ const routeLists: { readonly [F in Family]: readonly [path: string, isDefault: R
 async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<readonly NodeCheck[]> {
   if (programs(mode, 'virtualServers')) return [];
   const used = manifest?.families ?? (['ipv4'] as const);
-  const lists = await Promise.all(used.map((family) => host.readFile(routeLists[family][0])));
+  const lists = await Promise.all(
+    used.map((family) => {
+      const [path, isDefault] = routeLists[family];
+      return host.readFile(path, { keeps: (line) => isDefault.test(line) });
+    }),
+  );
   return used.flatMap((family, i) => {
     const list = lists[i];
     if (list === undefined || routeLists[family][1].test(list)) return [];

@@ -17,6 +17,8 @@ const limits = {
   request: 8192,
   /** Milliseconds from a connection's start to its end. */
   time: 10_000,
+  /** Milliseconds for all connections of a port to end. */
+  closing: 1000,
 };
 
 interface Connection {
@@ -57,6 +59,8 @@ export class HttpConnections {
     for (const [socket, connection] of this.#open) if (connection.server === server) socket.destroy();
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
+      // One that an error left unknown is waited for in vain.
+      setTimeout(resolve, limits.closing).unref();
     });
   }
 

@@ -1,4 +1,5 @@
 import type { PathLevel } from '../../base/held-path.ts';
+import type { KeepsLine, Room } from './output.ts';
 
 /**
  * Everything that kpc-apply asks of the node it runs on. Nothing else in this folder touches processes, files or
@@ -26,8 +27,11 @@ export interface Host {
   startApart(command: Command): Promise<void>;
   /** Ends a process at once, whatever it does. One that has gone is as good as ended. */
   kill(pid: number): Promise<void>;
-  /** Undefined if there is no such file. */
-  readFile(path: string): Promise<string | undefined>;
+  /**
+   * Undefined if there is no such file. Throws a Failure for a listing of the kernel that has no room; `listing` goes for files of
+   * /proc/net.
+   */
+  readFile(path: string, listing?: Listing): Promise<string | undefined>;
   /** Writes into a file that is there, as /proc and /sys want it. */
   writeFile(path: string, text: string): Promise<void>;
   /** Whether a file is there and this process may write into it. */
@@ -60,8 +64,16 @@ export interface ExaminedPath {
   close(): void;
 }
 
-/** A tool with its arguments, and what it is to read. */
-export interface Command {
+/** What is kept of a listing whose length others choose. A host may keep all: the rest must mean nothing to who reads it. */
+export interface Listing {
+  /** Sees each line once, in order; undefined keeps all. */
+  readonly keeps?: KeepsLine | undefined;
+  /** What it shares with other listings. */
+  readonly room?: Room | undefined;
+}
+
+/** A tool with its arguments, and what it is to read. With `room` it lists, and a listing that is cut is of no use. */
+export interface Command extends Listing {
   readonly tool: string;
   readonly args: readonly string[];
   readonly stdin?: string | undefined;
@@ -86,6 +98,8 @@ export type CommandResult =
       readonly signal?: string | undefined;
       readonly stdout: string;
       readonly stderr: string;
+      /** Which of the two was too long, and is cut: what is there is its beginning. */
+      readonly cut?: 'stdout' | 'stderr' | undefined;
     };
 
 /** "ipset restore", as people would type it. */

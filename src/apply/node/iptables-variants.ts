@@ -1,6 +1,7 @@
 import { families, type Family } from '../../kernel/family.ts';
 import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import type { Host } from './host.ts';
+import { mostSaid, Room } from './output.ts';
 
 /**
  * The two programs that are called iptables. `legacy` keeps rules in tables of its own, `nft` in nftables; the rules of both
@@ -18,7 +19,11 @@ const toolNames: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 
 export async function readVariants(host: Host): Promise<Variants> {
   const [ipv4 = 'nft', ipv6 = 'nft'] = await Promise.all(
     families.map(async (family): Promise<Variant> => {
-      const asked = await host.run({ tool: `${toolNames[family]}-save`, args: ['--version'] });
+      const asked = await host.run({
+        tool: `${toolNames[family]}-save`,
+        args: ['--version'],
+        room: new Room(mostSaid),
+      });
       if (asked.kind === 'missing' || asked.status !== 0) return 'nft';
       return asked.stdout.includes('(nf_tables)') ? 'nft' : 'legacy';
     }),

@@ -1,4 +1,5 @@
 import type { Host } from './host.ts';
+import { mostSaid, Room } from './output.ts';
 
 /**
  * How often the rules of nftables have been changed. The kernel adds one for each transaction that changes anything in this
@@ -20,7 +21,7 @@ export interface NftGeneration {
  */
 export async function readNftGeneration(host: Host): Promise<NftGeneration | undefined> {
   try {
-    const result = await host.run({ tool: 'perl', args: ['-e', program] });
+    const result = await host.run({ tool: 'perl', args: ['-e', program], room: new Room(mostSaid) });
     if (result.kind === 'missing' || result.status !== 0) return undefined;
     const [, counter, count] = /^(\d+ \d+) (\d+)\n$/.exec(result.stdout) ?? [];
     return counter === undefined ? undefined : { counter, count: Number(count) };

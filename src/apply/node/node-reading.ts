@@ -13,9 +13,11 @@ import type { KernelState } from '../../kernel/state.ts';
 import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nft-names.ts';
 import { isOfPlace, rulesKey, type OwnedNames } from '../state/owned-names.ts';
 import { Failure } from '../state/failure.ts';
+import { keepsRuleLines, keepsSetLines } from './foreign-lines.ts';
 import type { Command, Host } from './host.ts';
 import { rulesTool, variantOf, type Variants } from './iptables-variants.ts';
 import { findModule, readModuleIndex } from './kernel-modules.ts';
+import { mostRead, Room, type KeepsLine } from './output.ts';
 import { readIpvsTable } from './open-traffic.ts';
 import {
   assertWhole,
@@ -99,12 +101,16 @@ interface ReadNode {
   readonly ipvs: string | undefined;
   readonly hasSets: boolean;
   readonly hasNftables: boolean;
+  /** For all parts together: others may lengthen several at once. */
+  readonly room: Room;
 }
 
 /** How a part is read. */
 interface PartReader {
   /** Of rules, it depends on the variant of iptables in use. */
   readonly command: (variants: Variants) => Command;
+  /** Returns what keeps the lines that matter: of other programs' objects there may be any number. */
+  keepsLines?(): KeepsLine;
   /** Whether the kernel can hold anything of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
   findFault(text: string): string | undefined;
@@ -121,6 +127,7 @@ const readers: { readonly [P in ReadingPart]: PartReader } = {
   'nft ipv6': nftReader('ipv6'),
   ipset: {
     command: () => ({ tool: 'ipset', args: ['save'] }),
+    keepsLines: keepsSetLines,
     isThere: ({ hasSets }) => hasSets,
     findFault: (text) => faultOfLines(text.split('\n'), /^(?:create|add) \S+ \S/),
     compare: async (saved, { host }) =>
@@ -144,6 +151,7 @@ const readers: { readonly [P in ReadingPart]: PartReader } = {
 function rulesReader(family: Family): PartReader {
   return {
     command: (variants) => ({ tool: rulesTool(family, 'save', variants), args: [] }),
+    keepsLines: keepsRuleLines,
     findFault: (text) => faultOfRules(text, family),
     compare: (text, node) => findLeftOutTable(node, family, text),
   };
@@ -154,6 +162,7 @@ function otherRulesReader(family: Family): PartReader {
   const place = `other ${family}` as const;
   return {
     command: (variants) => ({ tool: rulesTool(place, 'save', variants), args: [] }),
+    keepsLines: keepsRuleLines,
     async isThere({ host, scope, hasNftables }) {
       if (variantOf(place, scope.variants) === 'nft') return hasNftables;
       return ((await host.readFile(tableLists[family])) ?? '').trim() !== '';
@@ -173,7 +182,7 @@ function nftReader(family: Family): PartReader {
     async isThere({ host, scope, hasNftables }) {
       if (!hasNftables || scope.needed.has(`nft ${family}`)) return hasNftables;
       // If the part is optional, ask for its sets: nft does not list the chains of all tables first, which may be many.
-      const sets = await host.run({ tool: 'nft', args: ['list', 'sets', ...table] });
+      const sets = await host.run({ tool: 'nft', args: ['list', 'sets', ...table], keeps: () => false });
       return !(sets.kind === 'ended' && sets.status !== 0 && noSuchTable.test(sets.stderr));
     },
     findFault: (text) => faultOfTable(text, family),
@@ -187,16 +196,17 @@ const comparisons = 3;
 
 /** Returns '' for a part that is left out: it is not needed, and its tool is missing or may fail. */
 async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
-  const { isThere, findFault, compare } = readers[part];
-  const { host, scope } = node;
+  const { isThere, keepsLines, findFault, compare } = readers[part];
+  const { host, scope, room } = node;
   const command = readers[part].command(scope.variants);
   if (isThere && !(await isThere(node))) return '';
   const nothing = command.tool === 'nft' ? noSuchTable : undefined;
   try {
     for (let turn = 1; ; turn++) {
-      const text = await readWith(host, command, findFault, nothing);
+      const text = await readWith(host, { ...command, keeps: keepsLines?.(), room }, findFault, nothing);
       const fault = await compare?.(text, node);
       if (fault === undefined || turn === comparisons) return assertWhole(command, text, fault);
+      room.give(Buffer.byteLength(text));
     }
   } catch (error) {
     const mayFail = /^(?:nft|other) /.test(part) || part === 'ipv4' || part === 'ipv6';
@@ -218,7 +228,7 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
     scope.needed.has('nft ipv4') || mayHaveNftables(host),
     readSettings(host, scope.settings),
   ]);
-  const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables };
+  const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables, room: new Room(mostRead) };
   const parts = Object.keys(readers) as readonly ReadingPart[];
   const read = parts.map(async (part) => [part, known?.[part] ?? (await readPart(node, part))] as const);
   // Each part has its reader.
@@ -269,7 +279,8 @@ async function findLeftOutTable(
 
 /** Which tables of iptables nftables holds, if nft is there to say it. */
 async function findNftTables(host: Host, family: Family): Promise<readonly string[] | undefined> {
-  const listed = await host.run({ tool: 'nft', args: ['list', 'tables', nftFamily[family]] });
+  const keeps: KeepsLine = (line) => usedTables.some((table) => line.endsWith(` ${table}`));
+  const listed = await host.run({ tool: 'nft', args: ['list', 'tables', nftFamily[family]], keeps });
   if (listed.kind === 'missing' || listed.status !== 0) return undefined;
   return listed.stdout.split('\n').flatMap((line) => line.split(' ')[2] ?? []);
 }

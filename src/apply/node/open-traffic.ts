@@ -3,6 +3,7 @@ import { protocols } from '../../kernel/family.ts';
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
+import type { KeepsLine } from './output.ts';
 
 /** The connections that IPVS has to a real server. */
 export interface ConnectionCount {
@@ -43,7 +44,9 @@ export async function readIpvsTable(host: Host): Promise<string | undefined> {
 export async function readTraffic(host: Host, withSockets: boolean): Promise<OpenTraffic> {
   const ipvs = await readIpvsTable(host);
   const files = withSockets && ipvs !== undefined ? ['tcp', 'tcp6', 'udp', 'udp6'] : [];
-  const sockets = await Promise.all(files.map((file) => host.readFile(`/proc/net/${file}`)));
+  const sockets = await Promise.all(
+    files.map((file) => host.readFile(`/proc/net/${file}`, { keeps: keepsNewSources() })),
+  );
   let sources: ReadonlySet<string> | undefined;
   return {
     ipvs,
@@ -105,6 +108,15 @@ function parseSocket(text: string): { readonly address: Address; readonly port: 
   return address && { address, port };
 }
 
+/** Keeps a line for each source: whoever connects to the node chooses how many sockets it has. */
+function keepsNewSources(): KeepsLine {
+  const known = new Set<string>();
+  return (line) => {
+    const source = sourceOf(line);
+    return source !== undefined && known.size < known.add(source).size;
+  };
+}
+
 /**
  * The addresses that connected sockets have as their own, in what /proc/net/tcp and its like list. Not those that listen,
  * nor those whose end only the kernel remembers:
@@ -112,11 +124,14 @@ function parseSocket(text: string): { readonly address: Address; readonly port: 
  *     0: 0A00600A:D2F0 0A00600A:0050 01 …
  */
 export function parseSources(table: string): readonly string[] {
-  const lines = table.matchAll(
-    /^ *\d+: ([\dA-F]{8}|[\dA-F]{32}):[\dA-F]{4} [\dA-F]+:(?!0000 )[\dA-F]{4} ([\dA-F]{2}) /gm,
-  );
-  const hosts = [...lines].flatMap(([, host = '', state = '']) => (ended.has(state) ? [] : [host]));
+  const hosts = table.split('\n').flatMap((line) => sourceOf(line) ?? []);
   return [...new Set(hosts)].flatMap((host) => decodeAddress(host)?.text ?? []);
+}
+
+function sourceOf(line: string): string | undefined {
+  const [, host, state = ''] =
+    /^ *\d+: ([\dA-F]{8}|[\dA-F]{32}):[\dA-F]{4} [\dA-F]+:(?!0000 )[\dA-F]{4} ([\dA-F]{2}) /.exec(line) ?? [];
+  return ended.has(state) ? undefined : host;
 }
 
 /** TIME_WAIT, and of UDP every socket that is not connected. */

@@ -8,6 +8,7 @@ import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
 import { Failure } from '../state/failure.ts';
 import { rightsAdvice } from './processes.ts';
 import { describeEnd, excerptOf, formatCommand, type Command, type Host } from './host.ts';
+import { mostRead, Room, tooLarge } from './output.ts';
 
 /** A program that kpc-apply runs, and how to ask for its version. */
 export interface Tool {
@@ -78,7 +79,7 @@ export async function readWith(
   nothing?: RegExp,
 ): Promise<string> {
   const { tool } = command;
-  const result = await host.run(command);
+  const result = await host.run({ room: new Room(mostRead), ...command });
   if (result.kind === 'missing') {
     throw new Failure(
       'tool-missing',
@@ -87,7 +88,8 @@ export async function readWith(
       tool,
     );
   }
-  const { status, stdout, stderr } = result;
+  const { status, stdout, stderr, cut } = result;
+  if (cut === 'stdout') throw tooLarge(`what "${formatCommand(command)}" prints`, tool);
   if (status === 0) return assertWhole(command, stdout, await findFault(stdout, stderr));
   if (nothing?.test(stderr)) return '';
   throw new Failure(
@@ -203,11 +205,13 @@ export function faultOfLinks(text: string): string | undefined {
   }
 }
 
+/** Whether a line is a flow, with both of its directions. */
+export function isFlow(line: string): boolean {
+  return / src=[^\s=]+ dst=[^\s=]+ .* src=[^\s=]+ dst=[^\s=]+ /.test(line);
+}
+
 /** Of `conntrack -L`, which says on its standard error how many flows it has shown. */
-export function faultOfFlows(stdout: string, stderr: string): string | undefined {
+export function faultOfFlows(flows: number, stderr: string): string | undefined {
   const shown = /: (\d+) flow entries have been shown/.exec(stderr)?.[1];
-  // Each has two directions. What follows the last line end is no whole line.
-  const lines = stdout.split('\n').slice(0, -1);
-  const flows = lines.filter((line) => (line.match(/ src=[^\s=]+ dst=[^\s=]+ /g)?.length ?? 0) >= 2).length;
   return shown === `${flows}` ? undefined : `it has ${flows} flows, and reports ${shown ?? 'none'}`;
 }

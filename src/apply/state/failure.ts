@@ -19,6 +19,11 @@ export class Failure extends Error {
   }
 }
 
+/** The error that nothing caught and that has aborted the work, if one has: an operator's signal gives no reason. */
+export function faultOf(signal: AbortSignal | undefined): Failure | undefined {
+  return signal?.reason instanceof Failure ? signal.reason : undefined;
+}
+
 /** Any error as a Failure: what the operating system refused, and what was not foreseen. */
 export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;

@@ -62,7 +62,7 @@ export const apply = defineCommand({
       await terminal.out(printableLines(formatDryRun(observation.plan)));
       return exitStatus.ok;
     }
-    return interruptible(async (signal) => {
+    return interruptible(environment, async (signal) => {
       const session = openSession(environment, options, signal);
       const command = `apply ${folder}`;
       const outcome = await noting(session, command, async () => {
@@ -154,7 +154,7 @@ export const cleanup = defineCommand({
   async run(options, environment) {
     const { host, terminal } = environment;
     if (options.dryRun) return showCleanup(openSession(environment, options), options, terminal);
-    return interruptible(async (signal) => {
+    return interruptible(environment, async (signal) => {
       const session = openSession(environment, options, signal);
       const outcome = await noting(session, 'cleanup', () =>
         withLock(host, options.stateDir, 'cleanup', () => changeNode(session, requestNothing(host, options))),
@@ -206,7 +206,9 @@ export const rollback = defineCommand({
   description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
   flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'assumeAlone', 'force', 'stateDir'],
   run: (options, environment) =>
-    interruptible((signal) => runRollback(openSession(environment, options, signal), options, environment.terminal)),
+    interruptible(environment, (signal) =>
+      runRollback(openSession(environment, options, signal), options, environment.terminal),
+    ),
 });
 
 async function runRollback(session: Session, options: Options<RollbackFlag>, terminal: Terminal): Promise<ExitStatus> {

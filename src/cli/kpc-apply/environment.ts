@@ -1,8 +1,9 @@
 import { printable, printableLines } from '../../base/printable.ts';
 import type { ChangeEvent, Session } from '../../apply/change/observe-node.ts';
-import type { Failure } from '../../apply/state/failure.ts';
+import { explainError, faultOf, type Failure } from '../../apply/state/failure.ts';
 import { formatTime } from '../../apply/state/history.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
+import { mostSaid } from '../../apply/node/output.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
@@ -16,6 +17,8 @@ export interface ApplyEnvironment {
   readonly host: Host;
   /** Also called for each event of the work on the node. */
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
+  /** Aborted by an error that nothing caught, with its Failure as the reason: see catchUncaught. */
+  readonly fault?: AbortSignal | undefined;
 }
 
 /** The flags that concern a whole session. */
@@ -29,7 +32,7 @@ interface SessionOptions extends Pick<Session, 'balancerReload'> {
 export function openSession(
   environment: ApplyEnvironment,
   { stateDir, balancerReload, assumeAlone, force }: SessionOptions,
-  signal?: AbortSignal,
+  signal = environment.fault,
 ): Session {
   const { host, terminal } = environment;
   const said = new Set<string>();
@@ -40,10 +43,17 @@ export function openSession(
     if (event.kind === 'warning' && said.size === said.add(event.text).size) return;
     showProgress(event, terminal);
   };
-  const run: Host['run'] = (command, patience) => {
+  const run: Host['run'] = async (command, patience) => {
     const onWaiting = (taken: number, limit: number): void =>
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
-    return host.run(command, { onWaiting, signal, ...patience });
+    const result = await host.run(command, { onWaiting, signal, ...patience });
+    const cut = result.kind === 'ended' ? result.cut : undefined;
+    // A listing that is cut is refused.
+    if (cut === 'stderr' || (cut && !command.room)) {
+      const text = `"${formatCommand(command)}" prints more than ${mostSaid / 2 ** 20} MB on its ${cut}: the rest is left out`;
+      onEvent({ kind: 'warning', text });
+    }
+    return result;
   };
   const assumesAlone = assumeAlone === true || force === true;
   return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal, balancerReload, assumesAlone };
@@ -121,13 +131,36 @@ export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: 
 }
 
 /**
- * Does work that the first SIGINT or SIGTERM aborts, so that what has begun can be put back. SIGHUP does nothing: a
+ * Does work that is aborted by an error that nothing catches, such as one in a handler of events: Node would end the process with a
+ * stack, and what has begun could not be put back. Returns what the work came to, and that error.
+ * Test: an error in a handler of %s puts the node back, with exit status 3.
+ */
+export async function catchUncaught<T>(
+  work: (fault: AbortSignal) => Promise<T>,
+): Promise<{ readonly result: T; readonly fault: Failure | undefined }> {
+  const controller = new AbortController();
+  // Only the first one counts.
+  const onError = (error: unknown): void => controller.abort(explainError(error));
+  process.on('uncaughtException', onError);
+  try {
+    return { result: await work(controller.signal), fault: faultOf(controller.signal) };
+  } finally {
+    process.off('uncaughtException', onError);
+  }
+}
+
+/**
+ * Does work that the first SIGINT or SIGTERM aborts, so that what has begun can be put back, and so does `fault`. SIGHUP does nothing: a
  * change that cuts off the operator's own connection must live to undo itself. Neither does Ctrl-Z, which would leave a
  * change half done with the lock held.
  */
-export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function interruptible<T>(
+  { fault }: Pick<ApplyEnvironment, 'fault'>,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const controller = new AbortController();
   const abort = () => controller.abort();
+  fault?.addEventListener('abort', () => controller.abort(fault.reason), { once: true });
   const ignore = () => undefined;
   process.on('SIGINT', abort).on('SIGTERM', abort).on('SIGHUP', ignore).on('SIGTSTP', ignore);
   try {

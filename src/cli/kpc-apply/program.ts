@@ -1,8 +1,9 @@
 import { explainError, Failure } from '../../apply/state/failure.ts';
+import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { apply, cleanup, confirm, rollback } from './apply-command.ts';
 import { doctor, dump, plan, verify } from './read-only-commands.ts';
-import { reportFailure, type ApplyEnvironment } from './environment.ts';
+import { catchUncaught, reportFailure, type ApplyEnvironment } from './environment.ts';
 import type { Options } from './options.ts';
 import { watch } from './watch-command.ts';
 import { addCompletionCommand } from '../shared/completion.ts';
@@ -20,20 +21,29 @@ export async function runApplyProgram(
 ): Promise<ExitStatus> {
   let hasBegun = false;
   const log: LogChoice = {};
-  const environment: ApplyEnvironment = {
+  const environment = {
     host,
     terminal: makePatient(terminal, (text) => (log.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
     // Continuing or undoing an unfinished change counts too.
-    onEvent: ({ kind }) => {
+    onEvent: ({ kind }: ChangeEvent) => {
       hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
     },
   };
-  try {
-    return await runCommands(kpcApplyProgram(environment, log), argv, environment.terminal);
-  } catch (error) {
-    return reportError(error, hasBegun, environment.terminal);
-  }
+  const { result: status, fault } = await catchUncaught(async (signal) => {
+    try {
+      return await runCommands(kpcApplyProgram({ ...environment, fault: signal }, log), argv, environment.terminal);
+    } catch (error) {
+      return reportError(error, hasBegun, environment.terminal);
+    }
+  });
+  // What an error has left open must not keep the process.
+  if (fault) setTimeout(() => process.exit(), lastMilliseconds).unref();
+  const isReported = status === exitStatus.notApplied || status === exitStatus.notRestored;
+  return fault && !isReported ? reportFault(fault, hasBegun, environment.terminal) : status;
 }
+
+/** For what is still to be said. */
+const lastMilliseconds = 2000;
 
 /** In the order of help. */
 const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
@@ -81,10 +91,15 @@ function makePatient(terminal: Terminal, formatMessage: (text: string) => string
   };
 }
 
-/** After the first change, a command that throws has not read the node again. */
 async function reportError(error: unknown, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
-  const status = await reportFailure(explainError(error), terminal);
-  if (error instanceof Failure || !hasBegun) return status;
+  if (!(error instanceof Failure)) return reportFault(explainError(error), hasBegun, terminal);
+  return reportFailure(error, terminal);
+}
+
+/** After the first change, nothing has read the node again since the error. */
+async function reportFault(fault: Failure, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
+  const status = await reportFailure(fault, terminal);
+  if (!hasBegun) return status;
   await terminal.err(
     'The state of the node is NOT known: check it with "kpc-apply verify", or go back with "kpc-apply rollback".\n',
   );

@@ -62,6 +62,15 @@ export const watch = defineCommand({
       rounds.stop();
       stopping.abort();
     };
+    // The round under way is put back. What has caused the error may be gone with this process.
+    environment.fault?.addEventListener(
+      'abort',
+      () => {
+        rounds.stop();
+        stopping.abort(environment.fault?.reason);
+      },
+      { once: true },
+    );
     process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', rounds.wake);
     try {
       await rounds.run();

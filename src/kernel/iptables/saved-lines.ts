@@ -30,6 +30,11 @@ export function joinQuotedLines(lines: readonly string[]): readonly string[] {
   return joined;
 }
 
+/** Whether a quoted word of a line has no end in it. */
+export function hasOpenQuote(line: string): boolean {
+  return findOpenQuote(line) >= 0;
+}
+
 /** Where a quoted word begins that has no end, or -1. iptables escapes quotes and backslashes in it by a backslash. */
 function findOpenQuote(line: string): number {
   const quoted = /(?<=[ \t])"(?:[^"\\]|\\[^])*("?)/g;

@@ -1,0 +1,102 @@
+import { Failure } from '../state/failure.ts';
+
+/** Bytes that kpc-apply holds of all that it reads of a node at one time. docs/security.md has the same. */
+export const mostRead = 128 * 2 ** 20;
+
+/** Bytes that it holds of the output of a tool that lists nothing, and of each tool's stderr. */
+export const mostSaid = 2 ** 20;
+
+/** Says whether a line, without its end, is kept. Others may have made the listing millions of lines long: it has to be quick. */
+export type KeepsLine = (line: string) => boolean;
+
+/** Bytes that several outputs have between them. */
+export class Room {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  /** Takes this many bytes. Takes none and returns false if there are fewer. */
+  take(bytes: number): boolean {
+    if (bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#left += bytes;
+  }
+}
+
+/** Why a listing is refused. `what` says where it is from. */
+export function tooLarge(what: string, tool?: string): Failure {
+  return new Failure(
+    'node-too-large',
+    `${what} is too long: kpc-apply reads ${mostRead / 2 ** 20} MB of a node at most`,
+    'see what makes it so long, and remove what no program needs',
+    tool,
+  );
+}
+
+/** Gathers output as it comes: all of it, or the lines that are kept, as far as there is room. */
+export class Output {
+  readonly #room: Room;
+  readonly #keeps: KeepsLine | undefined;
+  readonly #kept: Buffer[] = [];
+  /** The beginning of a line whose end has not come yet. */
+  #begun: Buffer[] = [];
+  #isCut = false;
+
+  constructor(room: Room, keeps?: KeepsLine) {
+    this.#room = room;
+    this.#keeps = keeps;
+  }
+
+  /** Whether there was more to keep than room for it. Nothing is kept from there on. */
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  add(chunk: Buffer): void {
+    // What a pipe gave in small pieces has far larger buffers.
+    if (!this.#keeps) return this.#store(this.#kept, Buffer.from(chunk));
+    const [first, last] = [chunk.indexOf(lineEnd) + 1, chunk.lastIndexOf(lineEnd) + 1];
+    if (first > 0) this.#endLine(chunk.subarray(0, first), this.#keeps);
+    this.#addLines(chunk.subarray(first, last), this.#keeps);
+    if (last < chunk.length) this.#store(this.#begun, Buffer.from(chunk.subarray(last)));
+  }
+
+  /** Call it once, after the last chunk. A last line without an end is kept whatever it is: it shows that something is lacking. */
+  finish(): string {
+    return Buffer.concat([...this.#kept.splice(0), ...this.#begun.splice(0)]).toString();
+  }
+
+  #endLine(end: Buffer, keeps: KeepsLine): void {
+    const line = Buffer.concat([...this.#begun, end]);
+    for (const part of this.#begun.splice(0)) this.#room.give(part.length);
+    this.#addLines(line, keeps);
+  }
+
+  /** Stores copies: a part of a chunk would keep all of it in memory. */
+  #addLines(lines: Buffer, keeps: KeepsLine): void {
+    let from = 0;
+    for (let start = 0; start < lines.length && !this.#isCut;) {
+      const end = lines.indexOf(lineEnd, start) + 1;
+      if (!keeps(lines.toString('utf8', start, end - 1))) {
+        if (from < start) this.#store(this.#kept, Buffer.from(lines.subarray(from, start)));
+        from = end;
+      }
+      start = end;
+    }
+    if (from < lines.length) this.#store(this.#kept, Buffer.from(lines.subarray(from)));
+  }
+
+  #store(list: Buffer[], bytes: Buffer): void {
+    if (this.#isCut) return;
+    if (this.#room.take(bytes.length)) list.push(bytes);
+    else this.#isCut = true;
+  }
+}
+
+const lineEnd = 10;
