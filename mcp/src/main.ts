@@ -1,8 +1,13 @@
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { version } from '../../src/library/index.ts';
 import { describeError } from '../../src/base/system-errors.ts';
+import { answerQuestions, Answers, refusal, type Answer } from './answers.ts';
+import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { RefusedPath, TextsBelow } from './texts-below.ts';
 import { tools, type Tool } from './tools.ts';
 
@@ -21,6 +26,9 @@ Options:
 const instructions =
   'kpc answers what kube-proxy programs for Kubernetes Services, offline. Ask trace first if something cannot be reached, then describe or explain about what it names. A verdict "unknown" says what to add; do not guess in its place.';
 
+/** The first word of the process that answers for a server. */
+const answering = '--answer-questions';
+
 /** An agent reads all of an answer: a long one is cut. */
 const longestAnswer = 200_000;
 
@@ -28,6 +36,7 @@ async function main(words: readonly string[]): Promise<number> {
   const [folder, ...others] = words;
   if (folder === '--help' || folder === '-h') process.stdout.write(usage);
   else if (folder === '--version' || folder === '-V') process.stdout.write(`${version}\n`);
+  else if (folder === answering && process.send) return answer(others.join());
   else if (folder === undefined || others.length > 0 || folder.startsWith('-')) {
     process.stderr.write(`error: name one folder\n  help: kpc-mcp FOLDER answers about the files below it\n`);
     return 2;
@@ -36,30 +45,60 @@ async function main(words: readonly string[]): Promise<number> {
 }
 
 async function serve(folder: string): Promise<number> {
-  let files: TextsBelow;
   try {
-    files = new TextsBelow(folder);
+    readdirSync(folder);
   } catch (error) {
     process.stderr.write(`error: ${folder}: ${describeError(error)}\n  help: name a folder that you may read\n`);
     return 2;
   }
-  const server = new McpServer({ name: 'kpc', version }, { instructions });
-  for (const each of tools) addTool(server, each, files);
-  await server.connect(new StdioServerTransport());
+  const answers = new Answers(fileURLToPath(import.meta.url), [answering, folder]);
+  process.on('exit', () => answers.close());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit());
+  const server = new Server({ name: 'kpc', version }, { instructions, capabilities: { tools: {} } });
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(describeTool) }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }) => {
+    const { text, isError } = await answers.ask({ name, given });
+    return { content: [{ type: 'text' as const, text }], isError };
+  });
+  const input = process.stdin.pipe(
+    new BoundedInput((id) => {
+      const message = `the message is longer than ${longestMessage / 2 ** 20} MiB: write its texts to files in the folder, and name these`;
+      process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32600, message } })}\n`);
+    }),
+  );
+  await server.connect(new StdioServerTransport(input, process.stdout));
   return 0;
 }
 
-function addTool(server: McpServer, { name, title, description, input, answer }: Tool, files: TextsBelow): void {
+function describeTool({ name, title, description, input }: Tool) {
   const annotations = { title, readOnlyHint: true, idempotentHint: true, openWorldHint: false };
-  server.registerTool(name, { title, description, inputSchema: z.strictObject(input), annotations }, (given) => {
-    try {
-      return { content: [{ type: 'text' as const, text: cut(JSON.stringify(answer(given, files), undefined, 1)) }] };
-    } catch (error) {
-      // What the library throws is wrong in the question, too.
-      if (!(error instanceof RefusedPath || error instanceof TypeError)) throw error;
-      return { isError: true, content: [{ type: 'text' as const, text: error.message }] };
-    }
+  const inputSchema = z.toJSONSchema(z.strictObject(input)) as { type: 'object' };
+  return { name, title, description, inputSchema, annotations };
+}
+
+const questionShape = z.object({ name: z.string(), given: z.unknown() });
+
+/** Answers for a server, in a process of its own. */
+function answer(folder: string): number {
+  const files = new TextsBelow(folder);
+  answerQuestions((question) => {
+    const { name, given } = questionShape.parse(question);
+    const tool = tools.find((each) => each.name === name);
+    return tool ? answerOf(tool, given, files) : refusal(`there is no tool ${cut(JSON.stringify(name))}`);
   });
+  return 0;
+}
+
+function answerOf({ name, input, answer: of }: Tool, given: unknown, files: TextsBelow): Answer {
+  const checked = z.strictObject(input).safeParse(given);
+  if (!checked.success) return refusal(cut(`wrong arguments for ${name}: ${z.prettifyError(checked.error)}`));
+  try {
+    return { text: cut(JSON.stringify(of(checked.data, files), undefined, 1)), isError: false };
+  } catch (error) {
+    // What the library throws is wrong in the question, too.
+    if (error instanceof RefusedPath || error instanceof TypeError) return refusal(cut(error.message));
+    return refusal(cut(`kpc failed on this question: ${describeError(error)}`));
+  }
 }
 
 function cut(text: string): string {

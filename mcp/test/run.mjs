@@ -198,6 +198,31 @@ const tests = [
     },
   ],
   [
+    'answers or refuses what is made to take long or much, and answers the next question',
+    async () => {
+      // Each is a few megabytes that take more than a question may.
+      const item = '{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"ports":[{}]}},';
+      const texts = {
+        'docs.yaml': '- *a\n'.repeat(2_000_000),
+        'list.json': `{"kind":"List","apiVersion":"v1","items":[${item.repeat(300_000)}{}]}`,
+      };
+      for (const [name, text] of Object.entries(texts)) {
+        writeFileSync(join(folder, name), text);
+        const { text: said } = await ask('describe', { manifests: [name] });
+        assert.ok(said.length > 0 && said.length < 300_000, name);
+        rmSync(join(folder, name));
+      }
+      await assert.rejects(
+        ask('describe', { manifests: [{ name: 'a.yaml', text: '{}'.repeat(2 ** 22) }] }),
+        /longer than/,
+      );
+      assert.equal(
+        (await ask('describe', { manifests: ['shop.yaml', 'nodes.yaml'], node: 'worker-1' })).isError,
+        false,
+      );
+    },
+  ],
+  [
     'wrote nothing',
     () => {
       assert.deepEqual(treeOf(folder), before);

@@ -4,7 +4,7 @@ import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/compi
 import { readDumped, type DumpReading } from '../../src/describe/read-dumped.ts';
 import { isError } from '../../src/diagnostics/diagnostic.ts';
 import { nameServers } from '../../src/diff/server-owners.ts';
-import { holdsOutput } from '../../src/dumps/read-dump.ts';
+import { holdsOutput } from '../../src/dumps/split-outputs.ts';
 import type { Side } from '../../src/dumps/side.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { parseDump } from '../../src/library/index.ts';

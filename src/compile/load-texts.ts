@@ -58,6 +58,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly node?: string | readonly string[] | undefined;
   /** What of a cluster could not be read. */
   readonly unread?: UnreadLists | undefined;
+  /** How many diagnostics of one code and file are made, if not the usual number. */
+  readonly mostOfCode?: number | undefined;
 }
 
 /** Everything read and checked; it must not be compiled if a diagnostic is an error. */
@@ -94,12 +96,12 @@ function loadBeside(
   uncompiled: readonly Diagnostic[],
   rounds: number,
 ): LoadedInputs {
-  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid, traffic, into, unread } = options;
+  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
   const isTolerant = assume !== false && assumeEndpoints === undefined;
   const isShown = options.emptyResult === undefined;
-  const reading = { workloads, traffic, namespace, skipInvalid, into, isTolerant, isShown, uncompiled, unread };
+  const reading = { ...options, workloads, isTolerant, isShown, uncompiled };
   const inputs = collectInputs(texts.manifests, reading);
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];

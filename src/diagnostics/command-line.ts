@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import { nameSome, joinWords } from '../base/join-words.ts';
 import { run, web, withPorts } from './examples.ts';
 import { escapeText, quote } from '../base/printable.ts';
@@ -33,6 +34,8 @@ interface NotShown {
   /** Of the messages that are left out. */
   readonly severity: Severity;
   readonly count: number;
+  /** Their code, where they are of one code and one file. */
+  readonly of?: string | undefined;
 }
 
 /** A name that nothing has, and the names that are spelled like it. */
@@ -137,12 +140,12 @@ export const commandLineDiagnostics = {
   'not-shown': row(
     { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
     {
-      meaning: 'there are more messages than are printed',
+      meaning: 'there are more messages than are printed, or more of one code in a file than are made',
       advice:
-        'correct the messages that are shown, and run the command again; kpc compile --output json prints all of them',
+        'correct the messages that are shown, and run the command again; kpc compile --output json prints 300 of each code and file',
       example: withPorts(Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')),
-      words: ({ severity, count }: NotShown) =>
-        `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
+      words: ({ severity, count, of }: NotShown) =>
+        `and ${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`}, not shown`,
     },
   ),
   'bad-packet': row('error', {

@@ -26,19 +26,24 @@ export function diagnose<Code extends DiagnosticCode>(
   details: ArgumentsOf<Code>,
   place?: Place,
 ): Diagnostic {
-  const { severity, words } = entryOf(code);
+  const { words } = entryOf(code);
   const shown = cutTexts(details);
-  const weight = typeof severity === 'string' ? severity : severity.weigh(shown);
   const made = typeof words === 'function' ? words(shown) : words;
   const [text, help] = typeof made === 'string' ? [made] : made;
   return {
-    severity: weight,
+    severity: severityOf(code, shown),
     code,
     text,
     ...(help === undefined ? {} : { help }),
     arguments: shown,
     place,
   } as Diagnostic;
+}
+
+/** How severe a diagnostic would be. */
+export function severityOf<Code extends DiagnosticCode>(code: Code, details: ArgumentsOf<Code>): Severity {
+  const { severity } = entryOf(code);
+  return typeof severity === 'string' ? severity : severity.weigh(details);
 }
 
 /** Longer than the path of any file, and than any valid name, value or rule. */

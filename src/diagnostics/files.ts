@@ -1,4 +1,5 @@
 import { aService, dump, manifests, rules, run, web } from './examples.ts';
+import { describeBound, mostLines, type Bounded } from '../base/bounds.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { escapeText, quote, shellWord } from '../base/printable.ts';
@@ -98,6 +99,9 @@ function describeTemplate(details: UnrenderedTemplate): Words {
 }
 
 type FileNames = Lists<'files'>;
+
+/** `words`: of YAML that only the full parser reads. */
+type TooLong = Numbers<'most'> & { readonly of: Bounded };
 
 /** `more` other kustomizations lack something, too; `folderWord` is what to build, for `into` to read. */
 interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, Texts<'folderWord' | 'into'> {
@@ -282,6 +286,17 @@ export const fileDiagnostics = {
     example: manifests('- '.repeat(2000)),
     words: 'lists and mappings nest too deeply',
   }),
+  'too-long': row('error', {
+    meaning: 'the input holds more than kpc reads at once',
+    advice: 'leave out what no Service needs, and split the rest: each Node needs all Services, but not all of a file',
+    example: () => manifests('#\n'.repeat(mostLines + 1)),
+    words: ({ of, most }: TooLong) => [
+      describeBound(of, most),
+      of === 'words'
+        ? 'split the text by lines of "---", or write it as JSON: only YAML in the plain form that kubectl prints is read to any length'
+        : 'split it, and leave out what no Service needs',
+    ],
+  }),
   'yaml-tab': row('error', {
     meaning: 'a tab indents YAML, which takes spaces only',
     example: manifests('kind: Service\nmetadata:\n\tname: web\n'),
@@ -421,4 +436,12 @@ export const fileDiagnostics = {
 } satisfies DiagnosticTable;
 /** What keeps a text from being read as YAML or JSON. */
 export type SyntaxCode =
-  'alias-bomb' | 'bad-json' | 'bad-yaml' | 'duplicate-key' | 'merge-conflict' | 'not-closed' | 'too-deep' | 'yaml-tab';
+  | 'alias-bomb'
+  | 'bad-json'
+  | 'bad-yaml'
+  | 'duplicate-key'
+  | 'merge-conflict'
+  | 'not-closed'
+  | 'too-deep'
+  | 'too-long'
+  | 'yaml-tab';

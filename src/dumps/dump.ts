@@ -221,12 +221,12 @@ export class DumpDraft {
     offset: number,
     rules?: { readonly family: Family; readonly tables: readonly TableName[] },
   ): void {
-    for (const { reason, line } of lines) {
+    for (const { reason, line, more = 0 } of lines) {
       const key = `${reason} ${file}`;
       const known = this.#unread.get(key);
-      if (known) known.more++;
+      if (known) known.more += 1 + more;
       else {
-        const details = { reason, more: 0 };
+        const details = { reason, more };
         this.#unread.set(key, details);
         this.fault(file, 'unread-line', details, line + offset);
       }

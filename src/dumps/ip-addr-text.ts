@@ -1,6 +1,7 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { makeLinkAddress, type Link, type LinkAddress } from '../kernel/link/link.ts';
-import type { UnreadLine } from '../kernel/unread-line.ts';
+import { linesOf } from '../kernel/lines.ts';
+import { UnreadLines, type UnreadLine } from '../kernel/unread-line.ts';
 
 /** A link while its lines are read. */
 interface DraftLink {
@@ -19,7 +20,8 @@ export function parseIpAddrText(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const links = new Map<string, DraftLink>();
-  const unread: UnreadLine[] = [];
+  const unread = new UnreadLines();
+  let number = 0;
   let current: DraftLink | undefined;
   /** "eth0@if7" is eth0, one end of a pair. */
   const linkOf = (printed: string): DraftLink => {
@@ -28,9 +30,11 @@ export function parseIpAddrText(text: string): {
     links.set(name, link);
     return link;
   };
-  for (const [i, raw] of text.split('\n').entries()) {
+  for (const raw of linesOf(text)) {
+    number++;
     const line = raw.trim();
-    const refuse = (reason: string) => unread.push({ line: i + 1, text: raw, reason });
+    if (line === '') continue;
+    const refuse = (reason: string) => unread.add(number, () => raw, reason);
     const add = (link: DraftLink, word: string, scope: string | undefined): void => {
       const [address = '', length = ''] = word.split('/', 2);
       const made = /^\d{1,3}$/.test(length) ? makeLinkAddress(address, Number(length), scope) : undefined;
@@ -53,7 +57,7 @@ export function parseIpAddrText(text: string): {
       else add(link, address.includes('/') ? address : address + ofPeer, scope);
     } else if (current && line.startsWith('dummy ')) current.kind = 'dummy';
   }
-  return { links: [...links.values()], unread };
+  return { links: [...links.values()], unread: unread.all };
 }
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;

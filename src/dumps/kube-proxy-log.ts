@@ -1,5 +1,6 @@
 import { parseDuration } from '../base/duration.ts';
 import { anything, mapOf, parseShape } from '../base/json-shape.ts';
+import { linesOf } from '../kernel/lines.ts';
 import { findKnownLine, type Fact, type KnownProblem } from '../kube-proxy/log-lines.ts';
 
 /** The lines of a log that report one problem. */
@@ -91,14 +92,17 @@ export class ProxyLog {
     let entry: Entry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;
     const [, pod] = podOfFile.exec(file) ?? [];
-    for (const [i, raw] of text.split('\n').entries()) {
+    let number = firstLine - 1;
+    for (const raw of linesOf(text)) {
+      number++;
+      if (raw === '') continue;
       const { text: line, from = pod } = unwrap(raw);
-      const next = line === '' ? undefined : readEntry(line, firstLine + i);
+      const next = line === '' ? undefined : readEntry(line, number);
       if (next) {
         if (entry) this.#take(file, entry);
         this.#source ??= from;
         entry = from === undefined || from === this.#source ? next : undefined;
-        if (!entry && from !== undefined) foreign ??= { line: firstLine + i, from };
+        if (!entry && from !== undefined) foreign ??= { line: number, from };
       } else if (entry && line !== '' && entry.detail.length < longestDetail) entry.detail += ` ${line.trim()}`;
     }
     if (entry) this.#take(file, entry);

@@ -8,6 +8,7 @@ import { parseIpsetList } from '../kernel/ipset/ipset-list.ts';
 import { parseIpvsadmList, withAddresses } from '../kernel/ipvs/ipvsadm-list.ts';
 import { parseIpvsadm, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
+import { countLines, linesOf } from '../kernel/lines.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
@@ -33,11 +34,6 @@ export function expectDumpFile(name: string): DumpFileKind | undefined {
 /** Whether a file can be of nothing but a dump, by its name: "ipset-save". */
 export function isDumpFileName(name: string): boolean {
   return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
-}
-
-/** Whether a text holds what a tool printed that shows a node's kernel. */
-export function holdsOutput(text: string): boolean {
-  return splitOutputs(text).outputs.length > 0;
 }
 
 /** Reads the files of a dump; those that are not of one, by name and content, are left out. Takes any text. */
@@ -79,18 +75,22 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
 
 /** Whether a text ends in the middle of a line, of its last output or of none. Nothing shows what a list lacks whose end is cut off. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
-  const lines = text.split('\n').length;
-  const printed = last.text.split('\n').slice(0, -1);
-  const isOfLast = last.firstLine - 1 + printed.length === lines && printed.at(-1) !== '';
-  return !text.endsWith('\n') && (isOfLast || strays.at(-1) === lines);
+  if (text.endsWith('\n')) return false;
+  const lines = countLines(text);
+  const isOfLast = last.firstLine - 2 + countLines(last.text) === lines && !/(?:^|\n)\n$/.test(last.text.slice(-2));
+  return isOfLast || strays.at(-1) === lines;
 }
 
 /** Whether a bracket closes what the text does not open, so that the start of a listing is cut off, or tables were left out. */
 function lacksTables(text: string, strays: readonly number[]): boolean {
   if (strays.length === 0) return false;
-  const lines = text.split('\n');
-  const words = strays.map((stray) => lines[stray - 1]?.trim() ?? '');
-  return words.some((word) => word === '}' || isEllipsis(word));
+  const numbers = new Set(strays);
+  let number = 0;
+  for (const line of linesOf(text)) {
+    const word = line.trim();
+    if (numbers.has(++number) && (word === '}' || isEllipsis(word))) return true;
+  }
+  return false;
 }
 
 /** Gives what ipvsadm saved by names the addresses of a list below it, which shows nothing else that is read. */
@@ -107,7 +107,7 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
 
 /** Reads a file without any output: a tool that has nothing to print prints nothing. */
 function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
-  const isEmpty = text.split('\n').every((line) => line.trim() === '' || line.startsWith('#'));
+  const isEmpty = !hasContent(text);
   // Every network has a loopback link, and every kernel sysctls.
   if (!isEmpty || kind === 'ip -j addr' || kind === 'sysctl') {
     draft.fault(file, 'unread-file', { expected: kind });
@@ -120,6 +120,12 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   else draft[kind === 'ipset save' ? 'sets' : 'virtualServers'].add([], true);
   draft.file(file, kind);
   draft.doubt({ file, kind: 'empty' });
+}
+
+/** Whether a line is neither empty nor a comment. */
+function hasContent(text: string): boolean {
+  for (const line of linesOf(text)) if (line.trim() !== '' && !line.startsWith('#')) return true;
+  return false;
 }
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {

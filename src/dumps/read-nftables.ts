@@ -2,6 +2,7 @@ import { families, type Family } from '../kernel/family.ts';
 import type { Value } from '../kernel/nftables/element.ts';
 import { formatChain, nftFamily } from '../kernel/nftables/format.ts';
 import { notOfNft, openBrace, openQuote, parseNftText, unreadElement } from '../kernel/nftables/parse-text.ts';
+import { linesOf } from '../kernel/lines.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
@@ -80,10 +81,15 @@ function withoutHooks(table: NftTable): NftTable {
 
 /** What a person writes in the place of lines, in a form that is no word of nft's. */
 function markElided(text: string): string {
-  return text
-    .split('\n')
-    .map((line) => (isEllipsis(line.trim()) ? '...' : line))
-    .join('\n');
+  let [marked, from, at] = ['', 0, 0];
+  for (const line of linesOf(text)) {
+    if (line !== '' && isEllipsis(line.trim())) {
+      marked += `${text.slice(from, at)}...`;
+      from = at + line.length;
+    }
+    at += line.length + 1;
+  }
+  return marked + text.slice(from);
 }
 
 /** A listing that ends within a line: what that line says is not known. */

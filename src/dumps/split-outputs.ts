@@ -1,6 +1,7 @@
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
-import { joinQuotedLines } from '../kernel/iptables/saved-lines.ts';
+import { savedLines } from '../kernel/iptables/saved-lines.ts';
+import { countLines, LineList } from '../kernel/lines.ts';
 import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 
 /** A command as it was typed, or written above its output as a title. */
@@ -41,7 +42,10 @@ export interface SplitText {
 }
 
 interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'> {
-  readonly lines: string[];
+  readonly lines: LineList;
+  /** Whether it has a line that is neither empty nor a comment, and one that is neither empty nor the policy of a chain. */
+  hasRules: boolean;
+  hasOther: boolean;
   /** How many brackets are open: up to the last one, all lines are of the output. */
   depth: number;
   /** Of rules: whether a table is open. Undefined for rules without a table. */
@@ -54,22 +58,20 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'>
 /** How many characters of a text may precede its first output; a text with more is no dump. */
 const longestPreface = 1 << 16;
 
+/** Whether a text holds what a tool printed that shows a node's kernel. */
+export function holdsOutput(text: string): boolean {
+  return new Splitter(text.slice(0, longestPreface).replace(/^\ufeff/, '')).run(true);
+}
+
 /** Splits a text into outputs. Takes any text; if it holds no output, there are no strays either. */
 export function splitOutputs(text: string): SplitText {
-  const none: SplitText = { outputs: [], strays: [] };
-  if (text.length > longestPreface && splitOutputs(text.slice(0, longestPreface)).outputs.length === 0) return none;
-  const splitter = new Splitter(
-    text
-      .replace(/^\ufeff/, '')
-      .split('\n')
-      .map(plain),
-  );
-  if (!splitter.run()) return none;
+  const splitter = new Splitter(text.replace(/^\ufeff/, ''));
+  if (!holdsOutput(text) || !splitter.run()) return { outputs: [], strays: [] };
   return {
     outputs: splitter.drafts.map((draft) => ({
       kind: draft.kind,
       firstLine: draft.firstLine,
-      text: `${draft.lines.join('\n')}\n`,
+      text: `${draft.lines.parts().join('\n')}\n`,
       command: draft.command,
       isCutOff: draft.depth > 0,
       isPart: draft.hasEllipsis || draft.command?.isPart === true,
@@ -81,22 +83,25 @@ export function splitOutputs(text: string): SplitText {
 class Splitter {
   readonly drafts: DraftOutput[] = [];
   readonly strays: number[] = [];
-  readonly #lines: readonly string[];
+  readonly #text: string;
+  /** Where the line that is read begins in the text. */
+  #start = 0;
   #current: DraftOutput | undefined;
   #command: Command | undefined;
 
-  constructor(lines: readonly string[]) {
-    this.#lines = lines;
+  constructor(text: string) {
+    this.#text = text;
   }
 
-  /** Reads the lines. Returns whether there is any output. */
-  run(): boolean {
+  /** Reads the lines, or only up to the first output. Returns whether there is any. */
+  run(isFirstOnly = false): boolean {
     let [at, next] = [0, 0];
-    for (const raw of joinQuotedLines(this.#lines)) {
-      at = next;
-      next += raw.split('\n').length;
+    for (const raw of savedLines(this.#text, plain)) {
+      for (; at < next; at++) this.#start = this.#text.indexOf('\n', this.#start) + 1;
+      next += countLines(raw);
       const line = raw.trim();
       if (this.drafts.length === 0 && isManifest(line)) return false;
+      if (isFirstOnly && this.drafts.length > 0) return true;
       if (!this.#takeBracketed(raw, at)) {
         if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) take(this.#current, line);
         else if (line === '') this.#current?.lines.push('');
@@ -106,9 +111,26 @@ class Splitter {
     return this.drafts.length > 0;
   }
 
+  /** The line that is read and those behind it, as far as they decide what they are. */
+  #ahead(count: number): readonly string[] {
+    return this.#text
+      .slice(this.#start, this.#start + longestAhead)
+      .split('\n', count)
+      .map(plain);
+  }
+
   #begin(kind: OutputKind, at: number): DraftOutput {
     const from = { kind, firstLine: at + 1, command: this.#command };
-    const draft = { ...from, lines: [], depth: 0, table: undefined, hasEllipsis: false, once: new Set<string>() };
+    const draft = {
+      ...from,
+      lines: new LineList(),
+      hasRules: false,
+      hasOther: false,
+      depth: 0,
+      table: undefined,
+      hasEllipsis: false,
+      once: new Set<string>(),
+    };
     this.drafts.push(draft);
     this.#current = draft;
     return draft;
@@ -119,8 +141,7 @@ class Splitter {
     // A listing of nft that goes on at another table, or at a prompt, lacks its end.
     const isCut = this.#current?.kind === 'nft list ruleset' && (nftTable.test(raw) || hostInPrompt.test(raw));
     const open = this.#current?.depth && !isCut ? this.#current : undefined;
-    const kind =
-      open?.kind ?? (/^\s*(?:\[|table )/.test(raw) ? startOfBrackets(this.#lines.slice(at, at + 20)) : undefined);
+    const kind = open?.kind ?? (/^\s*(?:\[|table )/.test(raw) ? startOfBrackets(this.#ahead(20)) : undefined);
     if (kind === undefined) {
       if (isCut) this.#current = undefined;
       return false;
@@ -133,7 +154,7 @@ class Splitter {
 
   /** Takes a line that may begin an output. */
   #takeStart(line: string, at: number): boolean {
-    const kind = startOf(line, this.#lines[at + 1]?.trim() ?? '', this.#current);
+    const kind = startOf(line, this.#ahead(2)[1]?.trim() ?? '', this.#current);
     if (kind === undefined) return false;
     const single = recognisers[kind].once?.exec(line)?.[0];
     const known = this.#current && goesOn(this.#current, kind, line, single) ? this.#current : undefined;
@@ -153,7 +174,7 @@ class Splitter {
     if (current && isEllipsis(line)) {
       current.hasEllipsis = true;
       // What was left out is as good as a line that cannot be read; of grep, nobody expects all lines.
-      current.lines.push(line === betweenPlaces ? '' : line);
+      keep(current, line === betweenPlaces ? '' : line);
       return;
     }
     const typed = readCommand(line, this.#command);
@@ -191,8 +212,9 @@ function startOf(line: string, next: string, current: DraftOutput | undefined): 
   return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
 }
 
-/** How many characters of the following text are enough to decide. */
+/** How many characters of the following text are enough to decide; the same with what is blank or no part of it. */
 const longestStart = 400;
+const longestAhead = 1 << 14;
 
 /** Whether a line that may begin an output continues the current one; `single` is its part that a listing has once. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
@@ -202,17 +224,21 @@ function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: st
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
   // Each table of iptables-save has such a line above it.
-  if (line.startsWith('# Generated')) return current.lines.length === 0;
-  if (line.startsWith('*')) {
-    return current.table !== undefined || current.lines.every((each) => each === '' || each.startsWith('#'));
-  }
+  if (line.startsWith('# Generated')) return false;
+  if (line.startsWith('*')) return current.table !== undefined || !current.hasRules;
   // iptables -S begins a table with the policies of its chains.
-  if (line.startsWith('-P ')) return current.lines.every((each) => each === '' || each.startsWith('-P '));
+  if (line.startsWith('-P ')) return !current.hasOther;
   return current.table !== 'closed';
 }
 
-function take(current: DraftOutput, line: string): void {
+function keep(current: DraftOutput, line: string): void {
   current.lines.push(line);
+  current.hasRules ||= line !== '' && !line.startsWith('#');
+  current.hasOther ||= line !== '' && !line.startsWith('-P ');
+}
+
+function take(current: DraftOutput, line: string): void {
+  keep(current, line);
   if (current.kind !== 'rules') return;
   if (line.startsWith('*')) current.table = 'open';
   else if (line === 'COMMIT') current.table = 'closed';

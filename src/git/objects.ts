@@ -17,6 +17,9 @@ function kindOf(mode: string): GitObject['kind'] {
 /** The most bytes of a listing; the largest repositories have a tenth. Few objects can stand for any number of files. */
 const largestListing = 2 ** 28;
 
+/** The most files and folders. */
+const mostEntries = 1_000_000;
+
 /** The most folders in each other. */
 const mostLevels = 200;
 
@@ -26,11 +29,15 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
   if (!Buffer.isBuffer(printed)) return printed;
   if (printed.length > largestListing) return { problem: 'too-large', said: '' };
   const objects = new Map<string, GitObject>([['', { kind: 'folder', id: tree }]]);
-  for (const line of printed.toString('utf8').split('\0')) {
+  for (let at = 0; at < printed.length;) {
+    const end = printed.indexOf(0, at);
+    const line = printed.toString('utf8', at, end < 0 ? undefined : end);
+    at = end < 0 ? printed.length : end + 1;
     const [, mode = '', id = '', path] = /^(\d{6}) [a-z]+ ([0-9a-f]+)\t(.*)$/s.exec(line) ?? [];
     if (path === undefined) continue;
     if (path.length > 2 * mostLevels && path.split('/').length > mostLevels) return { problem: 'too-large', said: '' };
     objects.set(path, { kind: kindOf(mode), id });
+    if (objects.size > mostEntries) return { problem: 'too-large', said: '' };
   }
   return objects;
 }

@@ -1,5 +1,7 @@
+import { LineBudget, mostLines } from '../base/bounds.ts';
 import { resolvePath } from '../base/file-names.ts';
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, diagnoseFault, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { Tally } from '../diagnostics/tally.ts';
 import type { ClusterFacts } from './configuration/cluster-config.ts';
 import type { Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/place.ts';
@@ -21,6 +23,7 @@ import {
 } from './objects/read-objects.ts';
 import type { PodMaker } from './objects/pod-makers.ts';
 import { findUnreadKind } from './objects/unread-kinds.ts';
+import { tooLong } from './documents/syntax-fault.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import { describeTemplates, findChartTemplate, findInLine, findTemplate, type Template } from './files/templates.ts';
 import type { LoadedFiles, TextFile } from './documents/text-file.ts';
@@ -67,6 +70,8 @@ export interface ReadOptions {
   readonly uncompiled?: readonly Diagnostic[] | undefined;
   /** What of a cluster could not be read. */
   readonly unread?: UnreadLists | undefined;
+  /** How many diagnostics of one code and file are made; the others are counted. */
+  readonly mostOfCode?: number | undefined;
 }
 
 /** What reads rendered manifests, if nothing says better. */
@@ -91,7 +96,9 @@ export function collectFiles(
 ): CollectedObjects {
   const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
-  const all = files.map(read);
+  const lines = new LineBudget();
+  const firstTooLong = files.find((file) => !lines.takes(file.text));
+  const all = firstTooLong ? [] : files.map(read);
   const kustomizations = all.flatMap((reading) => reading.kustomizations);
   const patchFiles = findPatchFiles(kustomizations);
   const readings = all.filter(({ file }) => !patchFiles.has(resolvePath('.', file.name)));
@@ -130,6 +137,7 @@ export function collectFiles(
   const names = [...files.map(({ name }) => name), ...unreadable.flatMap(({ place }) => place?.file ?? [])];
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
   const said = [
+    ...(firstTooLong ? [diagnoseFault(tooLong('lines', mostLines), placeAt(firstTooLong, 0))] : []),
     // Where Services are defined twice, the same mistake defines workloads twice.
     ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
     ...(skipInvalid ? describeLeftOut(leftOut) : wrong),
@@ -217,9 +225,6 @@ function isWrong({ found, template }: FileReading): boolean {
   return template !== undefined || found.diagnostics.some(isError);
 }
 
-/** After so many errors no more objects of a file are read: a megabyte of something else may hold a million. */
-const mostErrors = 2000;
-
 /** Returns a function that reads one file after another. */
 function createFileReader({
   workloads = false,
@@ -227,6 +232,7 @@ function createFileReader({
   areConfigs = false,
   skipInvalid = false,
   namespace = 'default',
+  mostOfCode,
 }: ReadOptions) {
   const checks = createChecks({ workloads, namespace, traffic, areConfigs, skipInvalid });
   const readYaml = createYamlReader();
@@ -237,33 +243,30 @@ function createFileReader({
     if (template) return { file, found, template, kustomizations, areApart: false, errors: [], isForeign: false };
     const others: InputDocument[] = [];
     let objects = 0;
-    let checked = 0;
-    let errors = 0;
+    const tally = new Tally(mostOfCode);
     const take = (document: InputDocument): void => {
-      if (errors >= mostErrors) return;
       if (isKustomization(document)) kustomizations.push(document);
       if (isForeign(document)) {
         others.push(document);
         return;
       }
       objects++;
-      collectDocument(document, checks, found);
-      for (; checked < found.diagnostics.length; checked++)
-        if (found.diagnostics[checked]?.severity === 'error') errors++;
+      collectDocument(document, checks, found, tally);
     };
-    const { diagnostics: faults, areApart } = takeDocuments(file, readYaml, take, (text) => {
+    const isOfNoUse = (text: string): boolean => {
       const unread = findUnreadKind(text, checks);
       if (unread === undefined) return false;
       objects++;
       countSkipped(...unread, found);
       return true;
-    });
+    };
+    const { diagnostics: faults, areApart } = takeDocuments(file, readYaml, take, { tally, isOfNoUse });
     const isRead = faults.every(({ code }) => code === 'duplicate-key');
     const isNone = (isRead && others.length > 0) || (faults.length > 0 && isForeignText(file));
     if (objects === 0 && isNone)
       return { file, found, template, kustomizations, areApart: false, errors: [], isForeign: true };
-    for (const document of others) collectDocument(document, checks, found);
-    const all = [...found.diagnostics, ...faults];
+    for (const document of others) collectDocument(document, checks, found, tally);
+    const all = [...found.diagnostics, ...faults, ...tally.rest(file.name)];
     const { template: unfilled, others: rest, isWhole } = findTemplate(file, all);
     const isEmpty = objects === 0 && faults.length === 0 && !unfilled;
     const diagnostics = isEmpty ? [...rest, diagnose('empty-file', {}, placeAt(file, 0))] : [...rest];
@@ -273,7 +276,7 @@ function createFileReader({
       template: unfilled,
       kustomizations,
       errors: all.filter(isError),
-      areApart: areApart && !isEmpty && !isWhole && errors < mostErrors,
+      areApart: areApart && !isEmpty && !isWhole,
       isForeign: false,
     };
   };

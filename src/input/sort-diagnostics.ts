@@ -33,6 +33,7 @@ function compare(a: Placed, b: Placed): number {
 }
 
 function sumsUp(diagnostic: Diagnostic): boolean {
+  if (diagnostic.code === 'not-shown') return true;
   return diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'advice';
 }
 

@@ -1,3 +1,4 @@
+import { mostForPrograms } from '../diagnostics/tally.ts';
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import { loadTexts } from '../compile/load-texts.ts';
@@ -48,7 +49,8 @@ export function lint(options: LintOptions): LintResult {
   const strange = ignore.find((code) => !diagnosticCodes.includes(code));
   if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
   const request = shownOptions(input);
-  const asked = { ...request, assume: request.assume ?? 'by-default', traffic: true, unnamedMode: 'iptables' } as const;
+  const assume = request.assume ?? 'by-default';
+  const asked = { ...request, assume, traffic: true, unnamedMode: 'iptables', mostOfCode: mostForPrograms } as const;
   const loaded = loadTexts(textsOf(input, input.hostAddresses), asked);
   const named = { node: input.node, ipFamily: request.ipFamily };
   const result = lintInputs(

@@ -3,11 +3,13 @@ import type { Manifest } from '../bundle/manifest.ts';
 import { readDumped, readingJson } from '../describe/read-dumped.ts';
 import type { describedDump } from '../report/outputs/describe.ts';
 import { summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
-import { diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
+import { diagnose, diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../dumps/side.ts';
 import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides } from '../diff/diff-sides.ts';
-import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
+import { LineBudget, mostLines } from '../base/bounds.ts';
+import { expectDumpFile, readDump } from '../dumps/read-dump.ts';
+import { holdsOutput } from '../dumps/split-outputs.ts';
 import { diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
 import { formatMarkdown, formatText } from '../report/text-and-markdown.ts';
 import { formatSideDiffs } from '../report/unified.ts';
@@ -54,8 +56,13 @@ export function parseDump(name: string, files: Texts): ParsedDump {
   const texts = [...mapOf(files, name)].filter(
     ([file, text]) => expectDumpFile(file) !== undefined || holdsOutput(text),
   );
-  const dump = readDump(new Map(texts));
-  const faults = dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line)));
+  const lines = new LineBudget();
+  const firstTooLong = texts.find(([, text]) => !lines.takes(text));
+  const dump = readDump(new Map(firstTooLong ? [] : texts));
+  const faults = [
+    ...(firstTooLong ? [diagnose('too-long', { of: 'lines', most: mostLines }, placeAtLine(firstTooLong[0]))] : []),
+    ...dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line))),
+  ];
   const { side, diagnostics } = sideOfDump(name, dump, faults);
   return {
     side: dump.files.length === 0 ? undefined : (side as DumpSide | undefined),

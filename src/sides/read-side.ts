@@ -20,11 +20,13 @@ import {
   type StoredSide,
   isRefusedOnly,
 } from './stored-side.ts';
+import { LineBudget, mostLines } from '../base/bounds.ts';
 import { decodePrinted, type Decoded } from '../base/odd-texts.ts';
 import { UnreadableFile } from '../base/read-file.ts';
 import { bundleOfPath } from '../dumps/support-bundles.ts';
 import { TextFile } from '../input/documents/text-file.ts';
-import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../dumps/read-dump.ts';
+import { expectDumpFile, isDumpFileName, readDump } from '../dumps/read-dump.ts';
+import { holdsOutput } from '../dumps/split-outputs.ts';
 import type { Dump } from '../dumps/dump.ts';
 
 /** The options that shape what manifests compile to. */
@@ -191,6 +193,7 @@ async function readDumpFiles(
   const passedOver: Diagnostic[] = [];
   const collected: TextFile[] = [];
   let isMeant = false;
+  const lines = new LineBudget();
   for await (const { name, path, file, isNamed, isManifest } of findFiles(sources, stdin, trees)) {
     if (isManifest) {
       if (file.kind === 'text' && /^\s*\{/.test(file.text)) collected.push(new TextFile(path, file.text));
@@ -199,7 +202,10 @@ async function readDumpFiles(
     const expected = expectDumpFile(basename(name));
     if (file.kind === 'text' ? expected === undefined && !holdsOutput(file.text) : !isNamed && !expected) continue;
     isMeant ||= isDumpFileName(basename(name));
-    if (file.kind === 'text') {
+    if (file.kind === 'text' && !lines.takes(file.text)) {
+      passedOver.push(diagnose('too-long', { of: 'lines', most: mostLines }, placeAtLine(path)));
+      isMeant = true;
+    } else if (file.kind === 'text') {
       texts.set(name, file.text);
       paths.set(name, path);
     } else {

@@ -1,3 +1,4 @@
+import { mostOfCode } from '../../src/diagnostics/tally.ts';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -160,9 +161,12 @@ suite('Services', () => {
       endpoints,
     };
     const { diagnostics } = collectFiles([new TextFile('in.json', JSON.stringify(slice, undefined, 1))]);
-    expect(diagnostics).toHaveLength(200_000);
+    const rest = diagnostics.find(({ code }) => code === 'not-shown');
+    expect(rest?.arguments).toEqual({ severity: 'error', count: 200_000 - mostOfCode, of: 'bad-value' });
+    const made = diagnostics.filter((each) => each !== rest);
+    expect(made).toHaveLength(mostOfCode);
     // Each endpoint has five lines; to find all of them must not take a scan each.
-    const lines = diagnostics.map(({ place }) => place?.locate().line);
+    const lines = made.map(({ place }) => place?.locate().line);
     const [first = 0] = lines;
     expect(lines.every((line, i) => line === first + 5 * i)).toBe(true);
     expect(JSON.stringify(slice, undefined, 1).split('\n')[first - 1]).toContain('10.0.0.300');

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
+import { describeBound, mostLines } from '../../base/bounds.ts';
 import { openRegularFile, UnreadableFile } from '../../base/read-file.ts';
 
 const block = 512;
@@ -10,6 +11,9 @@ const mostEntries = 200_000;
 
 /** Bytes of a name that does not fit into a header. */
 const longestName = 2 ** 14;
+
+/** Line ends in the files that are kept, empty lines included: they take a byte each. */
+const mostLineEnds = 10 * mostLines;
 
 /** A file of an archive, by its path there, and its bytes if they were asked for. */
 export interface TarFile {
@@ -42,9 +46,9 @@ export async function readTar(source: string, isPacked: boolean, wants: Wants): 
 type Take = (count: number, isKept?: boolean) => Promise<Buffer | undefined>;
 
 function takerOf(source: string, pieces: AsyncIterator<Buffer>): Take {
-  let [piece, total]: [Buffer, number] = [Buffer.alloc(0), 0];
+  let [piece, total, lineEnds]: [Buffer, number, number] = [Buffer.alloc(0), 0, 0];
   return async (count, isKept = true) => {
-    const parts: Buffer[] = [];
+    const taken = Buffer.allocUnsafe(isKept ? count : 0);
     for (let missing = count; missing > 0;) {
       if (piece.length === 0) {
         const next = await pieces
@@ -59,12 +63,22 @@ function takerOf(source: string, pieces: AsyncIterator<Buffer>): Take {
         if (total > largestArchive) refuse(source, `it unpacks to more than ${largestArchive / 2 ** 30} GB`);
       }
       const part = piece.subarray(0, missing);
-      if (isKept) parts.push(part);
+      if (isKept) {
+        part.copy(taken, count - missing);
+        lineEnds += countLineEnds(part);
+        if (lineEnds > mostLineEnds) refuse(source, describeBound('lines', mostLines));
+      }
       piece = piece.subarray(part.length);
       missing -= part.length;
     }
-    return Buffer.concat(parts);
+    return taken;
   };
+}
+
+function countLineEnds(bytes: Buffer): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === 10) count++;
+  return count;
 }
 
 const cutOff = 'the archive is cut off: copy it again';

@@ -1,3 +1,4 @@
+import { mostForPrograms } from '../../diagnostics/tally.ts';
 import { shellWord } from '../../base/printable.ts';
 import { InvalidArgumentError, type Command } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
@@ -77,7 +78,13 @@ async function runLint(
     const refused = await refuseStored(path, 'kpc lint checks manifests', look, terminal);
     if (refused !== undefined) return refused;
   }
-  const asked = { ...options, traffic: true, unnamedMode: 'iptables', into: 'kpc lint -' } as const;
+  const asked = {
+    ...options,
+    traffic: true,
+    unnamedMode: 'iptables',
+    into: 'kpc lint -',
+    mostOfCode: mostForPrograms,
+  } as const;
   const loaded = await loadInputs(asked, terminal.readStdin);
   const flags = (options.ignore ?? []).map((code): Ignore => ({ code, by: '--ignore' }));
   const result = lintInputs(loaded, options, [...flags, ...(options.configuredIgnores ?? [])]);

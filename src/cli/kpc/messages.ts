@@ -117,13 +117,15 @@ function isLoud(diagnostic: Diagnostic): boolean {
 
 /** The first ones, errors before all others, then one line per severity with the number of the rest. */
 function limitShown(all: readonly Diagnostic[]): readonly Diagnostic[] {
-  if (all.length <= mostShown) return all;
-  const shown = new Set([...all.filter(isError), ...all.filter((each) => !isError(each))].slice(0, mostShown));
+  const made = all.filter(({ code }) => code !== 'not-shown');
+  if (made.length <= mostShown) return all;
+  const shown = new Set([...made.filter(isError), ...made.filter((each) => !isError(each))].slice(0, mostShown));
   const others = (['error', 'warning', 'note'] as const).flatMap((severity) => {
-    const { length: count } = all.filter((each) => each.severity === severity && !shown.has(each));
+    const hidden = all.filter((each) => each.severity === severity && !shown.has(each));
+    const count = hidden.reduce((sum, each) => sum + (each.code === 'not-shown' ? each.arguments.count : 1), 0);
     return count === 0 ? [] : [diagnose('not-shown', { severity, count })];
   });
-  return [...all.filter((diagnostic) => shown.has(diagnostic)), ...others];
+  return [...made.filter((diagnostic) => shown.has(diagnostic)), ...others];
 }
 
 /** Shows the progress of a long run on a terminal, and nothing elsewhere. */

@@ -81,13 +81,13 @@ interface Entry {
  * The text is known to be valid there. What was looked into once is remembered, so that many errors cost one scan.
  */
 export function locateInJson(text: string, start: number): (path: FieldPath, of: 'key' | 'value') => number {
-  const known = new Map<number, ReadonlyMap<string, Entry>>();
+  const known = new Map<number, Entries>();
   return (path, of) => {
     let at = skipBlanks(text, start);
     for (const [i, step] of path.entries()) {
       const entries = known.get(at) ?? entriesOf(text, at);
       known.set(at, entries);
-      const entry = entries.get(String(step));
+      const entry = entryAt(entries, step);
       if (!entry) return at;
       at = of === 'key' && i === path.length - 1 ? entry.key : entry.value;
     }
@@ -95,20 +95,30 @@ export function locateInJson(text: string, start: number): (path: FieldPath, of:
   };
 }
 
-/** What the object or list at `start` holds, by keys and indexes. Of a key that is there twice, the last counts. */
-function entriesOf(text: string, start: number): ReadonlyMap<string, Entry> {
+/** What is in an object, by its keys, or where the items of a list begin. */
+type Entries = ReadonlyMap<string, Entry> | readonly number[];
+
+function entryAt(entries: Entries, step: string | number): Entry | undefined {
+  if ('get' in entries) return entries.get(String(step));
+  const value = entries[Number(step)];
+  return value === undefined ? undefined : { key: value, value };
+}
+
+/** What the object or list at `start` holds. Of a key that is there twice, the last counts. */
+function entriesOf(text: string, start: number): Entries {
   const entries = new Map<string, Entry>();
+  const items: number[] = [];
   const isObject = text[start] === '{';
   if (!isObject && text[start] !== '[') return entries;
   for (let at = skipBlanks(text, start + 1); at < text.length && !/[}\]]/.test(text.charAt(at));) {
     const keyEnd = isObject ? skipString(text, at) : at;
     const value = isObject ? skipBlanks(text, skipBlanks(text, keyEnd) + 1) : at;
-    const name = isObject ? String(JSON.parse(text.slice(at, keyEnd))) : String(entries.size);
-    entries.set(name, { key: at, value });
+    if (isObject) entries.set(String(JSON.parse(text.slice(at, keyEnd))), { key: at, value });
+    else items.push(value);
     at = skipBlanks(text, skipValue(text, value));
     if (text[at] === ',') at = skipBlanks(text, at + 1);
   }
-  return entries;
+  return isObject ? entries : items;
 }
 
 /** The offset after the JSON value that starts at `start`. */

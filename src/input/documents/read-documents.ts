@@ -1,7 +1,9 @@
 import { addWords, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { Tally } from '../../diagnostics/tally.ts';
 import { DocumentSource, type InputDocument, placeAt } from './document.ts';
 import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
-import { type SyntaxFault, tooDeep } from './syntax-fault.ts';
+import { holdsMoreItems, mostItems } from '../../base/bounds.ts';
+import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
 import { readYamlFast } from '../yaml/fast-reader.ts';
 import { KnownPatterns } from '../yaml/patterns.ts';
@@ -17,8 +19,11 @@ export interface FileDocuments {
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported, and the others are still read. */
 export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocuments {
   const documents: InputDocument[] = [];
-  const { diagnostics } = takeDocuments(file, readYaml ?? createYamlReader(), (document) => documents.push(document));
-  return { documents, diagnostics };
+  const tally = new Tally();
+  const { diagnostics } = takeDocuments(file, readYaml ?? createYamlReader(), (each) => documents.push(each), {
+    tally,
+  });
+  return { documents, diagnostics: [...diagnostics, ...tally.rest(file.name)] };
 }
 
 /** What is wrong with the syntax of a file. */
@@ -36,17 +41,22 @@ const noMoreShown = '; further YAML errors in this file are not shown';
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
  * read. Returns what is wrong with those that could not be read, and errors for the keys of JSON that come twice: the last of
- * them is in the value. Says nothing about a broken YAML document for which `isOfNoUse`, given its text, returns true.
+ * them is in the value. Says nothing about a broken YAML document for which `isOfNoUse`, given its text, returns true. What `tally` does
+ * not admit is counted there.
  */
 export function takeDocuments(
   file: TextFile,
   readYaml: YamlReader,
   take: (document: InputDocument) => void,
-  isOfNoUse: (text: string) => boolean = () => false,
+  {
+    tally,
+    isOfNoUse = () => false,
+  }: { readonly tally: Tally; readonly isOfNoUse?: ((text: string) => boolean) | undefined },
 ): FileFaults {
   const diagnostics: Diagnostic[] = [];
   const reportFaults = (start: number, faults: readonly SyntaxFault[], words = ''): void => {
     for (const fault of faults) {
+      if (!tally.admits(fault.code, 'error')) continue;
       const diagnostic = diagnoseFault(fault, placeAt(file, start + fault.offset));
       diagnostics.push(words === '' ? diagnostic : addWords(diagnostic, words));
     }
@@ -58,6 +68,7 @@ export function takeDocuments(
     reportFaults(start, findRepeatedJsonKeys(file.text, { start, end }));
     take({ file, value, source: new DocumentSource(file, { start, end }, 'json') });
   }
+  if (json.isTooLong) broken.push([0, [tooLong('values', mostItems)]]);
   if (json.broken) {
     const { start, end } = json.broken;
     const text = file.text.slice(start, end);
@@ -74,7 +85,8 @@ export function takeDocuments(
   });
   const conflict = broken.length > 0 ? describeConflict(file.name, file.text) : undefined;
   if (conflict) return { diagnostics: [...diagnostics, conflict], areApart: false };
-  const areApart = diagnostics.length === 0 && json.broken === undefined && broken.length <= mostBroken;
+  const areApart =
+    diagnostics.length === 0 && json.broken === undefined && !json.isTooLong && broken.length <= mostBroken;
   for (const [i, [start, faults]] of broken.entries()) {
     if (i < mostBroken) reportFaults(start, faults);
     else reportFaults(start, faults.slice(0, 1), noMoreShown);
@@ -86,7 +98,7 @@ export function takeDocuments(
 function faultsOf(file: TextFile, span: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const isMeantAsJson = !file.hasByteOrderMark && (file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text));
-  if (faults.some(({ code }) => code === tooDeep.code)) return faults;
+  if (faults.some(({ code }) => code === tooDeep.code || code === 'too-long')) return faults;
   if (!isMeantAsJson) return unclosedIn(file, span, faults, 'YAML');
   const jsonFaults = findJsonFaults(text);
   return jsonFaults.length > 0 ? unclosedIn(file, span, jsonFaults, 'JSON') : faults;
@@ -124,6 +136,8 @@ interface JsonValues {
   readonly values: readonly (Span & { readonly value: unknown })[];
   /** The broken value, after which nothing is read. */
   readonly broken?: Span;
+  /** Whether it has more values than kpc reads: none is. */
+  readonly isTooLong?: true;
   /** From where on the file is YAML. */
   readonly next: number;
 }
@@ -142,6 +156,7 @@ function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
   // Behind a byte order mark, kubectl sees YAML: one value, with the escapes of YAML.
   if (hasByteOrderMark && text.includes('\\')) return { values: [], next: 0 };
+  if (holdsMoreItems(text)) return { values: [], isTooLong: true, next: text.length };
   try {
     // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
     return { values: [{ ...all, value: JSON.parse(text) as unknown }], next: text.length };

@@ -1,4 +1,5 @@
 import type { Fault } from '../../diagnostics/diagnostic.ts';
+import type { Bounded } from '../../base/bounds.ts';
 import type { SyntaxCode } from '../../diagnostics/files.ts';
 
 /** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
@@ -6,6 +7,11 @@ export type SyntaxFault = Fault<SyntaxCode> & { readonly offset: number };
 
 /** Of a text that nests so deeply that a parser which calls itself for each level could not read it. */
 export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', arguments: {} };
+
+/** Of a text with more than the bound. */
+export function tooLong(of: Bounded, most: number, offset = 0): SyntaxFault {
+  return { offset, code: 'too-long', arguments: { of, most } };
+}
 
 /** How deep lists and mappings may nest in a document. Kubernetes' own objects nest a dozen deep. */
 export const maxDepth = 500;

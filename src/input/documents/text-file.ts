@@ -18,6 +18,9 @@ export interface FolderOrigin {
   readonly chartName?: string | undefined;
 }
 
+/** A list of all lines would cost more than a text of empty ones. */
+const linesPerMark = 64;
+
 /** The text of one input file, and where its lines start. `name` is what diagnostics call it: "-" for stdin. */
 export class TextFile {
   readonly name: string;
@@ -26,7 +29,8 @@ export class TextFile {
   readonly hasByteOrderMark: boolean;
   /** Undefined for a file that was named itself, and for stdin. */
   readonly origin: FolderOrigin | undefined;
-  #lineStarts: readonly number[] | undefined;
+  /** Where every so many lines start. */
+  #marks: readonly number[] | undefined;
 
   constructor(name: string, text: string, origin?: FolderOrigin) {
     this.name = name;
@@ -37,36 +41,51 @@ export class TextFile {
 
   /** Line and column of an offset, both from 1; columns count UTF-16 units, as editors do. */
   locationAt(offset: number): Location {
-    const starts = this.#starts();
+    const marks = this.#marksOf();
     let low = 0;
-    let high = starts.length - 1;
+    let high = marks.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if ((starts[middle] ?? 0) <= offset) low = middle;
+      if ((marks[middle] ?? 0) <= offset) low = middle;
       else high = middle - 1;
     }
-    return { file: this.name, line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+    let [line, start] = [low * linesPerMark + 1, marks[low] ?? 0];
+    for (let end = this.text.indexOf('\n', start); end >= 0 && end < offset; end = this.text.indexOf('\n', start)) {
+      start = end + 1;
+      line++;
+    }
+    return { file: this.name, line, column: offset - start + 1 };
   }
 
   /** The offset of the first character of a line, counted from 1. */
   offsetOf(line: number): number {
-    return this.#starts()[line - 1] ?? this.text.length;
+    const before = Math.floor((line - 1) / linesPerMark);
+    let start = this.#marksOf()[before] ?? this.text.length;
+    for (let at = before * linesPerMark + 1; at < line; at++) {
+      const end = this.text.indexOf('\n', start);
+      if (end < 0) return this.text.length;
+      start = end + 1;
+    }
+    return start;
   }
 
   /** A line without its end, counted from 1; '' if there is none. */
   lineAt(line: number): string {
-    const starts = this.#starts();
-    const start = starts[line - 1];
-    if (start === undefined) return '';
-    return this.text.slice(start, starts[line] ?? this.text.length).replace(/\r?\n$/, '');
+    if (line < 1) return '';
+    const start = this.offsetOf(line);
+    const end = this.text.indexOf('\n', start);
+    return this.text.slice(start, end < 0 ? this.text.length : end).replace(/\r$/, '');
   }
 
-  #starts(): readonly number[] {
-    if (this.#lineStarts) return this.#lineStarts;
-    const starts = [0];
-    for (let at = this.text.indexOf('\n'); at >= 0; at = this.text.indexOf('\n', at + 1)) starts.push(at + 1);
-    this.#lineStarts = starts;
-    return starts;
+  #marksOf(): readonly number[] {
+    if (this.#marks) return this.#marks;
+    const marks = [0];
+    let line = 1;
+    for (let at = this.text.indexOf('\n'); at >= 0; at = this.text.indexOf('\n', at + 1)) {
+      if (line++ % linesPerMark === 0) marks.push(at + 1);
+    }
+    this.#marks = marks;
+    return marks;
   }
 }
 

@@ -1,5 +1,6 @@
 import { folderOf, pathBelow } from '../../base/file-names.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { mostOfCode } from '../../diagnostics/tally.ts';
 import type { DuplicateObject } from '../../diagnostics/objects.ts';
 import { ByName } from '../../cluster/by-name.ts';
 import { groupBy } from '../../cluster/group-by.ts';
@@ -82,7 +83,19 @@ function describeGroup(
   const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlain(pattern) ? pattern : undefined };
   const describe = ({ kind, name, first: { file, line }, place }: Duplicate, among?: DuplicateObject['among']) =>
     diagnose('duplicate-object', { kind, name, first: { file, line }, among, leaveOut, ...unread }, place);
-  if (group.length === 1 || !origin) return group.map((each) => ({ diagnostic: describe(each), again: [each.again] }));
+  if (group.length === 1 || !origin) {
+    const rest = group.slice(mostOfCode);
+    const severity = unread.isUnread ? 'warning' : 'error';
+    const sum = diagnose(
+      'not-shown',
+      { severity, count: rest.length, of: 'duplicate-object' },
+      placeAtLine(group[0].place.file),
+    );
+    return [
+      ...group.slice(0, mostOfCode).map((each) => ({ diagnostic: describe(each), again: [each.again] })),
+      ...(rest.length > 0 ? [{ diagnostic: sum, again: rest.map(({ again }) => again) }] : []),
+    ];
+  }
   const diagnostic = describe(group[0], { more: group.length - 1, folder, otherFolder });
   return [{ diagnostic, again: group.map(({ again }) => again) }];
 }

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Tally } from '../../diagnostics/tally.ts';
 import { isObject } from '../../base/json-shape.ts';
 import type { ObjectMeta, Source } from '../../cluster/objects.ts';
 import { foundOf } from '../../diagnostics/fields.ts';
@@ -95,18 +96,24 @@ interface Reading {
   readonly checks: Checks;
   readonly file: TextFile;
   readonly into: CollectedObjects;
+  readonly tally: Tally;
   readonly listDepth: number;
 }
 
 type Mapping = Readonly<Record<string, unknown>>;
 
 /** Adds the object of a document, or the objects of a list, to the collection. */
-export function collectDocument({ file, value, source }: InputDocument, checks: Checks, into: CollectedObjects): void {
-  collectValue(value, source, { checks, file, into, listDepth: 0 });
+export function collectDocument(
+  { file, value, source }: InputDocument,
+  checks: Checks,
+  into: CollectedObjects,
+  tally: Tally,
+): void {
+  collectValue(value, source, { checks, file, into, tally, listDepth: 0 });
 }
 
 function collectValue(value: unknown, source: InputSource, reading: Reading): void {
-  const report = new Report(source);
+  const report = new Report(source, reading.tally);
   const { facts, configs } = reading.into;
   const before = { facts: facts.length, configs: configs.length };
   if (isObject(value)) collectObject(value, report, reading);
@@ -183,7 +190,8 @@ function collectConfigMap(value: Mapping, source: InputSource, reading: Reading)
   const { documents: configs, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
   // What is wrong with a text that holds no configuration is nothing to kpc.
   if (configs.length === 0 && (diagnostics.length === 0 || !reading.checks.areConfigs)) return false;
-  for (const diagnostic of diagnostics) reading.into.diagnostics.push(diagnostic);
+  for (const each of diagnostics)
+    if (reading.tally.admits(each.code, each.severity)) reading.into.diagnostics.push(each);
   for (const document of configs) collectValue(document.value, document.source, reading);
   return true;
 }

@@ -1,5 +1,6 @@
 import type { ArgumentsOf, DiagnosticCode } from '../../diagnostics/codes.ts';
-import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, isError, severityOf, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { Tally } from '../../diagnostics/tally.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputSource } from '../documents/document.ts';
 
@@ -12,12 +13,18 @@ export class Report {
   /** Field that is missing, without the numbers of list items → the diagnostic of the one that is there in its place. */
   #misspelled: Map<string, number> | undefined;
 
-  constructor(source: InputSource) {
+  readonly #tally: Tally;
+  /** Whether there are errors that are only counted. */
+  #hasUnmade = false;
+
+  /** `tally` counts those of the object's file. */
+  constructor(source: InputSource, tally: Tally = new Tally()) {
     this.source = source;
+    this.#tally = tally;
   }
 
   get hasErrors(): boolean {
-    return this.diagnostics.some(isError);
+    return this.#hasUnmade || this.diagnostics.some(isError);
   }
 
   /** Says that enough was said about a field and all below it: nothing more is taken about them. */
@@ -29,9 +36,9 @@ export class Report {
   /** Says what is wrong with a field, unless it is silenced, or results from a misspelled one. */
   add<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#isSettled(path)) return;
-    const diagnostic = diagnose(code, details, this.source.place(path));
-    if (isError(diagnostic) ? this.isExplainedBy(path) : this.isDoubtful(path)) return;
-    this.diagnostics.push(diagnostic);
+    const isWrong = severityOf(code, details) === 'error';
+    if (isWrong ? this.isExplainedBy(path) : this.isDoubtful(path)) return;
+    if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.place(path)));
   }
 
   /** Reports that an object or a part of it, called `owner`, lacks a field, and what belongs there. */
@@ -41,7 +48,14 @@ export class Report {
 
   /** Like add, but at the name of the field. */
   addAtKey<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
-    this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
+    if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
+  }
+
+  #admits<Code extends DiagnosticCode>(code: Code, details: ArgumentsOf<Code>): boolean {
+    const severity = severityOf(code, details);
+    const isAdmitted = this.#tally.admits(code, severity);
+    if (!isAdmitted && severity === 'error') this.#hasUnmade = true;
+    return isAdmitted;
   }
 
   /** Says that a field is there under a name that Kubernetes does not know, and not under its own. */
@@ -49,8 +63,9 @@ export class Report {
     this.#misspelled ??= new Map();
     const name = nameOf(meant);
     if (this.#misspelled.has(name)) return;
-    this.#misspelled.set(name, this.diagnostics.length);
+    const index = this.diagnostics.length;
     this.addAtKey(path, 'unknown-field', details);
+    this.#misspelled.set(name, this.diagnostics.length > index ? index : -1);
   }
 
   /**

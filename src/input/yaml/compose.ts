@@ -15,7 +15,7 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import { nameCharacter } from '../../base/odd-texts.ts';
-import { maxDepth, Refusal, refuse, refuseTab, type SyntaxFault, tooDeep } from '../documents/syntax-fault.ts';
+import { maxDepth, Refusal, refuse, refuseTab, type SyntaxFault, tooDeep, tooLong } from '../documents/syntax-fault.ts';
 
 /** What a document holds; `root` is null for one without content. */
 export interface Composed {
@@ -51,9 +51,9 @@ const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u20
 
 /**
  * Reads the one document of a text with the package, and refuses what go-yaml v2 takes otherwise, or not at all. Throws a
- * Refusal. `isKnown`: it was read before, by the quicker reader of plain documents, and may be as long as it is.
+ * Refusal.
  */
-export function compose(written: string, isKnown = false): Composed {
+export function compose(written: string): Composed {
   for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
     const found = pattern.exec(written);
     if (!found) continue;
@@ -64,12 +64,13 @@ export function compose(written: string, isKnown = false): Composed {
   const lines = written.replaceAll(/\r(?!\n)|\u0085/g, '\n');
   const text = /[\r\n]$/.test(written) ? lines : `${lines}\n`;
   try {
-    return readDocument(text, new Lexer(), isKnown);
+    return readDocument(text, new Lexer());
   } catch (error) {
     // A single line has no indentation to be lenient about.
-    if (!(error instanceof Refusal) || text.indexOf('\n') === text.length - 1) throw error;
+    const isOther = !(error instanceof Refusal) || error.fault.code === 'too-long';
+    if (isOther || text.indexOf('\n') === text.length - 1) throw error;
     try {
-      return readDocument(text, createLenientLexer(), isKnown);
+      return readDocument(text, createLenientLexer());
     } catch {
       // The stricter lexer is nearer to the mistake: it ends a text whose quote is missing at the next line.
       throw error;
@@ -77,8 +78,8 @@ export function compose(written: string, isKnown = false): Composed {
   }
 }
 
-function readDocument(text: string, lexer: Lexer, isKnown: boolean): Composed {
-  const [document, ...others] = readDocuments(text, lexer, isKnown);
+function readDocument(text: string, lexer: Lexer): Composed {
+  const [document, ...others] = readDocuments(text, lexer);
   const another = others.find(({ contents }) => !isEmpty(contents));
   if (another) refuse(another.range[0], 'text behind the end of a document');
   return document ? checkValues(document, text) : { root: null, anchored: new Map() };
@@ -120,14 +121,14 @@ export function createLenientLexer(): Lexer {
   return lexer;
 }
 
-function readDocuments(text: string, lexer: Lexer, isKnown: boolean): Document.Parsed[] {
+function readDocuments(text: string, lexer: Lexer): Document.Parsed[] {
   const { stackTraceLimit } = Error;
   try {
     // The package makes all its errors, which may be as many as characters, and traces take most of the memory.
     Error.stackTraceLimit = 0;
     const composer = new Composer(options);
     const documents: Document.Parsed[] = [];
-    for (const token of parse(text, lexer, isKnown)) documents.push(...composer.next(token));
+    for (const token of parse(text, lexer)) documents.push(...composer.next(token));
     documents.push(...composer.end());
     const errors = [...documents, composer.streamInfo()].flatMap((part) => part.errors);
     const [first] = errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
@@ -151,9 +152,9 @@ function describeError(text: string, offset: number, message: string): SyntaxFau
  * The package's concrete syntax of a text, up to its first error: what follows can be a megabyte of others. What parses it
  * calls itself for each level, but this one.
  */
-function* parse(text: string, lexer: Lexer, isKnown: boolean): Generator<CST.Token> {
+function* parse(text: string, lexer: Lexer): Generator<CST.Token> {
   const parser = new Parser();
-  const check = createLexemeCheck(text, isKnown ? Infinity : mostInFlows);
+  const check = createLexemeCheck(text);
   let failed = false;
   for (const lexeme of lexer.lex(text)) {
     if (failed) break;
@@ -246,26 +247,27 @@ const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = 
 /** What is before the place on a line where a key or an item of a block may begin: go-yaml takes no tab there. */
 const beforeKey = /^(?!---)[-?: ]*$/;
 
-/** Longer ones are machines' work, who write JSON: that is read otherwise, and has no such limit. */
-const mostInFlows = 400_000;
+/** The package takes 300 bytes for each. Longer texts are of programs, whose YAML is plain, or JSON: both are read otherwise. */
+const mostWords = 3_000_000;
 
 /**
  * Returns a check that refuses what go-yaml rejects or reads differently from the package, if single lexemes show it.
  * The check takes a text's lexemes one after another, and throws a Refusal.
  */
-function createLexemeCheck(text: string, most: number): (source: string) => void {
+function createLexemeCheck(text: string): (source: string) => void {
   let offset = 0;
   let lineStart = 0;
-  /** Open brackets, and lexemes in brackets: the package makes more of those per character than of any others. */
+  /** Open brackets; the package makes twice as much of what is in them. */
   let flows = 0;
-  let inFlows = 0;
+  let words = 0;
   let atScalar = false;
   /** Whether the last lexeme with content in it was a plain scalar in brackets. */
   let afterPlain = false;
   /** Whether brackets are the whole document: in these, go-yaml takes tabs anywhere. */
   let isAllFlow: boolean | undefined;
   return (source) => {
-    if (flows > 0 && ++inFlows > most) refuse(offset, `more than ${mostInFlows} words and signs in brackets`);
+    words += flows > 0 ? 2 : 1;
+    if (words > mostWords) throw new Refusal(tooLong('words', mostWords, offset));
     if (signs.has(source)) {
       atScalar = source === scalarSign;
       return;

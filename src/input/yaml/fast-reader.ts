@@ -1,3 +1,4 @@
+import { mostItems } from '../../base/bounds.ts';
 import type { Span } from '../documents/text-file.ts';
 import { parseYamlValue } from './parse.ts';
 import { KnownPatterns } from './patterns.ts';
@@ -80,6 +81,8 @@ class FastReader {
   /** Of the first character at `pos` in its line; -1 at the end of the document. */
   #column = 0;
   #depth = 0;
+  /** Values in brackets: others have a line each. */
+  #inFlows = 0;
   /** Where the last line with content ended. */
   #contentEnd = 0;
 
@@ -246,7 +249,7 @@ class FastReader {
     this.#pos++;
     this.#skip(spaces);
     for (let isFirst = true; this.#text.charAt(this.#pos) !== close; isFirst = false) {
-      if (!isFirst && !this.#skip(comma)) return undefined;
+      if (++this.#inFlows > mostItems || (!isFirst && !this.#skip(comma))) return undefined;
       const key = isMapping ? this.#readFlowKey() : '';
       const value = /[[{]/.test(this.#text.charAt(this.#pos)) ? this.#readFlow(levels - 1) : this.#readFlowScalar();
       if (key === undefined || value === undefined || isOddKey(mapping, key)) return undefined;

@@ -237,10 +237,17 @@ function entryAt(key: number, value: Node | null): Entry {
 
 /**
  * Where fields are in a YAML document: parses the text once, then answers with the offset of a field, or of the
- * nearest field above it that is written down.
+ * nearest field above it that is written down. Of a text that is too long for the full parser, only where it begins is known.
  */
 export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {
-  const { root, anchored } = compose(text, true);
+  let composed: Composed;
+  try {
+    composed = compose(text);
+  } catch (error) {
+    if (error instanceof Refusal && error.fault.code === 'too-long') return () => 0;
+    throw error;
+  }
+  const { root, anchored } = composed;
   const places = new Map<unknown, Map<string, Entry>>();
   const document = new Decoder(anchored, places).decode(root);
   return (path, of) => {

@@ -9,8 +9,9 @@ import {
 } from './iptables.ts';
 import { parseRuleWords, splitWords } from './parse-rule.ts';
 import type { Family } from '../family.ts';
+import { countLines } from '../lines.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
-import { joinQuotedLines } from './saved-lines.ts';
+import { savedLines } from './saved-lines.ts';
 
 interface DraftChain {
   readonly name: string;
@@ -22,11 +23,11 @@ interface DraftChain {
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
  * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. If a table
  * lacks COMMIT, the last line that the tools print, the text is not `complete`. `known` speeds up reading several texts
- * in turn; `tableOf` finds the table of lines outside any table. `isInput`: what is appended to one of the kernel's own
+ * in turn, and its lines may be given in the place of a text; `tableOf` finds the table of lines outside any table. `isInput`: what is appended to one of the kernel's own
  * chains comes behind the rules of other programs there; iptables-save writes all rules so.
  */
 export function parseIptablesSave(
-  text: string,
+  text: string | Iterable<string>,
   {
     known,
     tableOf,
@@ -47,7 +48,6 @@ export function parseIptablesSave(
   let table: TableName | undefined;
   let complete = true;
   let open = false;
-  const tablesOfUnread: (TableName | undefined)[] = [];
   const read = (line: string): string | undefined => {
     if (line === 'COMMIT') {
       table = undefined;
@@ -65,15 +65,12 @@ export function parseIptablesSave(
     tables[table] ??= new Map();
     return undefined;
   };
-  const unread = readLines(joinQuotedLines(text.split('\n')), ['#'], (line) => {
-    const reason = read(line);
-    if (reason !== undefined) tablesOfUnread.push(table);
-    return reason;
-  });
+  const lines = typeof text === 'string' ? savedLines(text) : text;
+  const unread = readLines(lines, ['#'], read, () => table);
   return {
     tables,
-    unread,
-    tablesOfUnread,
+    unread: unread.map(({ place: _, ...line }) => line),
+    tablesOfUnread: unread.map(({ place }) => tableNames.find((name) => name === place)),
     complete: complete && !open,
   };
 }
@@ -151,11 +148,11 @@ function isCounter(arg: RuleArg): boolean {
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();
   let number = 1;
-  for (const line of joinQuotedLines(text.split('\n'))) {
+  for (const line of savedLines(text)) {
     const said = /^[ \t]*# Table `(\w+)' is incompatible/.exec(line)?.[1];
     const table = tableNames.find((name) => name === said);
     if (table && !hidden.has(table)) hidden.set(table, number);
-    number += line.split('\n').length;
+    number += countLines(line);
   }
   return hidden;
 }

@@ -9,25 +9,35 @@ const longestQuoted = 1024;
  * in lines of their own too. A quote that is not closed soon is none.
  */
 export function joinQuotedLines(lines: readonly string[]): readonly string[] {
-  const joined: string[] = [];
-  for (let at = 0; at < lines.length; at++) {
-    let line = lines[at] ?? '';
-    let end = at;
+  return [...savedLines(lines.join('\n'))];
+}
+
+/** The same of a text, one after the other. `clean` gives a line without what is no part of it. */
+export function* savedLines(text: string, clean: (line: string) => string = (line) => line): Generator<string, void> {
+  for (let at = 0; at <= text.length;) {
+    const first = lineEnd(text, at);
+    let line = clean(text.slice(at, first));
+    let end = first;
     if (line.includes('"') && ruleLine.test(line.trimStart())) {
       let whole = line;
       let open = findOpenQuote(whole);
-      while (open >= 0 && end + 1 < lines.length && whole.length - open < longestQuoted) {
-        end++;
-        whole += `\n${lines[end]}`;
+      while (open >= 0 && end < text.length && whole.length - open < longestQuoted) {
+        const start = end + 1;
+        end = lineEnd(text, start);
+        whole += `\n${clean(text.slice(start, end))}`;
         open = findOpenQuote(whole);
       }
       if (open < 0) line = whole;
-      else end = at;
+      else end = first;
     }
-    joined.push(line);
-    at = end;
+    yield line;
+    at = end + 1;
   }
-  return joined;
+}
+
+function lineEnd(text: string, from: number): number {
+  const end = text.indexOf('\n', from);
+  return end < 0 ? text.length : end;
 }
 
 /** Whether a quoted word of a line has no end in it. */

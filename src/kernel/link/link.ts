@@ -1,7 +1,7 @@
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
-import { readLines, type UnreadLine } from '../unread-line.ts';
+import { readLines, UnreadLines, type UnreadLine } from '../unread-line.ts';
 import { parseIpJson } from './ip-json.ts';
 import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../diff-by-key.ts';
 
@@ -64,9 +64,9 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     return { links: [], unread: [{ line: 1, text: text.slice(0, 80), reason: 'not the JSON that ip -j addr prints' }] };
   }
   const links: Link[] = [];
-  const unread: UnreadLine[] = [];
+  const unread = new UnreadLines();
   const refuse = (reason: string): void => {
-    unread.push({ line: 1, text: text.slice(0, 80), reason });
+    unread.add(1, () => text.slice(0, 80), reason);
   };
   for (const item of items as readonly unknown[]) {
     const name = field(item, 'ifname');
@@ -85,7 +85,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     }
     links.push({ name, kind: isPlain(kind) ? kind : undefined, addresses });
   }
-  return { links, unread };
+  return { links, unread: unread.all };
 }
 
 /** Linux has no link names with blanks or slashes, and nothing else may get into a line for `ip`. */

@@ -1,6 +1,7 @@
 import { type Family, families } from '../family.ts';
 import { parseNumber32 } from '../number32.ts';
-import type { UnreadLine } from '../unread-line.ts';
+import { lineOf } from '../lines.ts';
+import { UnreadLines, type UnreadLine } from '../unread-line.ts';
 import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
 import { readRule, readValue, readVerdict, valueTypeOf } from './parse-rule-text.ts';
@@ -40,12 +41,8 @@ interface DraftTable extends NftTable {
  */
 export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
   const tables = new Map<string, DraftTable>();
-  const unread: UnreadLine[] = [];
-  let lines: readonly string[] | undefined;
-  const note: Note = (line, reason) => {
-    lines ??= text.split('\n');
-    unread.push({ line, text: lines[line - 1] ?? '', reason });
-  };
+  const unread = new UnreadLines();
+  const note: Note = (line, reason) => unread.add(line, () => lineOf(text, line), reason);
   const { items, open, unclosed } = cutItems(text);
   for (const { line, words, items: parts = [] } of items) {
     const deletes = words[0] === 'delete';
@@ -63,7 +60,7 @@ export function parseNftText(text: string, wants: WantsTable = () => true): Pars
   }
   for (const line of open) note(line, openBrace);
   for (const line of unclosed) note(line, openQuote);
-  return { tables: [...tables.values()], unread };
+  return { tables: [...tables.values()], unread: unread.all };
 }
 
 /** A chain of which not all lines are shown is left out: what it does with packets is not known. */

@@ -1,0 +1,126 @@
+import { fork, type ChildProcess } from 'node:child_process';
+
+/** What an agent gets. */
+export interface Answer {
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+/** How much a question may cost. */
+export interface Limits {
+  /** Milliseconds from the question to its answer. */
+  readonly time: number;
+  /** MiB of the values of JavaScript. */
+  readonly memory: number;
+  /** Characters of all questions that wait. */
+  readonly waiting: number;
+}
+
+export const usualLimits: Limits = { time: 9000, memory: 320, waiting: 2 ** 23 };
+
+interface Question {
+  /** As JSON: what waits costs its characters only. */
+  readonly text: string;
+  readonly settle: (answer: Answer) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+const advice = 'ask about fewer files, or run kpc itself on them';
+
+/**
+ * Has questions answered by another process, one after the other. No question is worth more than the limits: JavaScript cannot be
+ * interrupted, and V8 ends a process that has no memory left, so what exceeds them ends with the process, and the next question
+ * gets a new one.
+ */
+export class Answers {
+  readonly #program: string;
+  readonly #words: readonly string[];
+  readonly #limits: Limits;
+  readonly #waiting: Question[] = [];
+  #child: ChildProcess | undefined;
+  #current: Question | undefined;
+
+  /** `program` and `words` start a process that calls `answerQuestions`. */
+  constructor(program: string, words: readonly string[], limits: Limits = usualLimits) {
+    this.#program = program;
+    this.#words = words;
+    this.#limits = limits;
+  }
+
+  /** Answers, or says why there is no answer. Never rejects. */
+  ask(question: unknown): Promise<Answer> {
+    const text = JSON.stringify(question);
+    const { time, waiting } = this.#limits;
+    const size = this.#waiting.reduce((sum, each) => sum + each.text.length, text.length);
+    if (size > waiting) return Promise.resolve(refusal('kpc-mcp has too many questions to answer: ask again later'));
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#end(asked, `this takes longer than ${time / 1000} s`), time);
+      const asked: Question = { text, timer, settle: resolve };
+      this.#waiting.push(asked);
+      this.#next();
+    });
+  }
+
+  /** Ends the process. */
+  close(): void {
+    this.#child?.kill('SIGKILL');
+  }
+
+  #next(): void {
+    if (this.#current) return;
+    this.#current = this.#waiting.shift();
+    if (!this.#current) return;
+    this.#child ??= this.#start();
+    this.#child.ref();
+    this.#child.send(this.#current.text, () => {});
+  }
+
+  #start(): ChildProcess {
+    const child = fork(this.#program, this.#words, {
+      execArgv: [`--max-old-space-size=${this.#limits.memory}`, '--max-semi-space-size=4'],
+      // What V8 says when it ends is for nobody.
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    // Alone, it does not keep the server running.
+    child.unref();
+    child.channel?.unref();
+    child.on('message', (answer) => {
+      if (child === this.#child && this.#current) this.#settle(this.#current, answer as Answer);
+    });
+    child.on('error', () => {});
+    child.on('exit', () => {
+      if (child !== this.#child) return;
+      this.#child = undefined;
+      if (this.#current) this.#settle(this.#current, refusal(`this takes more memory than kpc-mcp may use: ${advice}`));
+    });
+    return child;
+  }
+
+  #end(question: Question, reason: string): void {
+    if (question === this.#current) {
+      const child = this.#child;
+      this.#child = undefined;
+      child?.kill('SIGKILL');
+    } else this.#waiting.splice(this.#waiting.indexOf(question), 1);
+    this.#settle(question, refusal(`${reason}: ${advice}`));
+  }
+
+  #settle(question: Question, answer: Answer): void {
+    clearTimeout(question.timer);
+    question.settle(answer);
+    if (question !== this.#current) return;
+    this.#current = undefined;
+    this.#child?.unref();
+    this.#next();
+  }
+}
+
+export function refusal(text: string): Answer {
+  return { text, isError: true };
+}
+
+/** Answers the questions of the process that started this one, until that ends. */
+export function answerQuestions(answer: (question: unknown) => Answer): void {
+  process.on('disconnect', () => process.exit());
+  process.on('message', (text) => process.send?.(answer(JSON.parse(String(text)))));
+}

@@ -1,0 +1,70 @@
+import { Transform, type TransformCallback } from 'node:stream';
+
+/** Bytes of a message. A longer text is in a file. */
+export const longestMessage = 2 ** 22;
+
+/** Bytes of a longer one in which its id is looked for. */
+const longestEnd = 1000;
+
+const lineFeed = 10;
+
+/**
+ * Passes on the lines of a stream, each as one piece. A line that is too long is dropped as it comes, and `refuse` gets the id that
+ * it has; null if that is not at its start or its end.
+ */
+export class BoundedInput extends Transform {
+  readonly #refuse: (id: number | string | null) => void;
+  readonly #most: number;
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #isTooLong = false;
+  #start = '';
+  #end = '';
+
+  constructor(refuse: (id: number | string | null) => void, most: number = longestMessage) {
+    super();
+    this.#refuse = refuse;
+    this.#most = most;
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
+    for (let from = 0; from < chunk.length;) {
+      const at = chunk.indexOf(lineFeed, from);
+      const end = at < 0 ? chunk.length : at + 1;
+      this.#add(chunk.subarray(from, end));
+      if (at >= 0) this.#endLine();
+      from = end;
+    }
+    done();
+  }
+
+  #add(piece: Buffer): void {
+    this.#size += piece.length;
+    if (!this.#isTooLong && this.#size > this.#most) {
+      this.#isTooLong = true;
+      this.#start = Buffer.concat(this.#pieces).toString('utf8', 0, longestEnd);
+      this.#pieces = [];
+    }
+    if (this.#isTooLong) this.#end = (this.#end + piece.subarray(-longestEnd).toString('utf8')).slice(-longestEnd);
+    else this.#pieces.push(piece);
+  }
+
+  #endLine(): void {
+    if (this.#isTooLong) this.#refuse(idOf(this.#start, this.#end));
+    else this.push(Buffer.concat(this.#pieces));
+    this.#pieces = [];
+    this.#size = 0;
+    this.#isTooLong = false;
+    this.#start = this.#end = '';
+  }
+}
+
+/** The id of a request, which is before or behind its arguments. */
+function idOf(start: string, end: string): number | string | null {
+  const id = String.raw`"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,100}")`;
+  const text = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`;
+  const before = new RegExp(String.raw`^\s*\{\s*(?:${text}\s*,\s*)*${id}`).exec(start);
+  const behind = new RegExp(String.raw`,\s*${id}\s*(?:,\s*${text}\s*)*\}\s*$`).exec(end);
+  const found = before?.[1] ?? behind?.[1];
+  return found === undefined ? null : (JSON.parse(found) as number | string);
+}

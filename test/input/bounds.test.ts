@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { holdsMoreItems, LineBudget } from '../../src/base/bounds.ts';
+import { Tally } from '../../src/diagnostics/tally.ts';
+import { splitOutputs } from '../../src/dumps/split-outputs.ts';
+import { readDump } from '../../src/dumps/read-dump.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
+import { collectFiles } from '../../src/input/read-inputs.ts';
+import { LineList, lineOf } from '../../src/kernel/lines.ts';
+import { countUnread, readLines } from '../../src/kernel/unread-line.ts';
+
+test('lines that are not empty are counted over all texts of an input, and others cost nothing', () => {
+  const lines = new LineBudget(10);
+  expect(lines.takes('\n\r\n'.repeat(100))).toBe(true);
+  expect(lines.takes('a\n\n\n'.repeat(6))).toBe(true);
+  expect(lines.takes('b\n'.repeat(4))).toBe(true);
+  expect(lines.takes('c\n')).toBe(false);
+});
+
+test.each([
+  ['null,'.repeat(9), false],
+  ['{},'.repeat(9), true],
+  ['['.repeat(11), true],
+  [`"${',['.repeat(20)}\\","\\\\",`, false],
+  [`"${','.repeat(20)}`, false],
+])('the values of JSON are counted without parsing it, those in texts not: %s', (text, expected) => {
+  expect(holdsMoreItems(text + ' '.repeat(21), 10)).toBe(expected);
+});
+
+test('of one code and severity some are made, and the others counted', () => {
+  const tally = new Tally(2);
+  const admitted = Array.from({ length: 5 }, () => tally.admits('bad-value', 'error'));
+  expect(admitted).toEqual([true, true, false, false, false]);
+  expect(tally.admits('bad-value', 'warning')).toBe(true);
+  expect(tally.admits('missing-field', 'error')).toBe(true);
+  expect(tally.rest('in.yaml').map(({ code, arguments: details }) => [code, details])).toEqual([
+    ['not-shown', { severity: 'error', count: 3, of: 'bad-value' }],
+  ]);
+});
+
+test.each(['{}', '[]', 'null', '{"kind":"Service","apiVersion":"v1"}'])(
+  'a list of wrong items says how many are wrong: %s',
+  (item) => {
+    const text = `{"kind":"List","apiVersion":"v1","items":[${`${item},`.repeat(999)}${item}]}`;
+    const { diagnostics } = collectFiles([new TextFile('in.json', text)], { mostOfCode: 5 });
+    const made = diagnostics.filter(({ code, severity }) => code !== 'not-shown' && severity === 'error');
+    const rest = diagnostics.flatMap((each) => (each.code === 'not-shown' ? [each.arguments] : []));
+    for (const { count, of } of rest) {
+      expect(made.filter(({ code }) => code === of)).toHaveLength(5);
+      expect(count + 5).toBeGreaterThanOrEqual(1000);
+    }
+    expect(rest.length).toBeGreaterThan(0);
+  },
+);
+
+test('keeps some hundred lines of one reason, and counts the others', () => {
+  const unread = readLines('x\n'.repeat(5000), [], () => 'no reason');
+  expect(unread.length).toBeLessThan(1000);
+  expect(unread[0]).toMatchObject({ line: 1, text: 'x' });
+  expect(countUnread(unread)).toBe(5000);
+});
+
+test('the empty lines of a dump cost no more than their characters', () => {
+  const list = new LineList();
+  for (const line of ['', 'a', ...Array.from({ length: 1000 }, () => ''), 'b']) list.push(line);
+  expect(list.parts()).toEqual(['', 'a', '\n'.repeat(999), 'b']);
+});
+
+test('a dump with empty lines says the same, with the numbers of its own lines', () => {
+  const head = '*nat\n:KUBE-SERVICES - [0:0]\n';
+  const empty = '\n'.repeat(5000);
+  const read = (between: string) =>
+    readDump(new Map([['node.txt', `${head}${between}-A KUBE-SERVICES -j ACCEPT\nx\nCOMMIT\n`]]));
+  expect(read(empty).state).toEqual(read('').state);
+  expect(read(empty).faults.map(({ line }) => line)).toEqual(read('').faults.map(({ line }) => (line ?? 0) + 5000));
+  const [output] = splitOutputs(`${head}${empty}COMMIT\n`).outputs;
+  expect(lineOf(output?.text ?? '', 5003)).toBe('COMMIT');
+});
+
+test.each([1, 63, 64, 65, 129, 500])('finds a line and an offset in a long file: line %i', (line) => {
+  const lines = Array.from({ length: 500 }, (_, i) => (i % 3 === 0 ? '' : `line ${i + 1}`));
+  const file = new TextFile('in.yaml', `${lines.join('\n')}\n`);
+  const offset = lines.slice(0, line - 1).join('\n').length + (line === 1 ? 0 : 1);
+  expect(file.offsetOf(line)).toBe(offset);
+  expect(file.lineAt(line)).toBe(lines[line - 1]);
+  expect(file.locationAt(offset)).toEqual({ file: 'in.yaml', line, column: 1 });
+});
