@@ -2,7 +2,7 @@ import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base
 import { isDone, type ChangeOutcome, type Session } from '../change/observe-node.ts';
 import { explainError } from './failure.ts';
 import { formatTime } from './history.ts';
-import { readBootId, readJson, readRecord, writeJson, type BundleMark } from './record.ts';
+import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
 
 const lastCommandShape = objectOf({
   bootId: text,
@@ -25,7 +25,7 @@ type Work = () => Promise<ChangeOutcome>;
 
 /** Keeps a note of a command until the next change of the node. Nothing else depends on it. */
 export async function noteCommand({ host, folder }: Session, note: Omit<LastCommand, 'bootId' | 'at'>): Promise<void> {
-  const last: LastCommand = { ...note, bootId: await readBootId(host), at: host.now() };
+  const last: LastCommand = { ...note, bootId: folder.network.bootId, at: host.now() };
   await writeJson(host, folder.lastCommand, last).catch(() => undefined);
 }
 
@@ -65,7 +65,7 @@ export async function readLastCommand({ host, folder }: Session): Promise<LastCo
   const advice =
     'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first';
   const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandShape, advice);
-  return last?.bootId === (await readBootId(host)) ? last : undefined;
+  return last?.bootId === folder.network.bootId ? last : undefined;
 }
 
 /** Why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */

@@ -3,7 +3,9 @@ import type { ChangeEvent, Session } from '../../apply/change/observe-node.ts';
 import type { Failure } from '../../apply/state/failure.ts';
 import { formatTime } from '../../apply/state/history.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
+import { readNetwork } from '../../apply/node/network.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
+import { describeOtherNetworks, forgetEarlierBoots } from '../../apply/state/other-networks.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
@@ -18,13 +20,22 @@ export interface ApplyEnvironment {
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
 }
 
-/** The session of one command: the host, which reports long waits, and the state folder. */
-export function openSession(
+/** What opens a session. */
+interface SessionChoices extends Pick<Session, 'signal' | 'balancerReload'> {
+  readonly stateDir: string;
+  /** Whether the command may change the node: what it then records must be known for this network's. */
+  readonly mayChange: boolean;
+}
+
+/**
+ * The session of one command: the host, which reports long waits, and the files of the network that the command works in. Says
+ * what the state folder holds of other networks.
+ */
+export async function openSession(
   environment: ApplyEnvironment,
-  { stateDir, balancerReload }: Pick<Session, 'balancerReload'> & { readonly stateDir: string },
-  signal?: AbortSignal,
-): Session {
-  const { host, terminal } = environment;
+  { stateDir, mayChange, signal, balancerReload }: SessionChoices,
+): Promise<Session> {
+  const { terminal } = environment;
   const said = new Set<string>();
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
@@ -36,9 +47,13 @@ export function openSession(
   const run: Host['run'] = (command, patience) => {
     const onWaiting = (taken: number, limit: number): void =>
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
-    return host.run(command, { onWaiting, signal, ...patience });
+    return environment.host.run(command, { onWaiting, signal, ...patience });
   };
-  return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal, balancerReload };
+  const host: Host = { ...environment.host, run };
+  const folder = stateFolder(stateDir, await readNetwork(host, mayChange));
+  if (mayChange) await forgetEarlierBoots(host, folder);
+  for (const text of await describeOtherNetworks(host, folder)) onEvent({ kind: 'warning', text });
+  return { host, folder, onEvent, signal, balancerReload };
 }
 
 /** What a log must show. */
