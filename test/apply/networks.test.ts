@@ -40,7 +40,7 @@ const isElsewhere = {
 const places = Object.keys(isElsewhere) as readonly (keyof typeof isElsewhere)[];
 
 describe.each(modes)('in mode %s, what was made in one network', (mode) => {
-  test.each(places)('is not kpc-apply’s in %s', async (place) => {
+  test.each(places)("is not kpc-apply's in %s", async (place) => {
     const node = await applied(mode, 'other');
     const record = node.files.get(`${base}/network-4026532281-${mark}/record.json`);
     expect(record).toContain('"owned"');

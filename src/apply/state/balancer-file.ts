@@ -84,7 +84,7 @@ async function recordBalancer(host: Host, folder: StateFolder, content: string):
   const hashes = [...(file?.isOwned && present !== undefined ? [present] : []), hashHex(content)];
   const { bootId, ...network } = folder.network;
   // What is put back is again what was found.
-  // Test: a file that --adopt took over is not kpc-apply's once it is put back.
+  // Test: that --adopt took over is not kpc-apply's once it is put back.
   const written = hashes.filter((hash) => hash !== found);
   await writeJson(host, folder.balancerRecord, { bootId, network, written, found } satisfies BalancerRecord);
 }
