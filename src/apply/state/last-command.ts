@@ -29,19 +29,23 @@ export async function noteCommand({ host, folder }: Session, note: Omit<LastComm
   await writeJson(host, folder.lastCommand, last).catch(() => undefined);
 }
 
+/** A node that kpc-apply never changed has nothing to undo anyway. */
+async function isKnown({ host, folder }: Session): Promise<boolean> {
+  const names = await host.list(folder.path).catch((): readonly string[] => []);
+  return names.includes('record.json');
+}
+
 /** Does what a command is for, and keeps a note of it unless that changed the node. */
 export async function noting(session: Session, command: string, work: Work): Promise<ChangeOutcome> {
   try {
     const outcome = await work();
     const { kind } = outcome;
-    if (kind === 'unchanged') await noteCommand(session, { command, outcome: kind });
+    if (kind === 'unchanged' && (await isKnown(session))) await noteCommand(session, { command, outcome: kind });
     if (kind === 'put-back') await noteCommand(session, { command, outcome: kind, reason: outcome.failure.message });
     return outcome;
   } catch (error) {
-    // A node that kpc-apply never changed has nothing to undo anyway.
-    const names = await session.host.list(session.folder.path).catch((): readonly string[] => []);
-    const isKnown = names.includes('record.json');
-    if (isKnown) await noteCommand(session, { command, outcome: 'refused', reason: explainError(error).message });
+    if (await isKnown(session))
+      await noteCommand(session, { command, outcome: 'refused', reason: explainError(error).message });
     throw error;
   }
 }

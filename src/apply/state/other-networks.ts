@@ -30,7 +30,7 @@ export async function describeOtherNetworks(host: Host, folder: StateFolder): Pr
   return places.flatMap(({ path, record, journal }) => {
     const files = filesIn(path);
     if (isOther(journal)) {
-      return `${files.journal} is of an apply that did not finish ${nameNetwork(journal, here)}; it waits for "kpc-apply rollback" there`;
+      return `${files.journal} is of an apply that runs, or did not finish, ${nameNetwork(journal, here)}; it waits for "kpc-apply rollback" there`;
     }
     if (hasOwn || !isOther(record)) return [];
     return `${files.record} is of what was made ${nameNetwork(record, here)}: here, it owns nothing`;
