@@ -15,6 +15,10 @@ export interface FakeNode {
   readonly commands: Command[];
   /** What `iptables` is from now on. It is legacy at first. */
   useVariant(variant: 'legacy' | 'nft'): void;
+  /** From now on tools are in a network that is not the node's first. `names`: the further names of its lo; undefined: old tools. */
+  enterNetwork(inode: string, names: string[] | undefined): void;
+  /** Back to the node's first network. */
+  leaveNetwork(): void;
 }
 
 interface Server {
@@ -34,6 +38,7 @@ interface Kernel {
   readonly links: Map<string, { readonly kind: string; readonly addresses: Set<string> }>;
   timeouts: readonly [number, number, number];
   readonly nft: FakeNft;
+  loNames: string[] | undefined;
 }
 
 /** A level that root alone may change. */
@@ -60,6 +65,9 @@ const builtIn: Readonly<Record<string, readonly string[]>> = {
 
 const bootId = '7f0c4b1e-0000-4000-8000-000000000001';
 
+const firstNetwork = 'net:[4026531840]';
+const firstNetworkOnly = '/proc/sys/net/core/netdev_max_backlog';
+
 export function createFakeNode(): FakeNode {
   const kernel = emptyKernel();
   const files = new Map<string, string>([
@@ -69,6 +77,9 @@ export function createFakeNode(): FakeNode {
     ['/proc/self/mountinfo', '25 30 0:23 / /proc rw,nosuid,nodev,noexec,relatime shared:13 - proc proc rw\n'],
     ['/proc/sys/kernel/random/boot_id', `${bootId}\n`],
     ['/proc/sys/kernel/osrelease', '6.1.0\n'],
+    ['/proc/self/ns/net', firstNetwork],
+    ['/proc/1/ns/net', firstNetwork],
+    [firstNetworkOnly, '1000\n'],
     ['/proc/modules', 'ip_vs 1 0 - Live\nip_vs_rr 1 0 - Live\nnf_conntrack 1 0 - Live\n'],
     ['/lib/modules/6.1.0/modules.dep', ''],
     ['/lib/modules/6.1.0/modules.builtin', ''],
@@ -143,7 +154,16 @@ export function createFakeNode(): FakeNode {
   };
   const setClock = (by: number) => void (clock += by);
   const useVariant = (variant: 'legacy' | 'nft') => void (kernel.variant = variant);
-  return { host, files, commands, setClock, useVariant, dump: () => dumpKernel(kernel, files) };
+  const enterNetwork: FakeNode['enterNetwork'] = (inode, names) => {
+    kernel.loNames = names;
+    files.set('/proc/self/ns/net', `net:[${inode}]`);
+    files.delete(firstNetworkOnly);
+  };
+  const leaveNetwork = () => {
+    files.set('/proc/self/ns/net', firstNetwork).set(firstNetworkOnly, '1000\n');
+  };
+  const dump = () => dumpKernel(kernel, files);
+  return { host, files, commands, setClock, useVariant, enterNetwork, leaveNetwork, dump };
 }
 
 const knownModules = (
@@ -171,12 +191,13 @@ function emptyKernel(): Kernel {
     links: new Map([['eth0', { kind: 'veth', addresses: new Set(['192.168.50.11/24']) }]]),
     timeouts: [900, 120, 300],
     nft: new Map(),
+    loNames: [],
   };
 }
 
 function dumpKernel(kernel: Kernel, files: ReadonlyMap<string, string>): string {
   const sysctls = [...files]
-    .filter(([path]) => path.startsWith('/proc/sys/net/'))
+    .filter(([path]) => path.startsWith('/proc/sys/net/') && path !== firstNetworkOnly)
     .map(([path, text]) => `${path} ${text}`);
   return [
     ...['iptables-legacy', 'ip6tables-legacy', 'iptables-nft', 'ip6tables-nft'].map((tool) => saveTables(kernel, tool)),
@@ -231,6 +252,12 @@ function runFake(kernel: Kernel, { tool, args, stdin = '' }: Command): CommandRe
       }
       return restoreServers(kernel, stdin);
     case 'ip':
+      if (args[1] === 'property') {
+        if (!kernel.loNames) return wrong('Command "property" is unknown, try "ip link help".', 255);
+        kernel.loNames.push(args.at(-1) ?? '');
+        return ok();
+      }
+      if (args.at(-1) === 'lo') return ok(JSON.stringify([{ ifname: 'lo', altnames: kernel.loNames }]));
       return first === '-batch' ? restoreLinks(kernel, stdin) : ok(saveLinks(kernel));
     case 'nft':
       return runNft(kernel.nft, args, stdin);

@@ -140,6 +140,16 @@ describe('metrics', () => {
     expect(said).toContain('done: ');
   });
 
+  test('are not written over what is no file of metrics', async () => {
+    const path = join(scratch, 'others.prom');
+    writeFileSync(path, '# HELP node_time_seconds of another program\n');
+    const { host } = createFakeNode();
+    const reads = { readFile: (name: string) => (name === path ? realHost : host).readFile(name) };
+    const said = await watchFor({ ...createFakeNode(), host: { ...host, ...reads } }, 2, ['--metrics-file', path]);
+    expect(said).toMatch(/warning: cannot write the metrics: .*others\.prom holds what kpc-apply did not write/);
+    expect(readFileSync(path, 'utf8')).toBe('# HELP node_time_seconds of another program\n');
+  });
+
   test('escape what a label holds, and have help and a type', () => {
     const metrics = new Metrics();
     metrics.set('kpc_apply_bundle_info', 1, { node: 'a"b\\c\nd' });

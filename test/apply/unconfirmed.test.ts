@@ -102,7 +102,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const id = await killWaiting(node);
     expect((await callApply(node.host, command, ...(command === 'apply' ? [other] : []))).status).toBe(0);
     const later = node.dump();
-    expect((await standBy(node, id)).err).toMatch(/^nothing to do/);
+    expect((await standBy(node, id)).err).toMatch(/^nothing to do/m);
     expect(node.dump()).toBe(later);
   });
 
@@ -137,7 +137,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const id = await killWaiting(node);
     node.files.set(path, text);
     const there = node.dump();
-    expect((await standBy(node, id)).err).toMatch(/^nothing to do/);
+    expect((await standBy(node, id)).err).toMatch(/^nothing to do/m);
     expect(node.dump()).toBe(there);
   });
 

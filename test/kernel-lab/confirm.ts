@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { resolve } from 'node:path';
-import { assert, assertSame, expectApply, kpcApply, startSuite, stateDir } from './harness.ts';
+import { assert, assertSame, expectApply, kpcApply, networkFolder, startSuite, stateDir } from './harness.ts';
 import { buildNetwork, run } from './network.ts';
 import { saveState, type SavedState } from './saved-state.ts';
 
@@ -20,8 +20,9 @@ const before = `${bundles}/before-ipvs`;
 const after = `${bundles}/after-ipvs`;
 const suite = startSuite('confirm');
 const sleep = (milliseconds: number) => new Promise((done) => setTimeout(done, milliseconds));
-const awaiting = `${stateDir}/awaiting.json`;
-const unconfirmed = `${stateDir}/unconfirmed.json`;
+const records = await networkFolder();
+const awaiting = `${records}/awaiting.json`;
+const unconfirmed = `${records}/unconfirmed.json`;
 
 buildNetwork();
 await expectApply(['apply', before], 0);
@@ -83,7 +84,7 @@ await suite.check('killed with its process group while it waits, it goes back, a
   assert(saveState().ipvsadm !== there.ipvsadm, 'nothing was applied');
   await until('the way back', isEnded);
   assertAsBefore();
-  assert(!existsSync(`${stateDir}/journal.json`), 'the journal is still there');
+  assert(!existsSync(`${records}/journal.json`), 'the journal is still there');
   await expectApply(['verify', before], 0);
 });
 

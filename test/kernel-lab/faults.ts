@@ -9,7 +9,17 @@ import type { Command, Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { ended, failOnce, killed, restoreFaults, type Fault } from '../support/tool-faults.ts';
 import { findFaultMode, type FaultStep } from './fault-modes.ts';
-import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir, type Run } from './harness.ts';
+import {
+  assert,
+  assertSame,
+  expectApply,
+  isRestore,
+  kpcApply,
+  networkFolder,
+  startSuite,
+  stateDir,
+  type Run,
+} from './harness.ts';
 import { run } from './network.ts';
 
 const [name = ''] = process.argv.slice(2);
@@ -123,11 +133,13 @@ for (const [tool, says] of mode.oldVersions) {
   );
 }
 
+const records = await networkFolder();
+
 /** A state folder with the record in it, on a file system of its own. */
 function mountStateFolder(folder: string, options: string): void {
   mkdirSync(folder, { recursive: true });
   run('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
-  cpSync(`${stateDir}/record.json`, `${folder}/record.json`);
+  cpSync(`${records}/record.json`, `${records.replace(stateDir, folder)}/record.json`);
 }
 await suite.check('the disk is full', () => mountStateFolder('/run/full', 'size=16k'));
 const onFullDisk: Host = {

@@ -2,7 +2,9 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { main } from '../../src/cli/kpc-apply/main.ts';
 import type { Command, Host } from '../../src/apply/node/host.ts';
+import { readNetwork } from '../../src/apply/node/network.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
+import { stateFolder } from '../../src/apply/state/record.ts';
 
 /** Counts checks and prints each that fails; the last line of a suite is "N passed, N failed". */
 export interface Suite {
@@ -81,6 +83,11 @@ export interface Run {
 }
 
 export const stateDir = '/run/kpc';
+
+/** Where kpc-apply has the records of this network in that folder. */
+export async function networkFolder(): Promise<string> {
+  return stateFolder(stateDir, await readNetwork(realHost, true)).path;
+}
 
 /** Runs kpc-apply with its records in /run, which is this kernel's own. */
 export async function kpcApply(args: readonly string[], host: Host = realHost): Promise<Run> {

@@ -1,20 +1,18 @@
 // What packets do in userspace mode, where the rules lead to nginx and nginx to the endpoints: from outside, from pods and from the
 // node itself. See network.ts for who is where, and packets/before for the Services.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { assert, expectApply, startSuite } from './harness.ts';
+import { assert, expectApply, startSuite, stateDir } from './harness.ts';
 import { addresses, buildNetwork, run } from './network.ts';
 import { startServers } from './servers.ts';
 import { repeat, type Probe, type Transport } from './traffic.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
 const suite = startSuite('userspace-packets');
-const balancer = '/var/lib/kpc/balancer.conf';
+const balancer = `${stateDir}/balancer.conf`;
 const reload = '/run/reload-balancer';
 /** How many probes of each kind: nginx takes turns, so that each of two endpoints has its own. */
 const times = 4;
 
-run('mkdir', ['-p', '/var/lib/kpc']);
-run('mount', ['-t', 'tmpfs', 'tmpfs', '/var/lib/kpc']);
 // Starts nginx the first time. It needs a moment to listen, and so do the workers of a new configuration.
 writeFileSync(
   reload,

@@ -6,12 +6,12 @@ import { describeError } from '../../base/system-errors.ts';
 import { describeEnd, excerptOf, type Command, type CommandResult } from '../node/host.ts';
 import { placeIn } from '../node/iptables-variants.ts';
 import { parseReading } from '../node/node-reading.ts';
-import { balancerFile } from '../node/tools.ts';
 import { endOrphans, inHaste } from '../node/tool-time-limits.ts';
 import { type Step, describeStep, listSteps } from '../plan/steps.ts';
 import { settingName } from '../plan/node-decisions.ts';
 import { isEmptyPlan, type Plan } from '../plan/plan.ts';
 import { joinOwned, ownershipOf } from '../state/owned-names.ts';
+import { replaceBalancerFile } from '../state/balancer-file.ts';
 import { Failure, faultOf } from '../state/failure.ts';
 import { writeRecord } from '../state/history.ts';
 import { readRecord, type OwnershipRecord, type Snapshot } from '../state/record.ts';
@@ -57,14 +57,13 @@ async function runStep(session: Session, step: Step): Promise<void> {
 
 /** A balancer goes on with what it has until it is told to read its file: a configuration that nginx refuses is never in its place. */
 async function setBalancer(session: Session, proxyPorts: readonly ProxyPort[]): Promise<void> {
-  const { host, onEvent, balancerReload: [tool, ...args] = [] } = session;
-  const next = `${balancerFile}.new`;
-  await host.replaceFile(next, formatBalancer(proxyPorts).join(''));
-  const check = { tool: 'nginx', args: ['-t', '-q', '-c', next] };
-  assertDone(check, await host.run(check));
-  await host.renameFile(next, balancerFile);
+  const { host, folder, onEvent, balancerReload: [tool, ...args] = [] } = session;
+  await replaceBalancerFile(host, folder, formatBalancer(proxyPorts).join(''), async (path) => {
+    const check = { tool: 'nginx', args: ['-t', '-q', '-c', path] };
+    assertDone(check, await host.run(check));
+  });
   if (tool !== undefined) return assertDone({ tool, args }, await host.run({ tool, args }));
-  const text = `the balancer serves what is in ${balancerFile} only once it has read it: reload it, or name the command with --balancer-reload`;
+  const text = `the balancer serves what is in ${folder.balancer} only once it has read it: reload it, or name the command with --balancer-reload`;
   onEvent({ kind: 'warning', text });
 }
 
@@ -114,7 +113,7 @@ export async function putBack(
   let left: Plan | undefined;
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      left = (await look(host, request, owned, drainTerms(host, request))).plan;
+      left = (await look({ host, folder: session.folder }, request, owned, drainTerms(host, request))).plan;
     } catch {
       // The node cannot be read just now. The next attempt may fare better.
       continue;

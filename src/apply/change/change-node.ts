@@ -17,6 +17,7 @@ import {
   withoutOwned,
   type OwnedNames,
 } from '../state/owned-names.ts';
+import { claimBalancerFile } from '../state/balancer-file.ts';
 import { explainError, Failure } from '../state/failure.ts';
 import { commit, isRepair, joinSettingsMade, makingSpace, nextId, stateAfter, writeRecord } from '../state/history.ts';
 import { rememberTables } from '../state/known-tables.ts';
@@ -50,7 +51,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const { record, unfinished, owned } = ownedState;
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
   await assertNoOrphans(host, unfinished?.toolMark, session.assumesAlone === true);
-  const before = await look(host, request, owned, drainTerms(host, request, record), { folder });
+  const before = await look(session, request, owned, drainTerms(host, request, record), { recalls: true });
   warnOfOtherVariant(session, before);
   assertAllSeen(session, request, before);
   const { plan } = before;
@@ -61,6 +62,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   assertNoConflicts(plan);
   if (isIdle) {
     await recordUnchanged(session, request, record, plan.ownership.ownedAfter);
+    if (before.reading.balancer !== undefined) await claimBalancerFile(host, folder);
     if (before.tables) await rememberTables(host, folder, before.tables);
     return { kind: 'unchanged', plan };
   }
@@ -122,6 +124,7 @@ async function makeChange(
   const ownedAfter = request.ownedAfter ?? plan.ownership.ownedAfter;
   const committed: OwnershipRecord = {
     bootId: record.bootId,
+    network: record.network,
     owned: withDraining(ownedAfter, after.plan, progress.plan),
     draining,
     leftIpvs,
@@ -137,6 +140,7 @@ async function makeChange(
   assertNoFault(session.signal);
   const keep = () => commit(host, folder, committed, { keepsState: isRepair(origin, present) });
   await makingSpace(host, folder, keep);
+  if (after.reading.balancer !== undefined) await claimBalancerFile(host, folder);
   if (after.tables) await rememberTables(host, folder, after.tables);
   // A standby process that is still there finds no journal, so it puts nothing back.
   if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
@@ -285,7 +289,7 @@ async function readBack(
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: done.plan.draining, leftIpvs: done.plan.leftIpvs };
   const lookAgain = (earlier: Observation, progress: Progress) =>
-    look(session.host, request, owned, terms, { since: { earlier, ...progress } });
+    look(session, request, owned, terms, { since: { earlier, ...progress } });
   let after = await lookAgain(before, done);
   const { modules, delta } = after.plan;
   if (!isEmptyPlan(after.plan) && modules.length === 0 && isEmptyDelta(delta)) {

@@ -2,8 +2,9 @@ import type { Family } from '../../kernel/family.ts';
 import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { formatTables } from '../../kernel/nftables/format.ts';
 import { isNothingOwned, type OwnedNames, joinOwned } from '../state/owned-names.ts';
+import { readBalancerFile } from '../state/balancer-file.ts';
 import type { Failure } from '../state/failure.ts';
-import { readRecord, readSnapshot, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';
+import { readJournal, readRecord, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';
 import { countNftTransactions, type Step } from '../plan/steps.ts';
 import type { Host } from '../node/host.ts';
 import { readVariants, type Variants } from '../node/iptables-variants.ts';
@@ -99,7 +100,7 @@ export function isDone({ kind }: ChangeOutcome): boolean {
 /** Plans a change without making it. */
 export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
   const { owned, record } = await readOwned(session);
-  const observation = await look(session.host, request, owned, drainTerms(session.host, request, record));
+  const observation = await look(session, request, owned, drainTerms(session.host, request, record));
   warnOfOtherVariant(session, observation);
   return observation;
 }
@@ -137,7 +138,7 @@ export interface OwnedState {
 /** Reads the record and the journal. Throws a Failure if either is damaged. */
 export async function readOwned({ host, folder }: Session): Promise<OwnedState> {
   const record = await readRecord(host, folder);
-  const unfinished = await readSnapshot(host, folder.journal);
+  const unfinished = await readJournal(host, folder);
   const owned = unfinished ? joinOwned(record.owned, unfinished.touched) : record.owned;
   return { record, unfinished, owned };
 }
@@ -169,18 +170,18 @@ export interface Progress {
 
 /** What a look may rely on, so that it need not read everything. */
 interface Grounds {
-  /** The state folder, where the tables of nftables may be known. */
-  readonly folder?: StateFolder | undefined;
+  /** Whether the tables of nftables may be as the state folder knows them. */
+  readonly recalls?: boolean | undefined;
   readonly since?: (Progress & { readonly earlier: Observation }) | undefined;
 }
 
 /** Looks at the node, and says what would have to change. */
 export async function look(
-  host: Host,
+  { host, folder }: Pick<Session, 'host' | 'folder'>,
   request: ChangeRequest,
   owned: OwnedNames,
   terms: DrainTerms,
-  { folder, since }: Grounds = {},
+  { recalls = false, since }: Grounds = {},
 ): Promise<Observation> {
   const before = since?.earlier;
   const variants = before?.node.variants ?? (await readVariants(host));
@@ -199,15 +200,19 @@ export async function look(
       if (isMissed) unread.push(failure);
     },
   };
-  const [{ reading, tables }, modules] = await Promise.all([
-    readAtGeneration(host, scope, { folder, since }),
+  const [{ reading: printed, tables }, balancer, modules] = await Promise.all([
+    readAtGeneration(host, scope, { folder: recalls ? folder : undefined, since }),
+    readBalancerFile(host, folder),
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
   ]);
+  const { adopt, excluded, clusterIPs } = request;
+  const isOurs = balancer?.isOwned || (adopt && balancer?.isAdoptable);
+  const reading: NodeReading = { ...printed, balancer: isOurs ? balancer?.text : undefined };
   const rules = before?.rules ?? { ipv4: new Map(), ipv6: new Map() };
   const state = parseReading(reading, rules);
   const node: NodeState = { state, settings: reading.settings, modules, variants, traffic };
-  const { adopt, excluded, clusterIPs } = request;
-  const claims: Claims = { owned, variants, adopt, excluded, clusterIPs };
+  const othersBalancer = isOurs ? undefined : balancer && { ...balancer, path: folder.balancer };
+  const claims: Claims = { owned, variants, adopt, excluded, clusterIPs, othersBalancer };
   const plan = makePlan(node, target, claims, terms);
   return { reading, unread, tables, plan: refuseLeftovers(plan, request, owned), node, rules, traffic, terms };
 }
@@ -216,7 +221,7 @@ export async function look(
 async function readAtGeneration(
   host: Host,
   scope: ReadingScope,
-  { folder, since }: Grounds,
+  { folder, since }: Pick<Grounds, 'since'> & { readonly folder: StateFolder | undefined },
 ): Promise<Pick<Observation, 'reading' | 'tables'>> {
   const unchanged = since && textsBut(since.earlier.reading, since.changed);
   const generation = scope.needed.has('nft ipv4') ? await readNftGeneration(host) : undefined;

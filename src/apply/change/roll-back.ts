@@ -9,7 +9,7 @@ import { Failure } from '../state/failure.ts';
 import { adviseOnStates, findState, readHistory, type History } from '../state/history.ts';
 import { describeLastCommand, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
 import type { Plan, WantedNode } from '../plan/plan.ts';
-import { readRecord, readSnapshot, type Snapshot, type StateMark } from '../state/record.ts';
+import { readJournal, readRecord, type Snapshot, type StateMark } from '../state/record.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { assertNoOrphans } from '../node/tool-time-limits.ts';
 import { endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
@@ -94,7 +94,7 @@ type Choice =
 async function choose(session: Session, { to, drainTimeout }: RollBackChoices): Promise<Choice> {
   const { host, folder } = session;
   // This must work even if the record is damaged.
-  const unfinished = await readSnapshot(host, folder.journal);
+  const unfinished = await readJournal(host, folder);
   if (unfinished && to === undefined) return { unfinished, request: requestSnapshot(unfinished) };
   const history = await readHistory(host, folder, await readRecord(host, folder));
   const { before, states } = history;

@@ -6,7 +6,14 @@ import { Failure } from '../state/failure.ts';
 import { commit } from '../state/history.ts';
 import { noteCommand } from '../state/last-command.ts';
 import { findHolder, findProcess, identifyOwnProcess, processFields, withLock } from '../state/lock.ts';
-import { readBootId, readJson, readSnapshot, recordShape, writeJson, type OwnershipRecord } from '../state/record.ts';
+import {
+  readJournal,
+  readJson,
+  recordShape,
+  writeJson,
+  type OwnershipRecord,
+  type StateFolder,
+} from '../state/record.ts';
 import type { Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
@@ -14,8 +21,6 @@ const unconfirmedShape = objectOf({
   ...processFields,
   /** Unique to this apply until the node reboots. */
   id: text,
-  /** The network namespace that it changes. Undefined where unknown. */
-  network: optional(text),
   /** Its question, once the change is made. It holds all that is needed to keep the change: the process may be gone by then. */
   question: optional(
     objectOf({
@@ -37,6 +42,11 @@ type Unconfirmed = Shaped<typeof unconfirmedShape>;
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
   const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
   return readJson<Unconfirmed>(host, path, unconfirmedShape, advice);
+}
+
+/** Whether an apply is one in this network. */
+function isHere({ bootId, network }: Unconfirmed, folder: StateFolder): boolean {
+  return bootId === folder.network.bootId && network === `net:[${folder.network.inode}]`;
 }
 
 /** What is asked or answered of this apply. A damaged question cannot be answered, and counts as none. */
@@ -63,7 +73,7 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
   const { host, folder, onEvent } = session;
   const process = await identifyOwnProcess(host);
   const id = `${process.pid}-${process.started}-${Math.round(host.uptime())}`;
-  const unconfirmed: Unconfirmed = { ...process, id, network: await host.readLink('/proc/self/ns/net') };
+  const unconfirmed: Unconfirmed = { ...process, id };
   const what = 'can put everything back if this process is killed';
   const warn = (only: string, error: unknown) =>
     onEvent({ kind: 'warning', text: `${only} ${what}: ${describeError(error)}` });
@@ -73,7 +83,7 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
     const [tool, ...start] = host.program ?? [];
     if (tool === undefined) throw new Error('kpc-apply does not know how it was started');
     const reload = session.balancerReload ? ['--balancer-reload', session.balancerReload.join(' ')] : [];
-    const args = [...start, 'rollback', '--unconfirmed', id, '--state-dir', folder.path, ...reload];
+    const args = [...start, 'rollback', '--unconfirmed', id, '--state-dir', folder.base, ...reload];
     const [apart, timer] = await Promise.allSettled([
       host.startApart({ tool, args }),
       setTimer(host, id, [tool, ...args], Math.ceil(milliseconds / 1000) + timerDelaySeconds),
@@ -142,8 +152,8 @@ export async function keepOrForgetUnconfirmed(session: Session): Promise<void> {
   // A damaged one says nothing: the journal says what there is to put back.
   const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   if (!unconfirmed) return;
-  if (unconfirmed.bootId === (await readBootId(host))) await keepConfirmed(session, unconfirmed.id);
-  else await endUnconfirmed(session);
+  if (isHere(unconfirmed, folder)) await keepConfirmed(session, unconfirmed.id);
+  else if (unconfirmed.bootId !== folder.network.bootId) await endUnconfirmed(session);
 }
 
 /** Makes an apply stay that was confirmed, and whose process has died since. Gives false if it was not confirmed. */
@@ -207,7 +217,7 @@ const noticePollMilliseconds = 200;
 export async function confirmApply(session: Session): Promise<void> {
   const { host, folder } = session;
   const asking = await readApply(host, folder.awaiting);
-  if (asking?.bootId !== (await readBootId(host))) throw await explainSilence(session);
+  if (!asking || !isHere(asking, folder)) throw await explainSilence(session);
   try {
     await host.renameFile(folder.awaiting, folder.confirmed);
   } catch {
@@ -224,7 +234,7 @@ export async function confirmApply(session: Session): Promise<void> {
 /** Runs `work` with the lock held. Returns "busy" if another kpc-apply holds the lock. */
 async function unlessBusy<T>({ host, folder }: Session, command: string, work: () => Promise<T>): Promise<T | 'busy'> {
   try {
-    return await withLock(host, folder.path, command, work);
+    return await withLock(host, folder.base, command, work);
   } catch (error) {
     if (error instanceof Failure && error.code === 'busy') return 'busy';
     throw error;
@@ -234,7 +244,7 @@ async function unlessBusy<T>({ host, folder }: Session, command: string, work: (
 /** Why there is nothing to confirm. */
 async function explainSilence({ host, folder }: Session): Promise<Failure> {
   const nothing = 'no apply is waiting to be confirmed';
-  const holder = await findHolder(host, folder.path);
+  const holder = await findHolder(host, folder.base);
   if (holder && /^(?:apply |cleanup$)/.test(holder.command)) {
     const why = `process ${holder.pid} ("${holder.command}") is still changing the node, or putting it back`;
     const advice = 'wait until apply asks for it, then run "kpc-apply confirm"';
@@ -291,15 +301,11 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
   return isStopped() ? 'nothing-to-do' : 'stuck';
 }
 
-/** The apply with this id, in this boot and network namespace; undefined if it has ended. */
+/** The apply with this id, in this network; undefined if it has ended. */
 async function findUnconfirmed(session: Session, id: string): Promise<Unconfirmed | undefined> {
   const { host, folder } = session;
   const unconfirmed = await readApply(host, folder.unconfirmed);
-  const isIt =
-    unconfirmed?.id === id &&
-    unconfirmed.bootId === (await readBootId(host)) &&
-    unconfirmed.network === (await host.readLink('/proc/self/ns/net'));
-  return isIt ? unconfirmed : undefined;
+  return unconfirmed?.id === id && isHere(unconfirmed, folder) ? unconfirmed : undefined;
 }
 
 /** Whether another process must end it: its deadline has passed, or it died without asking. */
@@ -315,7 +321,7 @@ async function end(session: Session, id: string): Promise<StandByOutcome> {
   const unconfirmed = await findUnconfirmed(session, id);
   if (!unconfirmed) return 'nothing-to-do';
   if ((await isConfirmedAfterAll(session)) && (await keepConfirmed(session, id))) return 'kept';
-  const snapshot = await readSnapshot(host, folder.journal);
+  const snapshot = await readJournal(host, folder);
   const left = snapshot ? await putBack(session, snapshot) : 'nothing';
   if (left !== 'nothing') return 'stuck';
   await endUnconfirmed(session);

@@ -7,6 +7,7 @@ import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-prox
 import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
 import { nodeCheck, type Examined, type NodeCheck, type Needs } from './node-check.ts';
 import { excerptOf, type Host } from '../node/host.ts';
+import { readNetwork } from '../node/network.ts';
 import { mostSaid, Room } from '../node/output.ts';
 import {
   adviseUnseen,
@@ -18,9 +19,10 @@ import {
 } from '../node/processes.ts';
 import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-versions.ts';
 import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
-import { isNothingOwned, type OwnedNames } from '../state/owned-names.ts';
+import { isNothingOwned, nothingOwned, type OwnedNames } from '../state/owned-names.ts';
 import { explainError } from '../state/failure.ts';
-import { readRecord, readSnapshot, stateFolder } from '../state/record.ts';
+import { describeOtherNetworks } from '../state/other-networks.ts';
+import { readJournal, readRecord, stateFolder } from '../state/record.ts';
 import { assertTrustedState } from '../state/trusted-files.ts';
 import { findModule, isInKernel, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { parseReading, readNode, type ReadingPart, type ReadingScope } from '../node/node-reading.ts';
@@ -393,21 +395,30 @@ async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<r
     .map(({ name, severity, text, advice }) => nodeCheck(severity, 'sysctls', `${name} is 0: ${text}`, advice));
 }
 
-/** The folder where kpc-apply keeps its records. */
-export async function examineState(host: Host, path: string): Promise<readonly NodeCheck[]> {
-  const folder = stateFolder(path);
+/** The folder where kpc-apply keeps its records, and what it owns by them: nothing where they cannot be read. */
+export async function examineState(
+  host: Host,
+  base: string,
+): Promise<{ readonly owned: OwnedNames; readonly checks: readonly NodeCheck[] }> {
+  let owned = nothingOwned;
   try {
-    await assertTrustedState(host, path);
-    const { owned } = await readRecord(host, folder);
-    if (await readSnapshot(host, folder.journal)) {
+    await assertTrustedState(host, base);
+    const folder = stateFolder(base, await readNetwork(host, false));
+    ({ owned } = await readRecord(host, folder));
+    const others = await describeOtherNetworks(host, folder);
+    const elsewhere = others.map((text) =>
+      nodeCheck('warning', 'state', text, 'use another --state-dir for each network'),
+    );
+    if (await readJournal(host, folder)) {
       const advice = 'if none is running, run "kpc-apply rollback", or apply again';
-      return [nodeCheck('warning', 'state', `${path}: an apply is running, or did not finish`, advice)];
+      const text = `${base}: an apply is running, or did not finish`;
+      return { owned, checks: [nodeCheck('warning', 'state', text, advice), ...elsewhere] };
     }
     const isEmpty = isNothingOwned(owned);
     const made = isEmpty ? 'kpc-apply has made nothing here since the node booted' : 'the record is whole';
-    return [nodeCheck('ok', 'state', `${path}: ${made}`)];
+    return { owned, checks: [nodeCheck('ok', 'state', `${base}: ${made}`), ...elsewhere] };
   } catch (error) {
     const { message, advice, code } = explainError(error);
-    return [nodeCheck(code === 'system-error' ? 'warning' : 'error', 'state', message, advice)];
+    return { owned, checks: [nodeCheck(code === 'system-error' ? 'warning' : 'error', 'state', message, advice)] };
   }
 }

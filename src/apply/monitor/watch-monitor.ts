@@ -73,7 +73,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
       if (options.metricsFile !== undefined) {
         try {
           const text = metrics.format(done || isHealthy());
-          await replaceFile(options.metricsFile, text, { mode: 0o644, isDurable: false });
+          await writeMetrics(host, options.metricsFile, text);
         } catch (error) {
           await warn(`cannot write the metrics: ${describeError(error)}`);
         }
@@ -87,6 +87,15 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
       await ports.close();
     },
   };
+}
+
+/** Writes the metrics, but not over what is no file of metrics: its first line says so. */
+async function writeMetrics(host: Host, path: string, text: string): Promise<void> {
+  const there = (await host.readFile(path)) ?? '';
+  if (there !== '' && !there.startsWith('# HELP kpc_apply_')) {
+    throw new Error(`${path} holds what kpc-apply did not write: remove it`);
+  }
+  await replaceFile(path, text, { mode: 0o644, isDurable: false });
 }
 
 /** The state of a watch when a probe checks its health. Times in milliseconds since 1970. */

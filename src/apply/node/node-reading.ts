@@ -21,7 +21,6 @@ import { mostRead, Room, type KeepsLine } from './output.ts';
 import { readIpvsTable } from './open-traffic.ts';
 import {
   assertWhole,
-  balancerFile,
   faultBetweenServers,
   faultBetweenSets,
   faultOfLinks,
@@ -45,7 +44,7 @@ export interface NodeReading extends ReadingTexts {
   readonly settings: Readonly<Record<string, string>>;
   /** The variant of iptables that printed the rules of a family; those of the other variant are the part "other …". */
   readonly variants: Variants;
-  /** The file of the balancer. Undefined if there is none, or a kpc-apply read the node that knew of none. */
+  /** The file of the balancer. Undefined if there is none, it is not kpc-apply's, or a kpc-apply read the node that knew of none. */
   readonly balancer?: string | undefined;
 }
 
@@ -243,8 +242,7 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
     const rules = rulesPlaces.map((place) => texts[place]).join('');
     assertWhole(readers.ipset.command(scope.variants), texts.ipset, faultOfNamedSets(rules, texts.ipset));
   }
-  const balancer = await host.readFile(balancerFile);
-  return { ...texts, settings, variants: scope.variants, balancer };
+  return { ...texts, settings, variants: scope.variants };
 }
 
 /** What `ip -j -d addr` prints. Throws a Failure if that is not whole. */

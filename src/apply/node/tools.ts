@@ -44,9 +44,6 @@ export const tools: readonly Tool[] = [
   { name: 'modprobe', family: 'kmod', versionArgs, purpose: 'kernel modules cannot be loaded' },
 ];
 
-/** The configuration of the balancer that serves the proxy ports of userspace mode: the one file that nginx runs with. */
-export const balancerFile = '/var/lib/kpc/balancer.conf';
-
 /** A version as numbers: "v1.8.9" → [1, 8, 9]. */
 export type Version = readonly number[];
 

@@ -4,6 +4,7 @@ import type { Rule } from '../../kernel/iptables/iptables.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { weighEvidence, type KubeProxyEvidence } from '../../kube-proxy/evidence.ts';
 import type { Variants } from '../node/iptables-variants.ts';
+import type { BalancerFile } from '../state/balancer-file.ts';
 import { mapLists, type OwnedNames } from '../state/owned-names.ts';
 
 /**
@@ -20,10 +21,12 @@ export interface Claims {
   readonly excluded: readonly Network[];
   /** Wanted addresses that no interface of a node has: connections to the node itself would go to endpoints. */
   readonly clusterIPs?: ReadonlySet<string> | undefined;
+  /** The file of the balancer, where it is not kpc-apply's. */
+  readonly othersBalancer?: (BalancerFile & { readonly path: string }) | undefined;
 }
 
 export const conflictShape = objectOf({
-  kind: oneOf('virtual-server', 'set', 'chain', 'table', 'link', 'address'),
+  kind: oneOf('virtual-server', 'set', 'chain', 'table', 'link', 'address', 'file'),
   name: text,
   /** Not if a running program has it to itself: the kernel lets no other change it. */
   adoptable: about('--adopt takes it over', boolean),
@@ -32,7 +35,7 @@ export const conflictShape = objectOf({
 /** A thing that another program made. */
 export type Conflict = Shaped<typeof conflictShape>;
 
-/** A thing of the kernel, as messages name it. */
+/** A thing of the kernel or beside it, as messages name it. */
 type Named = Pick<Conflict, 'kind' | 'name'>;
 
 /** "virtual server TCP 10.96.0.1:80". */

@@ -1,4 +1,5 @@
 import { contains, joinHostPort } from '../../kernel/address.ts';
+import { parseBalancer } from '../../kernel/balancer/balancer.ts';
 import { equalStates } from '../../kernel/delta.ts';
 import { temporarySetName, type IpSet } from '../../kernel/ipset/ipset.ts';
 import { formatEntry } from '../../kernel/ipset/set-entry.ts';
@@ -49,7 +50,8 @@ function divideAll(present: KernelState, wanted: KernelState, claims: Claims): O
   const draft = new OwnershipDraft(present, wanted, claims);
   // Conflicts are reported in this order. The kernel keeps a set that a rule uses. No program owns sysctls, timeouts
   // and modules: the last one to set them is right.
-  for (const divide of [divideVirtualServers, divideRules, divideNftTables, divideSets, divideLinks]) divide(draft);
+  for (const divide of [divideVirtualServers, divideRules, divideNftTables, divideSets, divideLinks, divideProxyPorts])
+    divide(draft);
   return draft.finish();
 }
 
@@ -206,6 +208,19 @@ function divideLinks(draft: OwnershipDraft): void {
       conflicts.push({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false });
     }
   }
+}
+
+/** Proxy ports are those of one file, which is one owner's with all that is in it. */
+function divideProxyPorts(draft: OwnershipDraft): void {
+  const { wanted, conflicts, leftovers } = draft;
+  const file = draft.claims.othersBalancer;
+  if (!file) return;
+  const { path: name, isAdoptable: adoptable } = file;
+  const { proxyPorts } = parseBalancer(file.text);
+  const isThere = adoptable && areSame({ proxyPorts }, { proxyPorts: wanted.proxyPorts });
+  if (wanted.proxyPorts.length > 0 && !isThere) conflicts.push({ kind: 'file', name, adoptable });
+  if (wanted.proxyPorts.length === 0 && adoptable) leftovers.push({ kind: 'file', name, isInEffect: false, adoptable });
+  draft.wanted = { ...wanted, proxyPorts: [] };
 }
 
 /** Divides chains, and the jumps to them from the kernel's own chains. */

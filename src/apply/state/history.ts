@@ -59,7 +59,7 @@ export async function nextId(host: Host, folder: StateFolder, present: StateMark
   return Math.max(0, present?.id ?? 0, ...ids) + 1;
 }
 
-/** All states of this boot. */
+/** All states of this network. */
 export async function readHistory(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<History> {
   const states: Snapshot[] = [];
   const damaged = new Map<number, Failure>();
@@ -79,7 +79,7 @@ export async function readHistory(host: Host, folder: StateFolder, record: Owner
 
 async function readState(host: Host, folder: StateFolder, id: number): Promise<Snapshot | undefined> {
   const path = statePath(folder, id);
-  const snapshot = await readSnapshot(host, path);
+  const snapshot = await readSnapshot(host, folder, path);
   if (!snapshot || snapshot.state.id === id) return snapshot;
   throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
 }

@@ -1,7 +1,7 @@
 import { objectOf, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import { isLaterBy, type NftGeneration } from '../node/nft-generation.ts';
 import type { Host } from '../node/host.ts';
-import { readBootId, readJson, writeJson, type StateFolder } from './record.ts';
+import { readJson, writeJson, type StateFolder } from './record.ts';
 
 const knownTablesShape = objectOf({
   bootId: text,
@@ -21,14 +21,14 @@ export async function recallTables(
 ): Promise<KnownTables | undefined> {
   // A damaged file only costs a listing.
   const known = await readJson(host, folder.tables, knownTablesShape, 'remove it').catch(() => undefined);
-  const isStill = known?.bootId === (await readBootId(host)) && known && isLaterBy(0, known.generation, generation);
+  const isStill = known?.bootId === folder.network.bootId && isLaterBy(0, known.generation, generation);
   return isStill ? known : undefined;
 }
 
 /** Remembers them. This saves the next command a listing and no more, so it may fail. */
 export async function rememberTables(host: Host, folder: StateFolder, known: KnownTables): Promise<void> {
   try {
-    await writeJson(host, folder.tables, { bootId: await readBootId(host), ...known });
+    await writeJson(host, folder.tables, { bootId: folder.network.bootId, ...known });
   } catch {
     // Of another generation, it would only take the space that the next journal needs.
     // Test: what is known saves time and no more: without space for it an apply lists, and ends well.

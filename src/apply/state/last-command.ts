@@ -2,7 +2,7 @@ import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base
 import { isDone, type ChangeOutcome, type Session } from '../change/observe-node.ts';
 import { explainError } from './failure.ts';
 import { formatTime } from './history.ts';
-import { readBootId, readJson, readRecord, writeJson, type BundleMark } from './record.ts';
+import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
 
 const lastCommandShape = objectOf({
   bootId: text,
@@ -25,8 +25,14 @@ type Work = () => Promise<ChangeOutcome>;
 
 /** Keeps a note of a command until the next change of the node. Nothing else depends on it. */
 export async function noteCommand({ host, folder }: Session, note: Omit<LastCommand, 'bootId' | 'at'>): Promise<void> {
-  const last: LastCommand = { ...note, bootId: await readBootId(host), at: host.now() };
+  const last: LastCommand = { ...note, bootId: folder.network.bootId, at: host.now() };
   await writeJson(host, folder.lastCommand, last).catch(() => undefined);
+}
+
+/** A node that kpc-apply never changed has nothing to undo anyway. */
+async function isKnown({ host, folder }: Session): Promise<boolean> {
+  const names = await host.list(folder.path).catch((): readonly string[] => []);
+  return names.includes('record.json');
 }
 
 /** Does what a command is for, and keeps a note of it unless that changed the node. */
@@ -34,14 +40,12 @@ export async function noting(session: Session, command: string, work: Work): Pro
   try {
     const outcome = await work();
     const { kind } = outcome;
-    if (kind === 'unchanged') await noteCommand(session, { command, outcome: kind });
+    if (kind === 'unchanged' && (await isKnown(session))) await noteCommand(session, { command, outcome: kind });
     if (kind === 'put-back') await noteCommand(session, { command, outcome: kind, reason: outcome.failure.message });
     return outcome;
   } catch (error) {
-    // A node that kpc-apply never changed has nothing to undo anyway.
-    const names = await session.host.list(session.folder.path).catch((): readonly string[] => []);
-    const isKnown = names.includes('record.json');
-    if (isKnown) await noteCommand(session, { command, outcome: 'refused', reason: explainError(error).message });
+    if (await isKnown(session))
+      await noteCommand(session, { command, outcome: 'refused', reason: explainError(error).message });
     throw error;
   }
 }
@@ -65,7 +69,7 @@ export async function readLastCommand({ host, folder }: Session): Promise<LastCo
   const advice =
     'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first';
   const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandShape, advice);
-  return last?.bootId === (await readBootId(host)) ? last : undefined;
+  return last?.bootId === folder.network.bootId ? last : undefined;
 }
 
 /** Why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */

@@ -2,8 +2,9 @@ import { describeError, hasCode } from '../../base/system-errors.ts';
 import { amount, objectOf, optional, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
+import { readBootId } from '../node/network.ts';
 import { hidesProcesses } from '../node/processes.ts';
-import { readBootId, readJson, writeJson } from './record.ts';
+import { readJson, writeJson } from './record.ts';
 
 /** The content of each file that represents a process. */
 export const processFields = {
@@ -13,6 +14,8 @@ export const processFields = {
   bootId: text,
   /** Its PID namespace ("pid:[4026531836]"): the same id is of another process in another. Undefined where unknown. */
   namespace: optional(text),
+  /** Its network namespace ("net:[4026531840]"). Undefined where unknown. */
+  network: optional(text),
 };
 
 const processShape = objectOf(processFields);
@@ -25,25 +28,27 @@ type Whereabouts = 'running' | 'gone' | 'out of sight';
 
 /** The identity of this process, for findProcess of a later one. */
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
-  const [started, bootId, namespace] = await Promise.all([
+  const [started, bootId, namespace, network] = await Promise.all([
     readStartTime(host, host.pid),
     readBootId(host),
-    readNamespace(host),
+    readNamespace(host, 'pid'),
+    readNamespace(host, 'net'),
   ]);
-  return { pid: host.pid, started: started ?? '0', bootId, namespace };
+  return { pid: host.pid, started: started ?? '0', bootId, namespace, network };
 }
 
 /** Whether a process still runs, here or out of sight. */
 export async function findProcess(host: Host, process: ProcessIdentity): Promise<Whereabouts> {
   if (process.bootId !== (await readBootId(host))) return 'gone';
-  if (process.namespace !== undefined && process.namespace !== (await readNamespace(host))) return 'out of sight';
+  if (process.namespace !== undefined && process.namespace !== (await readNamespace(host, 'pid')))
+    return 'out of sight';
   const started = await readStartTime(host, process.pid);
   if (started === undefined && (await hidesProcesses(host))) return 'out of sight';
   return started === process.started ? 'running' : 'gone';
 }
 
-function readNamespace(host: Host): Promise<string | undefined> {
-  return host.readLink('/proc/self/ns/pid');
+function readNamespace(host: Host, kind: 'pid' | 'net'): Promise<string | undefined> {
+  return host.readLink(`/proc/self/ns/${kind}`);
 }
 
 /** Field 22 of /proc/PID/stat; the fields are counted after the command's name, which may hold anything. */
@@ -71,13 +76,14 @@ const unseenMilliseconds = 10 * 60_000;
  * name and hold up root with it, and Node cannot ask the kernel whose it is. /run is empty after a boot.
  */
 async function lockFolder(host: Host): Promise<string> {
-  const namespace = await host.readLink('/proc/self/ns/net');
+  const namespace = await readNamespace(host, 'net');
   return `/run/kpc-apply/${namespace?.match(/\d+/)?.[0] ?? 'unknown'}`;
 }
 
 /**
  * Does some work while no other kpc-apply works on the same node or with the same state folder. Fails with "busy" at
- * once where one does. The state folder has claims of its own, for it may be shared by containers with a /run each.
+ * once where one does. The state folder has claims of its own, for it may be shared by containers with a /run each; a
+ * claim of another network keeps nobody out.
  *
  * Node has no flock(2), so each contender lays down a claim of its own name before it looks for others: of two that
  * come at the same moment at least one sees the other, and both giving way is the worst that can happen. A claim whose
@@ -116,7 +122,7 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
   }
 }
 
-/** Another kpc-apply that works on this node or with this state folder. */
+/** Another kpc-apply that works in this network, with whatever state folder. */
 export async function findHolder(host: Host, folder: string): Promise<Claim | undefined> {
   for (const { claims } of await claimPlaces(host, folder)) {
     const { holder } = await lookAtClaims(host, claims);
@@ -143,12 +149,15 @@ async function lookAtClaims(
   own?: string,
 ): Promise<{ readonly holder?: Claim | undefined; readonly abandoned: readonly string[] }> {
   const abandoned: string[] = [];
+  const network = await readNamespace(host, 'net');
   for (const name of await host.list(claims)) {
     if (name === own || name.endsWith('.new')) continue;
     const claim = await readClaim(host, `${claims}/${name}`);
     if (!claim) continue;
-    if (await isHeld(host, claim)) return { holder: claim, abandoned };
-    abandoned.push(`${claims}/${name}`);
+    if (await isHeld(host, claim)) {
+      // One of an earlier version names no network.
+      if (claim.network === undefined || claim.network === network) return { holder: claim, abandoned };
+    } else abandoned.push(`${claims}/${name}`);
   }
   return { abandoned };
 }

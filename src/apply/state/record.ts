@@ -19,6 +19,7 @@ import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { isSettingPath } from '../plan/node-decisions.ts';
 import type { Variants } from '../node/iptables-variants.ts';
+import type { NodeNetwork } from '../node/network.ts';
 import type { NodeReading } from '../node/node-reading.ts';
 import { ownedNamesShape, nothingOwned } from './owned-names.ts';
 
@@ -65,9 +66,18 @@ const drainingShape = objectOf({
 /** A TCP real server that has left the bundle but not the kernel. */
 export type DrainingServer = Shaped<typeof drainingShape>;
 
+/** What a file of the state folder is true of. */
+export const bindingFields = {
+  bootId: text,
+  /** The network of that boot. Undefined in a record of a kpc-apply that did not note it: it may be of any network. */
+  network: optional(objectOf({ inode: text, mark: optional(text) })),
+};
+
+const bindingShape = objectOf(bindingFields);
+
 /** On-disk form of a record. */
 export const recordShape = objectOf({
-  bootId: text,
+  ...bindingFields,
   owned: ownedNamesShape,
   /** Real servers at weight 0 that wait for their connections to end. */
   draining: listOf(drainingShape),
@@ -79,25 +89,40 @@ export const recordShape = objectOf({
   udpPorts: optional(listOf(servicePortShape)),
 });
 
-/** What kpc-apply made on this node, and so may change and take away. It holds for one boot of the kernel. */
+/** What kpc-apply made on this node, and so may change and take away. It holds for one network of one boot of the kernel. */
 export type OwnershipRecord = Shaped<typeof recordShape>;
 
 /** The values that kpc-apply wrote, by the path of the setting. */
 export type SettingsMade = Readonly<Record<string, readonly string[]>>;
 
 /**
- * The files that kpc-apply keeps. A journal is there from before the first change until the last check; then it becomes one of
- * the states to go back to, see history.ts.
+ * The files that kpc-apply keeps for one network, most of them in a folder of that network: the state folder itself is that of the
+ * node's first one. A journal is there from before the first change until the last check; then it becomes one of the states to go
+ * back to, see history.ts.
  */
-export function stateFolder(path: string) {
+export function stateFolder(base: string, network: NodeNetwork) {
+  const path = network.mark === undefined ? base : `${base}/network-${network.inode}-${network.mark}`;
   return {
+    network,
+    /** The state folder of all networks. */
+    base,
     path,
+    ...filesIn(path),
+    /** The highest serial of a signed bundle that the node was on: a network made anew does not lower it. */
+    newestSerial: `${base}/newest-serial.json`,
+    /** See balancer-file.ts. nginx is told this path, so it is the same for each network. */
+    balancer: `${base}/balancer.conf`,
+    balancerRecord: `${base}/balancer.json`,
+  } as const;
+}
+
+/** The files of one network. */
+export function filesIn(path: string) {
+  return {
     record: `${path}/record.json`,
     journal: `${path}/journal.json`,
     /** See last-command.ts. */
     lastCommand: `${path}/last-command.json`,
-    /** The highest serial of a signed bundle that the node was on. */
-    newestSerial: `${path}/newest-serial.json`,
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
     unconfirmed: `${path}/unconfirmed.json`,
@@ -168,16 +193,18 @@ export type Snapshot = Shaped<typeof snapshotShape>;
 const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
 const stateAdvice = 'remove it: that earlier state is lost, so apply the bundle that you want instead';
 
-/** The kernel's id of this boot: what was true of the kernel before it says nothing of the kernel now. */
-export async function readBootId(host: Host): Promise<string> {
-  return ((await host.readFile('/proc/sys/kernel/random/boot_id')) ?? '').trim();
+/** Whether a file is of this network. */
+export function isOfNetwork({ bootId, network }: Shaped<typeof bindingShape>, here: NodeNetwork): boolean {
+  return bootId === here.bootId && network?.inode === here.inode && network.mark === here.mark;
 }
 
-/** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
+/** The record of this network: one of another, or of an earlier boot, speaks of rules that are elsewhere or gone. */
 export async function readRecord(host: Host, folder: StateFolder): Promise<OwnershipRecord> {
-  const bootId = await readBootId(host);
+  const { bootId, ...network } = folder.network;
   const record = await readJson(host, folder.record, recordShape, adoptAdvice);
-  return record?.bootId === bootId ? record : { bootId, owned: nothingOwned, draining: [] };
+  return record && isOfNetwork(record, folder.network)
+    ? record
+    : { bootId, network, owned: nothingOwned, draining: [] };
 }
 
 /** The bundle that the node is recorded to be on, or was on before it booted. Undefined where the record is damaged, too. */
@@ -186,11 +213,38 @@ export async function readLastBundle(host: Host, folder: StateFolder): Promise<B
   return record?.state?.bundle;
 }
 
-/** A snapshot, in the journal or kept as a state to go back to; undefined if there is none, or it is of an earlier boot. */
-export async function readSnapshot(host: Host, path: string): Promise<Snapshot | undefined> {
-  const advice = path.endsWith('/journal.json') ? adoptAdvice : stateAdvice;
-  const snapshot = await readJson(host, path, snapshotShape, advice);
-  return snapshot?.record.bootId === (await readBootId(host)) ? snapshot : undefined;
+/** A snapshot that is kept as a state to go back to; undefined if there is none, or it is not of this network. */
+export async function readSnapshot(host: Host, folder: StateFolder, path: string): Promise<Snapshot | undefined> {
+  const snapshot = await readJson(host, path, snapshotShape, path === folder.journal ? adoptAdvice : stateAdvice);
+  return snapshot && isOfNetwork(snapshot.record, folder.network) ? snapshot : undefined;
+}
+
+/**
+ * The journal of an apply in this network that did not finish; undefined if there is none, or it is of an earlier boot. Throws a
+ * Failure for one of this boot that is not known to be of this network: only there can it be put back, so nothing may take its place.
+ * Test: a journal that names no network stops each change, and stays.
+ */
+export async function readJournal(host: Host, folder: StateFolder): Promise<Snapshot | undefined> {
+  const journal = await readJson(host, folder.journal, snapshotShape, adoptAdvice);
+  if (journal?.record.bootId !== folder.network.bootId) return undefined;
+  if (isOfNetwork(journal.record, folder.network)) return journal;
+  const { network } = journal.record;
+  const whose = network ? `belongs to network ${network.inode}` : 'does not say to which network it belongs';
+  throw new Failure(
+    'bad-state-folder',
+    `an apply did not finish, and its journal ${folder.journal} ${whose}; this is network ${folder.network.inode}`,
+    network
+      ? 'run "kpc-apply rollback" there, or choose another folder with --state-dir'
+      : 'an earlier version wrote it: run rollback with that version, in the network that it changed; or remove it, then apply with --adopt',
+  );
+}
+
+/** The record, and that in the journal, of whatever network and boot. Undefined for one that is damaged, too. */
+export async function readBinding(host: Host, { record, journal }: ReturnType<typeof filesIn>) {
+  return {
+    record: await readJson(host, record, recordShape, '').catch(() => undefined),
+    journal: (await readJson(host, journal, snapshotShape, '').catch(() => undefined))?.record,
+  };
 }
 
 /** A file of the state folder; undefined if there is none. Throws a Failure for one that is not of this shape. */

@@ -21,7 +21,6 @@ import {
 } from '../../apply/change/roll-back.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
-import { balancerFile } from '../../apply/node/tools.ts';
 import { formatBalancer } from '../../kernel/balancer/balancer.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, type Step } from '../../apply/plan/steps.ts';
@@ -51,7 +50,7 @@ export const apply = defineCommand({
     };
     if (options.dryRun) {
       const { bundle, choices } = await load();
-      const session = openSession(environment, options);
+      const session = await openSession(environment, { ...options, mayChange: false });
       const request = requestBundle(host, bundle, choices);
       const observation = await observe(session, request);
       assertAllSeen(session, request, observation);
@@ -59,11 +58,11 @@ export const apply = defineCommand({
       if (!options.force) assertNoRefusals(refusals);
       assertNoConflicts(observation.plan);
       for (const warning of warnings) await reportWarning(warning, terminal);
-      await terminal.out(printableLines(formatDryRun(observation.plan)));
+      await terminal.out(printableLines(formatDryRun(observation.plan, session)));
       return exitStatus.ok;
     }
     return interruptible(environment, async (signal) => {
-      const session = openSession(environment, options, signal);
+      const session = await openSession(environment, { ...options, mayChange: true, signal });
       const command = `apply ${folder}`;
       const outcome = await noting(session, command, async () => {
         const { bundle, choices } = await load();
@@ -81,20 +80,22 @@ export const confirm = defineCommand({
     'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
   flags: ['stateDir'],
   async run(options, environment) {
-    await confirmApply(openSession(environment, options));
+    await confirmApply(await openSession(environment, { ...options, mayChange: false }));
     await environment.terminal.err('confirmed\n');
     return exitStatus.ok;
   },
 });
 
 /** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
-function formatDryRun(plan: Plan): string {
+function formatDryRun(plan: Plan, { folder }: Session): string {
   if (isEmptyPlan(plan)) return 'nothing to do\n';
-  return listSteps(plan).map(formatStep).join('\n');
+  return listSteps(plan)
+    .map((step) => formatStep(step, folder))
+    .join('\n');
 }
 
-function formatStep(step: Step): string {
-  if (step.kind === 'balance') return `# ${balancerFile}\n${formatBalancer(step.proxyPorts).join('')}`;
+function formatStep(step: Step, { balancer }: Session['folder']): string {
+  if (step.kind === 'balance') return `# ${balancer}\n${formatBalancer(step.proxyPorts).join('')}`;
   if (step.kind === 'write') return `# ${describeStep(step)}\n`;
   return `# ${formatCommand(step.command)}\n${step.command.stdin ?? ''}`;
 }
@@ -153,9 +154,11 @@ export const cleanup = defineCommand({
   ],
   async run(options, environment) {
     const { host, terminal } = environment;
-    if (options.dryRun) return showCleanup(openSession(environment, options), options, terminal);
+    if (options.dryRun) {
+      return showCleanup(await openSession(environment, { ...options, mayChange: false }), options, terminal);
+    }
     return interruptible(environment, async (signal) => {
-      const session = openSession(environment, options, signal);
+      const session = await openSession(environment, { ...options, mayChange: true, signal });
       const outcome = await noting(session, 'cleanup', () =>
         withLock(host, options.stateDir, 'cleanup', () => changeNode(session, requestNothing(host, options))),
       );
@@ -206,9 +209,11 @@ export const rollback = defineCommand({
   description: 'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
   flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'assumeAlone', 'force', 'stateDir'],
   run: (options, environment) =>
-    interruptible(environment, (signal) =>
-      runRollback(openSession(environment, options, signal), options, environment.terminal),
-    ),
+    interruptible(environment, async (signal) => {
+      // Where nothing is recorded there is nothing to go back to, so it leaves no mark.
+      const session = await openSession(environment, { ...options, mayChange: false, signal });
+      return runRollback(session, options, environment.terminal);
+    }),
 });
 
 async function runRollback(session: Session, options: Options<RollbackFlag>, terminal: Terminal): Promise<ExitStatus> {

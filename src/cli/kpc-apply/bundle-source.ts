@@ -1,5 +1,6 @@
 import { Failure } from '../../apply/state/failure.ts';
-import { readJson, readLastBundle, stateFolder, writeJson } from '../../apply/state/record.ts';
+import { readJson, readLastBundle, stateFolder, writeJson, type StateFolder } from '../../apply/state/record.ts';
+import { readNetwork } from '../../apply/node/network.ts';
 import { readTrusted } from '../../apply/state/trusted-files.ts';
 import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/json-shape.ts';
@@ -32,7 +33,7 @@ type SourceEnvironment = Pick<ApplyEnvironment, 'host' | 'terminal'>;
 export class BundleSource {
   readonly #path: string;
   readonly #trust: SourceOptions['trust'];
-  readonly #folder: ReturnType<typeof stateFolder>;
+  readonly #stateDir: string;
   readonly #host: SourceEnvironment['host'];
   readonly #terminal: SourceEnvironment['terminal'];
   #serial: number | undefined;
@@ -41,7 +42,7 @@ export class BundleSource {
   constructor(path: string, { trust, stateDir }: SourceOptions, { host, terminal }: SourceEnvironment) {
     this.#path = path;
     this.#trust = trust;
-    this.#folder = stateFolder(stateDir);
+    this.#stateDir = stateDir;
     this.#host = host;
     this.#terminal = terminal;
   }
@@ -74,7 +75,8 @@ export class BundleSource {
   async remember(): Promise<void> {
     const serial = this.#serial;
     if (serial === undefined || serial <= (await this.#readNewest())) return;
-    await writeJson(this.#host, this.#folder.newestSerial, { serial }).catch((error: unknown) =>
+    const { newestSerial } = await this.#openFolder();
+    await writeJson(this.#host, newestSerial, { serial }).catch((error: unknown) =>
       reportWarning(`the serial of ${this.#path} cannot be kept: ${describeError(error)}`, this.#terminal),
     );
   }
@@ -85,15 +87,21 @@ export class BundleSource {
     this.#said = text;
   }
 
+  /** Only a signature needs what the state folder holds. */
+  async #openFolder(): Promise<StateFolder> {
+    return stateFolder(this.#stateDir, await readNetwork(this.#host, false));
+  }
+
   async #readNewest(): Promise<number> {
     const help = 'remove it: an older bundle is accepted then';
-    const newest = await readJson(this.#host, this.#folder.newestSerial, serialShape, help);
+    const { newestSerial } = await this.#openFolder();
+    const newest = await readJson(this.#host, newestSerial, serialShape, help);
     return newest?.serial ?? 0;
   }
 
   /** The bundle that the node is on is no step back, also after a rollback to it. */
   async #assertNoStepBack(files: BundleFiles, found: number): Promise<void> {
-    const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, this.#folder)];
+    const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, await this.#openFolder())];
     const least = Math.max(newest, last?.serial ?? 0);
     if (found >= least || digestOf(files) === last?.digest) return;
     const advice = 'use the newest pack; to go back to an older state, sign it again with a higher --serial';

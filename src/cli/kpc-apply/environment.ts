@@ -4,7 +4,9 @@ import { explainError, faultOf, type Failure } from '../../apply/state/failure.t
 import { formatTime } from '../../apply/state/history.ts';
 import { formatCommand, type Host } from '../../apply/node/host.ts';
 import { mostSaid } from '../../apply/node/output.ts';
+import { readNetwork } from '../../apply/node/network.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
+import { describeOtherNetworks, forgetEarlierBoots } from '../../apply/state/other-networks.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
@@ -21,20 +23,24 @@ export interface ApplyEnvironment {
   readonly fault?: AbortSignal | undefined;
 }
 
-/** The flags that concern a whole session. */
-interface SessionOptions extends Pick<Session, 'balancerReload'> {
+/** What opens a session. */
+interface SessionChoices extends Pick<Session, 'signal' | 'balancerReload'> {
   readonly stateDir: string;
+  /** Whether the command may change the node: what it then records must be known for this network's. */
+  readonly mayChange: boolean;
   readonly assumeAlone?: boolean;
   readonly force?: boolean;
 }
 
-/** The session of one command: the host, which reports long waits, and the state folder. */
-export function openSession(
+/**
+ * The session of one command: the host, which reports long waits, and the files of the network that the command works in. Says
+ * what the state folder holds of other networks.
+ */
+export async function openSession(
   environment: ApplyEnvironment,
-  { stateDir, balancerReload, assumeAlone, force }: SessionOptions,
-  signal = environment.fault,
-): Session {
-  const { host, terminal } = environment;
+  { stateDir, mayChange, signal = environment.fault, balancerReload, assumeAlone, force }: SessionChoices,
+): Promise<Session> {
+  const { terminal } = environment;
   const said = new Set<string>();
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
@@ -46,7 +52,7 @@ export function openSession(
   const run: Host['run'] = async (command, patience) => {
     const onWaiting = (taken: number, limit: number): void =>
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
-    const result = await host.run(command, { onWaiting, signal, ...patience });
+    const result = await environment.host.run(command, { onWaiting, signal, ...patience });
     const cut = result.kind === 'ended' ? result.cut : undefined;
     // A listing that is cut is refused.
     if (cut === 'stderr' || (cut && !command.room)) {
@@ -55,8 +61,12 @@ export function openSession(
     }
     return result;
   };
+  const host: Host = { ...environment.host, run };
+  const folder = stateFolder(stateDir, await readNetwork(host, mayChange));
+  if (mayChange) await forgetEarlierBoots(host, folder);
+  for (const text of await describeOtherNetworks(host, folder)) onEvent({ kind: 'warning', text });
   const assumesAlone = assumeAlone === true || force === true;
-  return { host: { ...host, run }, folder: stateFolder(stateDir), onEvent, signal, balancerReload, assumesAlone };
+  return { host, folder, onEvent, signal, balancerReload, assumesAlone };
 }
 
 /** What a log must show. */

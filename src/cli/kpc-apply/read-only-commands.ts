@@ -4,8 +4,6 @@ import { dumpNode } from '../../apply/change/dump-node.ts';
 import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor/doctor.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import { Failure } from '../../apply/state/failure.ts';
-import { nothingOwned } from '../../apply/state/owned-names.ts';
-import { readRecord, stateFolder } from '../../apply/state/record.ts';
 import { count } from '../../base/format-count.ts';
 import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
@@ -46,10 +44,11 @@ async function compareNode(
   environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
   const { host, terminal } = environment;
+  const session = await openSession(environment, { ...options, mayChange: false });
   const source = new BundleSource(folder, options, environment);
   const bundle = await loadBundle(folder, () => source.read());
   const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
-  const observation = await observe(openSession(environment, options), request);
+  const observation = await observe(session, request);
   const { plan: found } = observation;
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation, options) : undefined;
   await terminal.out(
@@ -68,16 +67,16 @@ export const doctor = defineCommand({
   flags: ['output', 'trust', 'stateDir'],
   async run(options, environment, folder: string | undefined) {
     const { terminal, host } = environment;
-    const { owned } = await readRecord(host, stateFolder(options.stateDir)).catch(() => ({ owned: nothingOwned }));
+    const state = await examineState(host, options.stateDir);
     const checks = [
       ...(folder === undefined
-        ? await examineForAnyMode(host, owned)
+        ? await examineForAnyMode(host, state.owned)
         : await examineNode(
             host,
             needsOf(await loadBundle(folder, () => new BundleSource(folder, options, environment).read())),
-            owned,
+            state.owned,
           )),
-      ...(await examineState(host, options.stateDir)),
+      ...state.checks,
     ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
     const isJson = options.output === 'json';
     await terminal.out(isJson ? formatJson(doctorShape, checks) : formatNodeChecks(checks, terminal.colour.out));
@@ -91,7 +90,7 @@ export const dump = defineCommand({
     "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
   flags: ['out', 'node', 'stateDir'],
   async run(options, environment) {
-    const content = await dumpNode(openSession(environment, options), options.node);
+    const content = await dumpNode(await openSession(environment, { ...options, mayChange: false }), options.node);
     const { manifest, files } = makeBundle({ ...content, kpcVersion: version });
     const problem = await replaceFolder(options.out, files);
     if (problem) {

@@ -39,7 +39,7 @@ export const watch = defineCommand({
     assertTwoAddresses(options);
     const said = new Set<string>();
     const stopping = new AbortController();
-    const session = openSession(environment, options, stopping.signal);
+    const session = await openSession(environment, { ...options, mayChange: true, signal: stopping.signal });
     const bundle = watchBundle(path, session, new BundleSource(path, options, environment), terminal);
     // Only this command needs Node's module for sockets.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
@@ -99,14 +99,14 @@ async function syncOnce(
   try {
     // A watch runs for months: who may change its folder does not stay as it was at the start.
     // Test: watch looks in each round who may change its state folder.
-    await assertTrustedState(host, folder.path);
+    await assertTrustedState(host, folder.base);
     const bundle = await watched.read();
     const problem = watched.problem();
     if (!bundle) return { isGood: false, failure: problem };
     const origin = { kind: 'watch', folder: watched.path, serial: watched.serial() } as const;
     const mark = markBundle(bundle, origin);
     const outcome = await notingRound(session, mark, () =>
-      withLock(host, folder.path, `watch ${watched.path}`, () => applyBundle(session, bundle, { ...options, origin })),
+      withLock(host, folder.base, `watch ${watched.path}`, () => applyBundle(session, bundle, { ...options, origin })),
     );
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
     const { manifest } = bundle;

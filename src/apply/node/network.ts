@@ -1,0 +1,85 @@
+import { parseIpJson } from '../../kernel/link/ip-json.ts';
+import { Failure } from '../state/failure.ts';
+import { describeEnd, excerptOf, type Host } from './host.ts';
+import { rightsAdvice } from './processes.ts';
+import { faultOfLinks, isRefusal, readWith } from './tools.ts';
+
+/** The network namespace that a command works in: what kpc-apply knows of a kernel's rules is true of one network alone. */
+export interface NodeNetwork {
+  /** The kernel's id of this boot: what was true of the kernel before it says nothing of the kernel now. */
+  readonly bootId: string;
+  /** "4026532281", as `lsns -t net` lists it. The kernel gives it to another network as soon as this one has gone. */
+  readonly inode: string;
+  /** What kpc-apply left in this network, and no other has. Undefined for the node's first network, which never goes. */
+  readonly mark?: string | undefined;
+}
+
+/**
+ * The network that this process is in. One other than the node's first is known by its mark: `leavesMark` leaves one where there is
+ * none; otherwise it gets one that nothing is recorded under. Throws a Failure if the network or its mark cannot be read, or left.
+ */
+export async function readNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
+  const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);
+  const inode = /^net:\[(\d+)\]$/.exec(namespace ?? '')?.[1];
+  if (bootId === '' || inode === undefined) {
+    const text = '/proc does not show which kernel and network this is';
+    throw new Failure('unreadable-node', text, 'mount proc at /proc; see "readlink /proc/self/ns/net"');
+  }
+  if (await isFirstNetwork(host)) return { bootId, inode };
+  const mark = (await readMark(host)) ?? (leavesMark ? await leaveMark(host) : newMark());
+  return { bootId, inode, mark };
+}
+
+/** The kernel's id of this boot; '' where it is unknown. */
+export async function readBootId(host: Host): Promise<string> {
+  return ((await host.readFile('/proc/sys/kernel/random/boot_id')) ?? '').trim();
+}
+
+/** Whether this is the network that the node booted with: it alone has the kernel's settings for all packets (sysctl_net_core.c). */
+async function isFirstNetwork(host: Host): Promise<boolean> {
+  return (await host.readFile('/proc/sys/net/core/netdev_max_backlog')) !== undefined;
+}
+
+function newMark(): string {
+  return `kpc-${crypto.randomUUID().replaceAll('-', '').slice(0, 16)}`;
+}
+
+/**
+ * The first of the marks on lo, in the order in which they were left: of two programs that leave one at once, both take the
+ * same.
+ */
+async function readMark(host: Host): Promise<string | undefined> {
+  const links = parseIpJson(
+    await readWith(host, { tool: 'ip', args: ['-j', 'link', 'show', 'dev', 'lo'] }, faultOfLinks),
+  );
+  for (const link of Array.isArray(links) ? (links as readonly unknown[]) : []) {
+    if (typeof link !== 'object' || link === null || !('altnames' in link) || !Array.isArray(link.altnames)) continue;
+    const mark = link.altnames.find((name) => typeof name === 'string' && /^kpc-[\da-f]{16}$/.test(name));
+    if (mark !== undefined) return mark as string;
+  }
+  return undefined;
+}
+
+/**
+ * A further name of lo is in every network, whatever modules and tools there are, ends with the network, and outlives each flush of
+ * rules, routes and addresses. kube-proxy and other programs know lo by the name that it has.
+ * Test: a mark is there after everything else that a network holds was flushed.
+ */
+async function leaveMark(host: Host): Promise<string> {
+  const command = { tool: 'ip', args: ['link', 'property', 'add', 'dev', 'lo', 'altname', newMark()] };
+  const result = await host.run(command);
+  const mark = await readMark(host);
+  if (mark !== undefined) return mark;
+  const [end, said] =
+    result.kind === 'missing' ? ['ip is missing', ''] : [describeEnd(command, result), excerptOf(result.stderr)];
+  throw new Failure(
+    'unreadable-node',
+    [`this network cannot be marked, so a record would not be known for its own: ${end}`, said]
+      .filter(Boolean)
+      .join(': '),
+    isRefusal(said)
+      ? rightsAdvice
+      : "Linux 5.5 and iproute2 5.4 can do that; older ones need the node's first network, as of a container with hostNetwork",
+    'ip',
+  );
+}
