@@ -17,9 +17,10 @@ import {
 /** The behaviours of each release by default, written out once more. */
 const byDefault: Record<Release, readonly Behaviour[]> = (() => {
   const oldest: readonly Behaviour[] = ['zone-hints', 'external-ips', 'ipvs-mode'];
-  const since130 = [...oldest, 'traffic-policies', 'load-balancer-ip-mode'] as const;
+  const since130 = [...oldest, 'traffic-policies', 'endpoint-slices', 'load-balancer-ip-mode'] as const;
   const since131 = [...since130, 'zone-hints-without-annotation', 'primary-node-ports'] as const;
-  const since133 = [...since131, 'service-cidrs'] as const;
+  const since132 = [...since131, 'reconciled-flows'] as const;
+  const since133 = [...since132, 'service-cidrs'] as const;
   const since134 = [...since133, 'node-hints', 'open-source-range', 'masquerade-by-address'] as const;
   const since136 = [
     ...since134,
@@ -43,13 +44,13 @@ const byDefault: Record<Release, readonly Behaviour[]> = (() => {
     '1.25': oldest,
     '1.30': since130,
     '1.31': since131,
-    '1.32': since131,
+    '1.32': since132,
     '1.33': since133,
     '1.34': since134,
     '1.35': since134,
     '1.36': since136,
     '1.37': since137,
-    '1.38': [...since137, 'localhost-node-ports'],
+    '1.38': [...since137, 'localhost-node-ports', 'flows-of-gone-ports'],
   };
 })();
 
