@@ -37,6 +37,8 @@ export interface ChangedSide {
   readonly proxyMode: ProxyMode;
   readonly kubernetesVersion?: Release;
   readonly gates?: readonly string[];
+  /** Gates with which kube-proxy does not start are left out: the preparations name them. */
+  readonly refusedGates?: 'left-out';
 }
 
 export type Change =
@@ -75,6 +77,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
       words: `1.${upgrade.minor} ${modeAfter}`,
       proxyMode: modeAfter,
       kubernetesVersion: upgrade.release,
+      refusedGates: 'left-out',
       ...(after.ended.includes('external-ips') ? { gates: [`${announcedEnds['external-ips'].gate}=false`] } : {}),
     },
     announced: announcementsFor(setup, upgrade, after, before.servicePorts),

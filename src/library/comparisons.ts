@@ -6,6 +6,7 @@ import { planChange, sortPreparations, type ChangedSide } from '../equivalence/c
 import { Comparison } from '../equivalence/comparison.ts';
 import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
+import type { GateOptions } from '../input/configuration/resolve-settings.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson, needsWork } from '../report/equivalence.ts';
@@ -198,11 +199,12 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
 }
 
 function flagsOfChange(
-  { proxyMode, kubernetesVersion, gates }: ChangedSide,
+  { proxyMode, kubernetesVersion, gates, refusedGates }: ChangedSide,
   { featureGates }: MigrateOptions,
-): Partial<ManifestsOfNodes> {
+): Partial<ManifestsOfNodes> & GateOptions {
   return {
     proxyMode,
+    ...(refusedGates === undefined ? {} : { refusedGates }),
     ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
     ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates].join(',') }),
   };

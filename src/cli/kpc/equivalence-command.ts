@@ -234,17 +234,18 @@ function planOf(options: MigrateOptions, { prepared, modeNote, version }: Loaded
 
 /** The flags of a side, with the user's feature gates. */
 function flagsOfSide(
-  { proxyMode, kubernetesVersion, gates }: ChangedSide,
+  { proxyMode, kubernetesVersion, gates, refusedGates }: ChangedSide,
   { featureGates }: MigrateOptions,
 ): SideFlags {
   return {
     proxyMode,
+    refusedGates,
     ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
     ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates] }),
   };
 }
 
-type SideFlags = Pick<SceneOptions, 'proxyMode' | 'kubernetesVersion' | 'featureGates'>;
+type SideFlags = Pick<SceneOptions, 'proxyMode' | 'kubernetesVersion' | 'featureGates' | 'refusedGates'>;
 
 function flagWords({ proxyMode, kubernetesVersion, featureGates }: SideFlags): Spec['adds'] {
   return {
