@@ -103,14 +103,18 @@ export function announcementsFor(
   return rows;
 }
 
-/** A feature gate with which no kube-proxy of the cluster would start after the upgrade. */
+/** Feature gates with which no kube-proxy of the cluster would start after the upgrade. */
 function gateToLeaveOut(fault: GateFault): Preparation {
   const words = gateWords(fault);
-  const [why, what = ''] = typeof words === 'string' ? [words] : words;
+  const [why, help = ''] = typeof words === 'string' ? [words] : words;
+  const what =
+    fault.problem === 'needs'
+      ? `in kube-proxy's feature gates, before the upgrade: ${help}`
+      : `take ${fault.gate} out of kube-proxy's feature gates before the upgrade`;
   return {
-    what: `before the upgrade, in kube-proxy's feature gates: ${what}`,
+    what,
     why,
-    check: 'featureGates:',
+    check: 'kubectl get configmap -n kube-system kube-proxy -o yaml | grep -A9 featureGates:',
     isRequired: true,
   };
 }

@@ -88,7 +88,7 @@ suite('a configuration that kube-proxy cannot decode, whatever its mode', () => 
     ],
     ['nftables: {minSyncPeriod: 31d}', 'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s'],
     ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-value]'],
-    ['logging: {verbosity: -1}', 'verbosity cannot be -1: write a whole number from 0'],
+    ['logging: {verbosity: -1}', 'verbosity cannot be -1: a whole number from 0'],
     ['enableProfiling: 1', 'enableProfiling cannot be 1: write true or false [bad-value]'],
     ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-value]'],
     ['ipvs: {scheduler: [rr]}', 'scheduler cannot be a list: write a string [bad-value]'],
