@@ -73,7 +73,7 @@ export const folders = {
     ...pure,
   },
   equivalence: {
-    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'trace'],
+    folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'packet', 'cluster', 'trace'],
     ...pure,
   },
   apply: {

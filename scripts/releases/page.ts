@@ -2,9 +2,9 @@ import {
   behaviourChanges,
   behaviours,
   behavioursOf,
+  isPreview,
   kubeProxyVersions,
   newestRelease,
-  previews as previewTable,
   releaseRange,
   releases,
   type Behaviour,
@@ -17,7 +17,7 @@ import {
 
 /** docs/releases.md: all that the table of releases holds. */
 export function writePage(): string {
-  const versions = releases.map((release) => row([release, previewTable[release] ?? kubeProxyVersions[release]]));
+  const versions = releases.map((release) => row([release, kubeProxyVersions[release]]));
   return `# Kubernetes releases
 
 Written by \`npm run docs:releases\` from the table that kpc itself uses, src/kube-proxy/releases.ts.
@@ -26,18 +26,21 @@ kpc follows the kube-proxy of Kubernetes ${releaseRange}. \`--kubernetes-version
 \`--kubernetes-version auto\` takes the release that the Node object names. The default is ${newestRelease}.${previews.length > 0 ? `\n\n${describePreviews()}` : ''}
 
 kpc follows the source of the versions below. Tests compared its output with what each of them programs, except v1.31.14. kpc follows
-nftables mode from ${modeHistories.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3 and v1.37.2. Of Kubernetes
+nftables mode from ${modeHistories.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3, v1.37.2 and v1.38.0-beta.0. Of Kubernetes
 ${rangeOf('userspace')}, it follows userspace mode alone: no later release has it.
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}
 ${versions.join('\n')}
 
-A fix can reach several releases at once, so an older patch release may program something else.
+A fix can reach several releases at once, so an older patch release may program something else. v1.32.13 and v1.34.4 are newer patch
+releases: their source changes nothing that kpc follows.
 
-One known bug is not followed: where \`localhost\` is added to \`nodePortAddresses\` and kube-proxy starts again in nftables mode, it
-leaves the entries of TCP node ports in the map localhost-nodeport-reject-ports, and so rejects what it serves itself
-([#142183](https://github.com/kubernetes/kubernetes/issues/142183)). kpc writes what a kube-proxy programs on a fresh node.
+One known bug is not followed ([#142183](https://github.com/kubernetes/kubernetes/issues/142183)): where \`localhost\` is added to
+\`nodePortAddresses\` and kube-proxy starts again in nftables mode, the map localhost-nodeport-reject-ports still has the entries of TCP
+node ports. kube-proxy v1.37.2, with the feature gate KubeProxyNFTablesLocalhostNodePorts on, then deletes the chain that they lead to,
+so its whole sync fails (EBUSY). v1.38.0-beta.0 removes the entries, and leaves the chain empty until a later sync deletes it: a dump of
+that time shows it. kpc writes what a kube-proxy programs on a fresh node.
 
 One difference is not followed: for an endpoint address that is not in canonical form (\`fd00:10:244:0::24\`), kube-proxy of 1.30 hashes
 the address as written into the name of its chain in iptables mode. kpc takes the canonical form for all releases. The rules do the
@@ -70,7 +73,8 @@ ${behaviours.map((name) => row([`\`${name}\``, ...followed.map((release) => mark
 ## Feature gates
 
 Each of these feature gates turns one behaviour on or off, in the releases where you can set it. kube-proxy does not start if its
-configuration sets a gate that it does not know, or sets a gate to false that is locked to true.
+configuration names a gate that it does not know, sets a locked gate to its other value, or turns on a gate without those that it needs:
+an error, by the gates that each of the versions above has in its own code. \`AllAlpha: true\` alone is such a case in 1.37 and 1.38.
 
 ${row(['Feature gate', 'behaviour', 'can be set in', 'on by default in'])}
 ${row(['---', '---', '---', '---'])}
@@ -81,13 +85,13 @@ ${behaviours.flatMap((name) => gateRow(name)).join('\n')}
 /** The releases with the modes that kube-proxy still has. */
 const followed = releases.filter((release) => isModeOf('iptables', release));
 
-const previews = releases.filter((release) => previewTable[release] !== undefined);
+const previews = releases.filter((release) => isPreview(release));
 
 function describePreviews(): string {
   return previews
     .map(
       (release) =>
-        `Kubernetes ${release} is not out yet. Its rules are those of kube-proxy ${previewTable[release]}: its alphas change nothing else that kube-proxy programs.`,
+        `Kubernetes ${release} is not out yet: kpc follows ${kubeProxyVersions[release]}, whose own code was recorded, and its final version may differ.`,
     )
     .join(' ');
 }
@@ -122,9 +126,9 @@ function gateRow(name: Behaviour): readonly string[] {
   if (!gate) return [];
   const settable = followed.filter(
     (release) =>
-      behavioursOf(release, new Map([[gate.name, true]])).has(name) &&
-      !behavioursOf(release, new Map([[gate.name, false]])).has(name),
+      behavioursOf(release, new Map([[gate, true]])).has(name) &&
+      !behavioursOf(release, new Map([[gate, false]])).has(name),
   );
   const on = settable.filter((release) => behavioursOf(release).has(name));
-  return [row([`\`${gate.name}\``, `\`${name}\``, settable.join(', '), on.join(', ') || 'none of them'])];
+  return [row([`\`${gate}\``, `\`${name}\``, settable.join(', '), on.join(', ') || 'none of them'])];
 }

@@ -1,4 +1,5 @@
 // Shapes of what Kubernetes reads. A field that is null counts as missing, and each field may be missing.
+import { parseDuration } from './duration.ts';
 import * as json from './json-shape.ts';
 import type { Shape, Shaped, Shapes } from './json-shape.ts';
 
@@ -60,13 +61,17 @@ export function integer(least: number, most: number, expected: string): Shape<nu
 /** A whole number with bounds that something else checks, or null for none. */
 export const anyInteger = integer(-Infinity, Infinity, 'it must be a whole number');
 
+/** What a field of Go's int32 holds. */
+export const int32 = integer(-(2 ** 31), 2 ** 31 - 1, 'a whole number of 32 bits');
+
 /** How a duration is written. */
 export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
 
 /** A duration as Go writes it (metav1.Duration). kube-proxy reads null as an empty string, and takes neither that nor bare numbers. */
-export const duration = json.matching(
+export const duration = json.narrowed(
+  json.matching(expectedDuration, /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/),
   expectedDuration,
-  /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/,
+  (written) => parseDuration(written) !== undefined,
 );
 
 /** A duration, or null for none (*metav1.Duration). */

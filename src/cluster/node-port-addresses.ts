@@ -13,6 +13,7 @@ import {
 import { families, type Family } from '../kernel/family.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isNodePortWord } from '../kube-proxy/modes.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Cluster, NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
@@ -22,8 +23,8 @@ export interface NodePortNetworks {
   readonly matchesAll: boolean;
   /** Whether --nodeport-addresses picks 127.0.0.0/8, or a part of it. Only iptables mode serves node ports there. */
   readonly picksIPv4Loopback: boolean;
-  /** Whether one of the given networks begins with a loopback address, even if another is all addresses. */
-  readonly namesLoopback: boolean;
+  /** All that are given, even if one of them is all addresses. */
+  readonly listed: readonly Network[];
 }
 
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
@@ -47,7 +48,7 @@ export function nodePortNetworks(
     networks,
     matchesAll: zero >= 0,
     picksIPv4Loopback: seen.some((network) => network.family === 'ipv4' && touchesLoopback(network)),
-    namesLoopback: listed.some((network) => isLoopback(network.address)),
+    listed,
   };
 }
 
@@ -56,8 +57,17 @@ export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 
   return node.hostAddresses.filter((address) => networks.networks.some((network) => contains(network, address)));
 }
 
+/** Whether a network is there for the sake of localhost (ContainsExplicitLoopback): then kube-proxy itself listens there. */
+export function namesLocalhost({ listed }: Pick<NodePortNetworks, 'listed'>, behaviours: Behaviours): boolean {
+  return listed.some((network) =>
+    behaviours.has('localhost-within-network')
+      ? network.prefixLength > 0 && contains(network, loopbackAddresses[network.family])
+      : isLoopback(network.address),
+  );
+}
+
 /** Where a node listens for node ports. */
-export interface NodePortPlan extends Pick<NodePortNetworks, 'picksIPv4Loopback' | 'namesLoopback'> {
+export interface NodePortPlan extends Pick<NodePortNetworks, 'picksIPv4Loopback' | 'listed'> {
   /** Sorted, with loopback; undefined means every local address that the node has at the time. */
   readonly addresses: readonly Address[] | undefined;
 }
@@ -68,8 +78,8 @@ export function planNodePorts(
   family: Family,
 ): NodePortPlan {
   const networks = nodePortNetworks(settings, node, family);
-  const { matchesAll, picksIPv4Loopback, namesLoopback } = networks;
-  return { addresses: matchesAll ? undefined : addressesIn(networks, node), picksIPv4Loopback, namesLoopback };
+  const { matchesAll, picksIPv4Loopback, listed } = networks;
+  return { addresses: matchesAll ? undefined : addressesIn(networks, node), picksIPv4Loopback, listed };
 }
 
 /**

@@ -10,7 +10,12 @@ import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
 import type { NodeContext, ServicePort } from '../cluster/model.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
-import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
+import {
+  addressesIn,
+  namesLocalhost,
+  nodePortNetworks,
+  type NodePortNetworks,
+} from '../cluster/node-port-addresses.ts';
 import { isNodePortWord, modeFacts } from '../kube-proxy/modes.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
@@ -148,7 +153,7 @@ function findUnreachableNodePorts(
   const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
   if (addressesIn(networks, node).some(isServed)) return [];
   // kube-proxy itself listens on loopback.
-  if (listensOnLocalhost(settings) && networks.namesLoopback) return [];
+  if (listensOnLocalhost(settings, networks)) return [];
   const picked = settings.nodePortAddresses.filter(
     (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
   );
@@ -160,10 +165,11 @@ function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Fam
   return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
 }
 
-/** Whether kube-proxy itself listens for node ports on the loopback addresses that nodePortAddresses names. */
-function listensOnLocalhost(settings: ProxySettings): boolean {
+/** Whether kube-proxy itself listens for node ports on localhost, as nodePortAddresses asks. */
+function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks): boolean {
   const name = 'localhost-node-ports';
-  return concernsMode(name, settings.mode) && behavioursOf(settings.release, gatesOfSettings(settings)).has(name);
+  const behaviours = behavioursOf(settings.release, gatesOfSettings(settings));
+  return concernsMode(name, settings.mode) && behaviours.has(name) && namesLocalhost(networks, behaviours);
 }
 
 /** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */
@@ -193,9 +199,10 @@ export function describeLocalhostListeners({ state, cluster }: BundleContent): r
 
 /** Warns once for all nodes that have endpoints for such a node port. */
 export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Diagnostic[] {
-  if (!listensOnLocalhost(settings)) return [];
   const named = new Set(
-    families.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
+    families.filter((family) =>
+      listensOnLocalhost(settings, nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family)),
+    ),
   );
   const ports = cluster.servicePorts.filter(
     (port) =>

@@ -6,9 +6,16 @@ import { readConfigText, type ConfigFile } from '../input/configuration/read-con
 import { collectInputs, keyOfObject, type Inputs, readsManifests } from '../input/read-inputs.ts';
 import type { UnreadLists } from '../input/objects/kinds.ts';
 import { type Node, fullName } from '../cluster/objects.ts';
-import { type Release, newestRelease, parseRelease, previews, releaseRange, releases } from '../kube-proxy/releases.ts';
+import {
+  type Release,
+  isPreview,
+  newestRelease,
+  parseRelease,
+  releaseRange,
+  releases,
+} from '../kube-proxy/releases.ts';
 import type { ProxyFlags } from '../settings/table.ts';
-import { resolveSettings } from '../input/configuration/resolve-settings.ts';
+import { resolveSettings, type GateOptions } from '../input/configuration/resolve-settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../input/documents/text-file.ts';
 import type { Address } from '../kernel/address.ts';
@@ -33,7 +40,7 @@ export interface InputTexts {
 }
 
 /** What says how manifests are compiled, under the names of the flags. */
-export interface InputOptions extends ProxyFlags, RangeFlags {
+export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
   /**
    * Whether a result that programs no Service may be written; undefined if Services are only shown. `of-a-cluster`:
    * yes, with a warning, if the input has Nodes and nothing that needs Services, and so may be a whole cluster.
@@ -198,7 +205,7 @@ function isSame(some: ProxyFlags, others: ProxyFlags = {}): boolean {
 
 /** A note on what kpc takes for the rules of a release that is not out. */
 function describePreview(release: Release): readonly Diagnostic[] {
-  return previews[release] === undefined ? [] : [diagnose('kubernetes-preview', { release })];
+  return isPreview(release) ? [diagnose('kubernetes-preview', { release })] : [];
 }
 
 /** An error of each object that cannot be compiled beside the others; none of those that are left out already. */

@@ -15,17 +15,16 @@ import {
   lint,
 } from './examples.ts';
 import { endWords } from '../kube-proxy/announced.ts';
+import { gatesOf, releasesWithGate, type GateFault } from '../kube-proxy/feature-gates.ts';
 import { quote } from '../base/printable.ts';
 import { type ProxyMode, modeFacts } from '../kube-proxy/modes.ts';
 import {
-  type Behaviour,
   type BehaviourChange,
   type Release,
   behaviourChanges,
   kubeProxyVersions,
   modeHistories,
   lastRelease,
-  previews,
   rangeOf,
   releaseRange,
 } from '../kube-proxy/releases.ts';
@@ -61,32 +60,47 @@ function nameMode({ name, mode }: ModeOfRelease): string {
 function gateOf(mode: ProxyMode): string {
   const { needs } = modeHistories[mode];
   const change: BehaviourChange | undefined = needs && behaviourChanges[needs];
-  return change?.gate?.name ?? '';
+  return change?.gate ?? '';
 }
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
-interface GateWithoutEffect extends Texts<'gate'> {
-  readonly isOn: boolean;
-  readonly release: Release;
-  readonly behaviour: Behaviour;
-}
+type FaultOf<P extends GateFault['problem']> = Omit<Extract<GateFault, { readonly problem: P }>, 'problem'>;
 
-const describeGate = wordsBy('problem', {
-  misspelled: ({ gate, meant }: Texts<'gate' | 'meant'>) => [
-    `kpc knows no feature gate ${quote(gate)}, and ignores it`,
-    `did you mean ${meant}?`,
-  ],
-  'without-effect': ({ gate, isOn, release, behaviour }: GateWithoutEffect) => {
-    const { before, after } = behaviourChanges[behaviour];
+/** What is wrong with feature gates, and what to do about it. */
+export const gateWords = wordsBy('problem', {
+  unknown: ({ gate, release }: FaultOf<'unknown'>) => {
+    const meant = findNearest(
+      gate,
+      gatesOf(release).map(({ name }) => name),
+      mostLettersOff,
+    );
+    const others = releasesWithGate(gate);
+    const known = others.length === 0 ? '' : ` (Kubernetes ${others[0]} to ${others.at(-1)} know it)`;
     return [
-      `the feature gate ${gate}=${isOn} has no effect: kube-proxy ${kubeProxyVersions[release]} ${isOn ? before : after}`,
-      'leave it out, or compile for a release that has this gate (--kubernetes-version)',
+      `${kubeProxyOf(release)} knows no feature gate ${quote(gate)}, and does not start`,
+      others.length === 0 && meant !== undefined ? `did you mean ${meant}?` : `leave it out${known}`,
+    ];
+  },
+  locked: ({ gate, isOn, release }: FaultOf<'locked'>) => [
+    `${kubeProxyOf(release)} does not start with the feature gate ${gate}=${isOn}: it is locked to ${!isOn}`,
+    'leave it out',
+  ],
+  needs: ({ unmet, release }: FaultOf<'needs'>) => {
+    const pairs = unmet.map(({ gate, needs }) => `${gate} (needs ${joinWords(needs)})`);
+    return [
+      `${kubeProxyOf(release)} does not start with feature gates on that need others, which are off: ${nameSome(pairs, 5)}`,
+      `add ${nameSome([...new Set(unmet.flatMap(({ needs }) => needs.map((need) => `${need}=true`)))], 5)}, or turn off what needs it`,
     ];
   },
 });
 
-export type GateProblem = Parameters<typeof describeGate>[0];
+/** At most so many letters off, a name is a slip. */
+const mostLettersOff = 3;
+
+function kubeProxyOf(release: Release): string {
+  return `kube-proxy ${kubeProxyVersions[release]}`;
+}
 
 const defaultModes = {
   'empty-flag': "mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty",
@@ -149,10 +163,11 @@ type LocalhostNodePort = Texts<'servicePort'> &
 
 /** Problems with kube-proxy's flags and configuration and the nodes to compile for, and what kpc chose by default. */
 export const settingDiagnostics = {
-  'bad-feature-gate': row('warning', {
-    meaning: 'a feature gate is misspelled, or has no effect in this release of Kubernetes',
+  'bad-feature-gate': row('error', {
+    meaning:
+      'kube-proxy of this release of Kubernetes does not start with the feature gates: it does not know one, or one is locked, or needs another',
     example: manifests(web, '--feature-gates AllowServiceExternalIP=false'),
-    words: describeGate,
+    words: gateWords,
   }),
   'bad-kubernetes-version': row('error', {
     meaning: 'kpc cannot tell the release of Kubernetes from the Node, or does not follow it',
@@ -256,7 +271,7 @@ export const settingDiagnostics = {
     advice: 'use the rules to see what will change, not on a node; compile again when the release is out',
     example: manifests(web, `--kubernetes-version ${lastRelease}`),
     words: ({ release }: { readonly release: Release }) =>
-      `Kubernetes ${release} is not out: its rules are those of kube-proxy ${previews[release] ?? ''}, as far as its alphas show`,
+      `Kubernetes ${release} is not out: its rules are those of kube-proxy ${kubeProxyVersions[release]}`,
   }),
   'no-config': row('error', {
     meaning: 'the file of --config holds no configuration that kube-proxy reads',

@@ -42,6 +42,8 @@ interface ChangedSide {
     readonly kubernetesVersion?: Release;
     /** Those of the user, and what the change turns off. */
     readonly featureGates?: readonly string[];
+    /** Gates with which kube-proxy does not start are left out: the preparations name them. */
+    readonly refusedGates?: 'left-out';
   };
 }
 
@@ -83,6 +85,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
       options: {
         proxyMode: modeAfter,
         kubernetesVersion: upgrade.release,
+        refusedGates: 'left-out',
         ...(after.ended.includes('external-ips')
           ? { featureGates: [asked.featureGates ?? [], `${announcedEnds['external-ips'].gate}=false`].flat() }
           : {}),

@@ -9,6 +9,8 @@ import {
   parseMinor,
   type Minor,
 } from '../kube-proxy/announced.ts';
+import { gateWords } from '../diagnostics/settings.ts';
+import { findGateFaults, type GateFault } from '../kube-proxy/feature-gates.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import {
   modeHistories,
@@ -66,11 +68,11 @@ const endingBehaviours = Object.keys(announcedEnds) as readonly EndingBehaviour[
 /** What the announcements for a release ask for, with their sources. */
 export function announcementsFor(
   setup: Setup,
-  { minor }: Upgrade,
+  { minor, release }: Upgrade,
   { ended }: UpgradedSetup,
   servicePorts: readonly ServicePort[],
 ): readonly Preparation[] {
-  const rows: Preparation[] = [];
+  const rows = findGateFaults(setup.gates, release).map(gateToLeaveOut);
   const title = modeFacts[setup.mode].title;
   if (ended.some((behaviour) => behaviour === modeHistories[setup.mode].needs)) {
     rows.push({
@@ -99,6 +101,22 @@ export function announcementsFor(
     });
   }
   return rows;
+}
+
+/** Feature gates with which no kube-proxy of the cluster would start after the upgrade. */
+function gateToLeaveOut(fault: GateFault): Preparation {
+  const words = gateWords(fault);
+  const [why, help = ''] = typeof words === 'string' ? [words] : words;
+  const what =
+    fault.problem === 'needs'
+      ? `in kube-proxy's feature gates, before the upgrade: ${help}`
+      : `take ${fault.gate} out of kube-proxy's feature gates before the upgrade`;
+  return {
+    what,
+    why,
+    check: 'kubectl get configmap -n kube-system kube-proxy -o yaml | grep -A9 featureGates:',
+    isRequired: true,
+  };
 }
 
 function usesExternalIPs({ externalIPs, hasIgnoredExternalIPs }: ServicePort): boolean {

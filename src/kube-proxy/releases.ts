@@ -1,35 +1,16 @@
+import { gateOf, isOn } from './feature-gates.ts';
 import type { ProxyMode } from './modes.ts';
+import { kubeProxyVersions, releases, type FeatureGates, type Release } from './versions.ts';
 
-/**
- * The Kubernetes releases whose kube-proxy kpc follows, oldest first, with the version whose source kpc follows. Its output
- * was compared with all of these but v1.31.14. Of a release that is not out, kpc follows the alphas, and the
- * version is no tag: `previews` names what was recorded. Which of its modes kpc follows is in `modeHistories`.
- */
-export const kubeProxyVersions = {
-  '1.25': 'v1.25.16',
-  '1.30': 'v1.30.14',
-  '1.31': 'v1.31.14',
-  '1.32': 'v1.32.10',
-  '1.33': 'v1.33.13',
-  '1.34': 'v1.34.2',
-  '1.35': 'v1.35.4',
-  '1.36': 'v1.36.3',
-  '1.37': 'v1.37.2',
-  '1.38': 'v1.38.0-alpha',
-} as const;
+export { kubeProxyVersions, releases, type FeatureGates, type Release };
 
-/** A release of Kubernetes that kpc follows: "1.37". */
-export type Release = keyof typeof kubeProxyVersions;
-
-export const releases = Object.keys(kubeProxyVersions) as readonly Release[];
-
-/** The releases that are not out, with the kube-proxy whose rules kpc takes for theirs: the alphas are known to program these. */
-export const previews: { readonly [R in Release]?: string } = {
-  '1.38': 'v1.37.2 with the feature gate KubeProxyNFTablesLocalhostNodePorts on',
-};
+/** Whether a release is not out: kpc follows a version of it that may still change. */
+export function isPreview(release: Release): boolean {
+  return kubeProxyVersions[release].includes('-');
+}
 
 /** The newest release that is out: kpc compiles for it unless another is asked for. */
-export const newestRelease = releases.findLast((release) => previews[release] === undefined) as Release;
+export const newestRelease = releases.findLast((release) => !isPreview(release)) as Release;
 
 /** The last release that kpc follows. */
 export const lastRelease = releases.at(-1) as Release;
@@ -39,24 +20,12 @@ const firstRelease: Release = '1.30';
 
 export const releaseRange = `${firstRelease} to ${lastRelease}`;
 
-/** A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. */
-interface BehaviourGate {
-  readonly name: string;
-  /** The first release that knows the gate; undefined if that is before all that kpc follows. */
-  readonly from?: Release;
-  /** The first release in which the gate is locked; undefined if there is none yet. */
-  readonly until?: Release;
-  /** Set if neither AllAlpha nor AllBeta concerns the gate: it is stable or deprecated. */
-  readonly stage?: 'stable';
-}
-
-export type FeatureGates = ReadonlyMap<string, boolean>;
-
 /** One way in which a release's kube-proxy differs from the release before it. */
 export interface BehaviourChange {
   /** The first release that behaves so by default; undefined if all that kpc follows do, `never` where none does. */
   readonly since?: Release | 'never';
-  readonly gate?: BehaviourGate;
+  /** The feature gate that turns it on or off, in the releases that know the gate and have not locked it. */
+  readonly gate?: string;
   /** The one mode that it concerns; undefined if it is all of them. */
   readonly mode?: ProxyMode;
   /** The pull requests to kubernetes/kubernetes that made the change, or the issue that they are for. */
@@ -89,14 +58,14 @@ export const behaviourChanges = {
     after: 'reads EndpointSlices, and matches ports by name and protocol',
   },
   'zone-hints': {
-    gate: { name: 'TopologyAwareHints', until: '1.33' },
+    gate: 'TopologyAwareHints',
     pullRequests: [100728],
     before: 'ignores the zone hints of endpoints',
     after: 'follows the zone hints of endpoints',
   },
   'zone-hints-without-annotation': {
     since: '1.31',
-    gate: { name: 'ServiceTrafficDistribution', from: '1.30', until: '1.33' },
+    gate: 'ServiceTrafficDistribution',
     pullRequests: [123487],
     before: 'follows zone hints only of a Service with the annotation service.kubernetes.io/topology-mode',
     after: 'follows zone hints whatever the annotations of the Service',
@@ -109,7 +78,7 @@ export const behaviourChanges = {
   },
   'load-balancer-ip-mode': {
     since: '1.30',
-    gate: { name: 'LoadBalancerIPMode', from: '1.30', until: '1.32' },
+    gate: 'LoadBalancerIPMode',
     pullRequests: [119937],
     before: 'programs all load balancer addresses',
     after: 'leaves out load balancer addresses of ipMode Proxy',
@@ -123,7 +92,7 @@ export const behaviourChanges = {
   },
   'service-cidrs': {
     since: '1.33',
-    gate: { name: 'MultiCIDRServiceAllocator', until: '1.34', stage: 'stable' },
+    gate: 'MultiCIDRServiceAllocator',
     mode: 'nftables',
     pullRequests: [122692],
     before: 'ignores ServiceCIDR objects',
@@ -131,7 +100,7 @@ export const behaviourChanges = {
   },
   'node-hints': {
     since: '1.34',
-    gate: { name: 'PreferSameTrafficDistribution', from: '1.33', until: '1.35' },
+    gate: 'PreferSameTrafficDistribution',
     pullRequests: [130844],
     before: 'ignores the node hints of endpoints',
     after: 'follows the node hints of endpoints',
@@ -165,7 +134,7 @@ export const behaviourChanges = {
       'ignores Services by the label service.kubernetes.io/service-proxy-name only, and EndpointSlices by service.kubernetes.io/headless only',
   },
   'external-ips': {
-    gate: { name: 'AllowServiceExternalIPs', from: '1.36', stage: 'stable' },
+    gate: 'AllowServiceExternalIPs',
     pullRequests: [137293],
     before: 'programs nothing for externalIPs',
     after: 'programs externalIPs',
@@ -208,7 +177,7 @@ export const behaviourChanges = {
     after: 'sets net.netfilter.nf_conntrack_max to 1,048,576 at most',
   },
   'ipvs-mode': {
-    gate: { name: 'KubeProxyIPVS', from: '1.37', stage: 'stable' },
+    gate: 'KubeProxyIPVS',
     mode: 'ipvs',
     pullRequests: [139397],
     before: 'does not start in mode ipvs',
@@ -239,12 +208,21 @@ export const behaviourChanges = {
   },
   'localhost-node-ports': {
     since: '1.38',
-    gate: { name: 'KubeProxyNFTablesLocalhostNodePorts', from: '1.37' },
+    gate: 'KubeProxyNFTablesLocalhostNodePorts',
     mode: 'nftables',
     pullRequests: [138427],
     before: 'programs nothing for node ports on localhost',
     after:
       'rejects and counts packets to node ports on localhost, except those of TCP ports that it serves itself there',
+  },
+  'localhost-within-network': {
+    since: '1.38',
+    mode: 'nftables',
+    pullRequests: [142129],
+    before:
+      'itself serves TCP node ports on localhost where a network of nodePortAddresses begins with a loopback address',
+    after:
+      'itself serves TCP node ports on localhost where a network of nodePortAddresses contains 127.0.0.1 or ::1, 0.0.0.0/0 and ::/0 excepted',
   },
   'conntrack-raise': {
     since: '1.37',
@@ -314,44 +292,15 @@ export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
   return change.mode === undefined || change.mode === mode;
 }
 
-const behavioursByGate: ReadonlyMap<string, Behaviour> = new Map(
-  behaviours.flatMap((behaviour) => {
-    const { gate }: BehaviourChange = behaviourChanges[behaviour];
-    return gate ? [[gate.name, behaviour] as const] : [];
-  }),
-);
-
-/** The feature gates that shape rules, and the two that turn all gates of a stage. */
-export const featureGateNames: readonly string[] = [...behavioursByGate.keys(), 'AllAlpha', 'AllBeta'];
-
-/** The behaviour that a feature gate turns; undefined for a gate that shapes no rule. */
-export function behaviourOfGate(gate: string): Behaviour | undefined {
-  return behavioursByGate.get(gate);
-}
-
-/** Whether the release's kube-proxy lets the gate of a behaviour be set both ways. */
-export function canSetGate(behaviour: Behaviour, release: Release): boolean {
-  const { gate }: BehaviourChange = behaviourChanges[behaviour];
-  return gate !== undefined && isInForce(gate, release);
-}
-
 /** How a release's kube-proxy behaves with the feature gates that its configuration sets. */
 export function behavioursOf(release: Release, gates: FeatureGates = new Map()): Behaviours {
   return new Set(behaviours.filter((behaviour) => behaves(behaviourChanges[behaviour], release, gates)));
 }
 
 function behaves({ since, gate }: BehaviourChange, release: Release, gates: FeatureGates): boolean {
-  const byDefault = since === undefined || (since !== 'never' && isSince(release, since));
-  return (gate && isInForce(gate, release) ? readGate(gate, byDefault, gates) : undefined) ?? byDefault;
-}
-
-/** A gate that is on by default is of stage beta, one that is not is of stage alpha. */
-function readGate({ name, stage }: BehaviourGate, byDefault: boolean, gates: FeatureGates): boolean | undefined {
-  return gates.get(name) ?? (stage === 'stable' ? undefined : gates.get(byDefault ? 'AllBeta' : 'AllAlpha'));
-}
-
-function isInForce({ from, until }: BehaviourGate, release: Release): boolean {
-  return (from === undefined || isSince(release, from)) && (until === undefined || !isSince(release, until));
+  const known = gate === undefined ? undefined : gateOf(gate, release);
+  if (known && !known.isLocked) return isOn(known, gates);
+  return since === undefined || (since !== 'never' && isSince(release, since));
 }
 
 /** Whether `release` is `since` or later. */

@@ -1,4 +1,4 @@
-import { anyInteger, flag, integer } from '../base/kubernetes-shape.ts';
+import { flag, int32, integer } from '../base/kubernetes-shape.ts';
 import { boolean, wholeNumber } from '../base/json-shape.ts';
 import { modeFacts, type ModeFacts } from '../kube-proxy/modes.ts';
 import { readNumber, readSwitchOf } from './kinds.ts';
@@ -35,7 +35,7 @@ const bitFlag = proxyFlag(
 const bitFields = {
   iptables: proxyField('iptables.masqueradeBit', integer(0, 31, bitHint)),
   // kube-proxy checks it in mode nftables only.
-  nftables: proxyField('nftables.masqueradeBit', anyInteger),
+  nftables: proxyField('nftables.masqueradeBit', int32),
 } satisfies Record<Section, unknown>;
 
 /**

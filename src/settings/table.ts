@@ -8,6 +8,7 @@ import { clusterCIDRs, detectLocal } from './local-traffic.ts';
 import { masqueradeAll, masqueradeBit } from './masquerade.ts';
 import { bindAddress, hostnameOverride, mode } from './node.ts';
 import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
+import { checkOtherFields, otherFields } from './other-fields.ts';
 import { portRange, udpIdleTimeout } from './userspace.ts';
 import type { Flag, OptionsOf } from './flag.ts';
 import { lastName, splitList, type Setting, type SettingSource } from './setting.ts';
@@ -96,8 +97,9 @@ function settingAt(settings: SettingValues, path: readonly string[]): unknown {
   return path.reduce<unknown>((parent, name) => (parent as Readonly<Record<string, unknown>>)[name], settings);
 }
 
-/** All settings, from flags over the configuration over kube-proxy's defaults. */
+/** All settings, from flags over the configuration over kube-proxy's defaults. Reports what else keeps kube-proxy from starting. */
 export function readSettings(source: SettingSource): SettingValues {
+  checkOtherFields(source);
   return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
 }
 
@@ -166,7 +168,7 @@ export function hasProxyFlags(options: ProxyFlags): boolean {
   return proxyFlags.some((flag) => isGiven(flag, options));
 }
 
-const fields = listSettings().flatMap(({ row }) => row.fields);
+const fields = [...otherFields, ...listSettings().flatMap(({ row }) => row.fields)];
 
 export const configuredSections: readonly string[] = [
   ...new Set(fields.flatMap(({ path }) => (path.length > 1 ? path.slice(0, 1) : []))),

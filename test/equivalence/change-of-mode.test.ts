@@ -336,6 +336,19 @@ describe('kpc migrate --to-kubernetes-version', () => {
     expect(migration.summary).toContain(wanted === undefined ? `${release} ipvs` : `${release} nftables`);
   });
 
+  test('names a gate with which no kube-proxy of the new release starts', async () => {
+    const flags = ['--proxy-mode', 'iptables', '--to-kubernetes-version', '1.38', '--feature-gates'];
+    const input = [plain, endpoints(one), ...nodes];
+    const refused = await migrate(input, ...withPods, ...flags, 'MultiCIDRServiceAllocator=true,NodeSwap=true');
+    expect(refused.status).toBe(1);
+    expect(requiredOf(refused.migration)).toEqual([
+      "take MultiCIDRServiceAllocator out of kube-proxy's feature gates before the upgrade",
+      "take NodeSwap out of kube-proxy's feature gates before the upgrade",
+    ]);
+    const taken = await migrate(input, ...withPods, ...flags, 'StrictIPCIDRValidation=true');
+    expect(requiredOf(taken.migration)).toEqual([]);
+  });
+
   test('does not name a gate that no longer helps', async () => {
     const external = service('externalIPs: [192.168.50.201], ports: [{ port: 80 }]');
     const flags = ['--proxy-mode', 'ipvs', '--to-kubernetes-version'];

@@ -82,7 +82,13 @@ suite('a configuration that kube-proxy cannot decode, whatever its mode', () => 
       'udpTimeout cannot be empty: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
     ],
     ['clientConnection: 5', 'clientConnection cannot be 5: write a mapping of fields [bad-value]'],
-    ['ipvs: {syncPeriod: 30}', 'syncPeriod is the number 30, not a string: put it in quotes [bad-value]'],
+    [
+      'ipvs: {syncPeriod: 30}',
+      'syncPeriod is the number 30, not a string: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
+    ],
+    ['nftables: {minSyncPeriod: 31d}', 'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s'],
+    ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-value]'],
+    ['logging: {verbosity: -1}', 'verbosity cannot be -1: a whole number from 0'],
     ['enableProfiling: 1', 'enableProfiling cannot be 1: write true or false [bad-value]'],
     ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-value]'],
     ['ipvs: {scheduler: [rr]}', 'scheduler cannot be a list: write a string [bad-value]'],
@@ -160,31 +166,32 @@ suite('feature gates', () => {
     return describe(resolveSettings(read, {}, release).diagnostics);
   };
 
-  test.each([
-    'NoSuchGate: true',
-    'NFTablesProxyMode: false',
-    'LoggingBetaOption: true',
-    'AllAlpha: true, AllBeta: false',
-  ])('kpc leaves those that shape no rule to kube-proxy: %s', (config) => expect(gate(config)).toEqual([]));
+  test.each(['AllAlpha: false', 'AllAlpha: true, AllBeta: true', 'StrictIPCIDRValidation: false', 'NodeSwap: true'])(
+    'that a release knows are right, whether they shape rules or not: %s',
+    (config) => expect(gate(config, '1.37')).toEqual([]),
+  );
 
-  test('a slip in the name of one that does is a warning', () => {
-    expect(gate('AllowServiceExternalIP: false')).toEqual([
-      '3:40 warning: kpc knows no feature gate "AllowServiceExternalIP", and ignores it: did you mean AllowServiceExternalIPs? [bad-feature-gate]',
-    ]);
-    expect(gate('allAlpha: true')).toEqual([expect.stringContaining('did you mean AllAlpha?')]);
+  test.each([
+    [
+      'NoSuchGate: true',
+      '1.38',
+      'kube-proxy v1.38.0-beta.0 knows no feature gate "NoSuchGate", and does not start: leave it out',
+    ],
+    ['AllowServiceExternalIP: false', '1.37', 'does not start: did you mean AllowServiceExternalIPs?'],
+    ['MultiCIDRServiceAllocator: true', '1.38', 'leave it out (Kubernetes 1.30 to 1.37 know it)'],
+    ['AllowServiceExternalIPs: false', '1.35', 'kube-proxy v1.35.4 knows no feature gate'],
+    ['StrictIPCIDRValidation: false', '1.38', 'the feature gate StrictIPCIDRValidation=false: it is locked to true'],
+    ['TopologyAwareHints: false', '1.33', 'kube-proxy v1.33.13 does not start with the feature gate'],
+    ['AllAlpha: true', '1.37', 'TopologyAwareWorkloadScheduling (needs '],
+  ] as const)('with which kube-proxy does not start are errors: %s in %s', (config, release, words) => {
+    const said = gate(config, release);
+    expect(said).toEqual([expect.stringMatching(/ error: .*\[bad-feature-gate\]$/)]);
+    expect(said[0]).toContain(words);
   });
 
-  test('so is one that the release does not have, or has locked to the other value', () => {
-    const effect = (isOn: boolean, version: string, clause: string) =>
-      expect.stringContaining(`=${isOn} has no effect: kube-proxy ${version} ${clause}: leave it out`);
-    expect(gate('AllowServiceExternalIPs: false', '1.35')).toEqual([effect(false, 'v1.35.4', 'programs externalIPs')]);
-    expect(gate('TopologyAwareHints: false', '1.33')).toEqual([
-      effect(false, 'v1.33.13', 'follows the zone hints of endpoints'),
-    ]);
-    expect(gate('PreferSameTrafficDistribution: true', '1.30')).toEqual([
-      effect(true, 'v1.30.14', 'ignores the node hints of endpoints'),
-    ]);
-    for (const release of ['1.32', '1.36'] as const) expect(gate('TopologyAwareHints: true', release)).toEqual([]);
+  test('a locked one may be set to what it is', () => {
+    expect(gate('TopologyAwareHints: true', '1.33')).toEqual([]);
+    expect(gate('StrictIPCIDRValidation: true', '1.38')).toEqual([]);
   });
 });
 
@@ -249,13 +256,13 @@ suite('flags', () => {
   test('that are wrong', () => {
     const { diagnostics } = resolveSettings(undefined, {
       bindAddress: 'localhost',
-      featureGates: 'AllAlpha,NoSuchGate=true,AllBeta=maybe,KubeProxyIPSV=true',
+      featureGates: 'AllAlpha,AllBeta=maybe,KubeProxyIPSV=true',
       conntrackMin: '-1',
       conntrackMaxPerCore: '2147483648',
       conntrackUdpTimeout: '10',
     });
     expect(describe(diagnostics)).toEqual([
-      'warning: kpc knows no feature gate "KubeProxyIPSV", and ignores it: did you mean KubeProxyIPVS? [bad-feature-gate]',
+      'error: kube-proxy v1.37.2 knows no feature gate "KubeProxyIPSV", and does not start: did you mean KubeProxyIPVS? [bad-feature-gate]',
       'error: --bind-address cannot be "localhost": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
       'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-value]',
       'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-value]',

@@ -1,4 +1,4 @@
-// Of a release that is not out, kpc programs what its alphas do.
+// Of a release that is not out, kpc programs what the newest version before it does.
 import { expect, test } from 'vitest';
 import { compile, type CompileOptions } from '../../src/library/compile.ts';
 import { newestRelease } from '../../src/kube-proxy/releases.ts';
@@ -52,3 +52,26 @@ test('a bundle records the gate where it is not at the default of its release', 
   expect(off.recorded).toBe(false);
   expect(off.rules).toBe(rulesOf({ kubernetesVersion: '1.37' }).rules);
 });
+
+test.each([
+  ['126.0.0.0/7', 'rejects', 'serves'],
+  ['127.0.0.2/32', 'serves', 'rejects'],
+  ['127.0.0.0/8', 'serves', 'serves'],
+  ['0.0.0.0/0', 'rejects', 'rejects'],
+])(
+  'of TCP node ports on localhost with %s, 1.37 %s them, and 1.38 %s them itself',
+  (nodeportAddresses, old, coming) => {
+    const handlingBy = (kubernetesVersion: Release) => {
+      const { rules = '' } = rulesOf({
+        kubernetesVersion,
+        nodeportAddresses,
+        featureGates: `${gate}=true`,
+        ipFamily: 'ipv4',
+      });
+      return rules.includes('tcp . 30080 : goto') && /localhost-nodeport-reject-ports \{[^}]*tcp \. 30080/.test(rules)
+        ? 'rejects'
+        : 'serves';
+    };
+    expect([handlingBy('1.37'), handlingBy('1.38')]).toEqual([old, coming]);
+  },
+);

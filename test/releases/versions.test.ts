@@ -142,14 +142,11 @@ describe('kpc diff --to-kubernetes-version', () => {
     expect(one.stderr).toContain('diff needs a second side beside ');
   });
 
-  test('a feature gate that only the old kube-proxy has counts there alone, and a warning says so', async () => {
+  test('a feature gate that the new kube-proxy locks keeps it from starting', async () => {
     const flags = ['--kubernetes-version', '1.32', '--feature-gates', 'TopologyAwareHints=false', 'web.yaml'];
     const run = await kpc('diff', '--to-kubernetes-version', '1.36', ...flags);
-    expect(run.status, run.stderr).toBe(1);
-    expect(run.stdout).toContain('kube-proxy 1.32 ignores the zone hints of endpoints; 1.36 follows');
-    expect(run.stderr).toContain(
-      'the feature gate TopologyAwareHints=false has no effect: kube-proxy v1.36.3 follows the zone hints of endpoints',
-    );
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('v1.36.3 knows no feature gate "TopologyAwareHints"');
     const same = await kpc('diff', '--to-kubernetes-version', '1.31', ...flags);
     expect(same, same.stderr).toMatchObject({ status: 0 });
     expect(same.stderr).not.toContain('feature gate');
@@ -267,8 +264,10 @@ describe('--kubernetes-version auto', () => {
       '-o',
       'gated-fleet',
     );
-    expect(fleet.status, fleet.stderr).toBe(0);
-    expect(fleet.stderr.match(/AllowServiceExternalIPs=false has no effect: kube-proxy v1\.32\.10 /g)).toHaveLength(1);
+    expect(fleet.status).toBe(2);
+    expect(
+      fleet.stderr.match(/error: kube-proxy v1\.32\.10 knows no feature gate "AllowServiceExternalIPs"/g),
+    ).toHaveLength(1);
   });
 
   test.each([

@@ -28,6 +28,11 @@ export interface ResolvedSettings {
 
 type Config = Sourced<KubeProxyConfig> | undefined;
 
+export interface GateOptions {
+  /** What becomes of gates with which kube-proxy does not start. */
+  readonly refusedGates?: 'reported' | 'left-out' | undefined;
+}
+
 /** A release of kube-proxy, and the feature gates that its configuration sets. */
 interface KubeProxy {
   readonly release: Release;
@@ -40,7 +45,7 @@ interface KubeProxy {
  */
 export function resolveSettings(
   config: Config,
-  flags: ProxyFlags,
+  flags: ProxyFlags & GateOptions,
   release: Release = newestRelease,
   unnamedMode: ProxyMode = 'ipvs',
 ): ResolvedSettings {
@@ -55,7 +60,7 @@ export function resolveSettings(
     hasSection: (name) => findField(config?.object, [name]) !== undefined,
     report: (fault) => faults.push(fault),
   };
-  const gates = readFeatureGates(written, release);
+  const gates = readFeatureGates(written, release, flags.refusedGates ?? 'reported');
   const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates }, unnamedMode);
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => diagnoseFault(fault, fault.path && config?.source.place(fault.path)));

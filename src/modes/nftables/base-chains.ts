@@ -1,4 +1,4 @@
-import type { NodePortPlan } from '../../cluster/node-port-addresses.ts';
+import { namesLocalhost, type NodePortPlan } from '../../cluster/node-port-addresses.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
@@ -167,7 +167,7 @@ function hairpinRule({ source, destination }: FamilyFields): NftRule {
  */
 export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behaviours): readonly Protocol[] {
   if (!behaviours.has('localhost-node-ports')) return [];
-  return nodePorts.namesLoopback ? ['UDP', 'SCTP'] : ['TCP', 'UDP', 'SCTP'];
+  return namesLocalhost(nodePorts, behaviours) ? ['UDP', 'SCTP'] : ['TCP', 'UDP', 'SCTP'];
 }
 
 /** The chains that count and reject packets to node ports on localhost. */

@@ -47,13 +47,9 @@ type link struct {
 
 var families = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
 
-// loadCase reads a case's folder. gates are added to the feature gates of its configuration, which win.
-func loadCase(folder, gates string) (*testCase, error) {
-	c := &testCase{config: &kpconfig.KubeProxyConfiguration{FeatureGates: map[string]bool{}}, node: &v1.Node{}}
-	for _, gate := range strings.FieldsFunc(gates, func(r rune) bool { return r == ',' }) {
-		name, value, _ := strings.Cut(gate, "=")
-		c.config.FeatureGates[name] = value == "true"
-	}
+// loadCase reads a case's folder.
+func loadCase(folder string) (*testCase, error) {
+	c := &testCase{config: &kpconfig.KubeProxyConfiguration{}, node: &v1.Node{}}
 	for name, into := range map[string]any{"config.yaml": c.config, "node.yaml": c.node, "ip-addr.json": &c.links} {
 		text, err := os.ReadFile(filepath.Join(folder, name))
 		if err == nil {

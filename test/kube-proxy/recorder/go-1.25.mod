@@ -7,6 +7,7 @@ require (
 	k8s.io/apimachinery v0.25.16
 	k8s.io/apiserver v0.25.16
 	k8s.io/client-go v0.25.16
+	k8s.io/component-base v0.25.16
 	k8s.io/component-helpers v0.25.16
 	k8s.io/klog/v2 v2.70.1
 	k8s.io/kube-proxy v0.25.16
@@ -59,7 +60,6 @@ require (
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	k8s.io/cloud-provider v0.0.0 // indirect
-	k8s.io/component-base v0.25.16 // indirect
 	k8s.io/kube-openapi v0.0.0-20220803162953-67bda5d908f1 // indirect
 	sigs.k8s.io/json v0.0.0-20220713155537-f223a00ba0e2 // indirect
 	sigs.k8s.io/structured-merge-diff/v4 v4.2.3 // indirect

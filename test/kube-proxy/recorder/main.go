@@ -1,6 +1,6 @@
 // Command recorder runs kube-proxy's own proxiers on cases, and writes what they program as text.
 //
-//	recorder [-modes MODE,…] [-gates NAME=BOOL,…] [-runs N] OUT CASE…
+//	recorder [-modes MODE,…] [-runs N] OUT CASE…
 //
 // A case is a folder with cluster.yaml (Services, EndpointSlices, ServiceCIDRs), node.yaml, config.yaml (a
 // KubeProxyConfiguration) and ip-addr.json (what "ip -j addr" prints on the node). Its state goes to OUT/CASE/MODE.txt, for
@@ -23,18 +23,17 @@ import (
 
 func main() {
 	modes := flag.String("modes", "iptables,ipvs,nftables", "modes to record")
-	gates := flag.String("gates", "", "feature gates of kube-proxy, as in --feature-gates")
 	runs := flag.Int("runs", 30, "how often each case is run")
 	flag.Parse()
 	if flag.NArg() < 2 {
-		fmt.Fprintln(os.Stderr, "usage: recorder [-modes MODE,…] [-gates NAME=BOOL,…] [-runs N] OUT CASE…")
+		fmt.Fprintln(os.Stderr, "usage: recorder [-modes MODE,…] [-runs N] OUT CASE…")
 		os.Exit(2)
 	}
 	silenceLogs()
 	stubNft()
 	out := flag.Arg(0)
 	for _, folder := range flag.Args()[1:] {
-		c, err := loadCase(folder, *gates)
+		c, err := loadCase(folder)
 		if err == nil {
 			err = record(c, filepath.Join(out, filepath.Base(folder)), strings.Split(*modes, ","), *runs)
 		}

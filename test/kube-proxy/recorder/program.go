@@ -21,15 +21,13 @@ import (
 	ipvstest "k8s.io/kubernetes/pkg/proxy/ipvs/testing"
 	ipvsutiltest "k8s.io/kubernetes/pkg/proxy/ipvs/util/testing"
 	proxyutiltest "k8s.io/kubernetes/pkg/proxy/util/testing"
-	utiliptables "k8s.io/kubernetes/pkg/util/iptables"
-	iptablestest "k8s.io/kubernetes/pkg/util/iptables/testing"
 	netutils "k8s.io/utils/net"
 	"sigs.k8s.io/knftables"
 )
 
 // fakes stand for a node's kernel, one for each thing that a proxier programs. What both families share is the same value.
 type fakes struct {
-	iptables *iptablestest.FakeIPTables
+	iptables *fakeIPTables
 	nftables *knftables.Fake
 	ipset    *ipsettest.FakeIPSet
 	ipvs     *timeoutRecorder
@@ -128,14 +126,13 @@ func newProxier(c *testCase, mode string, family v1.IPFamily, kernel fakes) (pro
 func newFakes(c *testCase, family v1.IPFamily) fakes {
 	isIPv6 := family == v1.IPv6Protocol
 	kernel := fakes{
-		iptables: iptablestest.NewFake(),
+		iptables: newFakeIPTables(family),
 		nftables: knftables.NewFake(knftables.IPv4Family, "kube-proxy"),
 		ipset:    ipsettest.NewFake("7.17"),
 		netlink:  ipvstest.NewFakeNetlinkHandle(isIPv6),
 		network:  proxyutiltest.NewFakeNetwork(),
 	}
 	if isIPv6 {
-		kernel.iptables = iptablestest.NewIPv6Fake()
 		kernel.nftables = knftables.NewFake(knftables.IPv6Family, "kube-proxy")
 	}
 	withRandomFully(kernel.iptables)
@@ -188,18 +185,16 @@ func stubNft() {
 	must(os.Setenv("KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK", "1"))
 }
 
-// quotingIPTables quotes the arguments of single rules, as the rules that kube-proxy restores have them.
-type quotingIPTables struct{ *iptablestest.FakeIPTables }
-
-func (q quotingIPTables) EnsureRule(position utiliptables.RulePosition, table utiliptables.Table, chain utiliptables.Chain, args ...string) (bool, error) {
-	quoted := make([]string, len(args))
+// quoted puts quotes around arguments with blanks.
+func quoted(args []string) []string {
+	out := make([]string, len(args))
 	for i, arg := range args {
-		quoted[i] = arg
+		out[i] = arg
 		if strings.Contains(arg, " ") {
-			quoted[i] = `"` + arg + `"`
+			out[i] = `"` + arg + `"`
 		}
 	}
-	return q.FakeIPTables.EnsureRule(position, table, chain, quoted...)
+	return out
 }
 
 // timeoutRecorder keeps the timeouts that kube-proxy sets, which the fake drops.

@@ -20,7 +20,6 @@ import (
 	"k8s.io/kubernetes/pkg/proxy/iptables"
 	"k8s.io/kubernetes/pkg/proxy/ipvs"
 	"k8s.io/kubernetes/pkg/proxy/nftables"
-	iptablestest "k8s.io/kubernetes/pkg/util/iptables/testing"
 	"sigs.k8s.io/knftables"
 )
 
@@ -45,7 +44,9 @@ func newIPVS(c *testCase, family v1.IPFamily, kernel fakes) (*ipvs.Proxier, erro
 }
 
 func newNFTables(c *testCase, family v1.IPFamily) (*nftables.Proxier, error) {
-	must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{localhostGate: c.config.FeatureGates[localhostGate]}))
+	gates := byDefault.DeepCopy()
+	must(gates.SetFromMap(c.config.FeatureGates))
+	must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{localhostGate: gates.Enabled(localhostGate)}))
 	return nftables.NewProxier(background(), internalConfig(c, "nftables"), family, localDetector(c, family), c.node.Name,
 		c.nodeIPs()[family], nil, nil, false)
 }
@@ -54,9 +55,12 @@ func newNFTables(c *testCase, family v1.IPFamily) (*nftables.Proxier, error) {
 func background() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
 
 // Since 1.37 kube-proxy takes it that iptables has --random-fully.
-func withRandomFully(*iptablestest.FakeIPTables) {}
+func withRandomFully(*fakeIPTables) {}
 
 func countersOf(table *knftables.FakeTable) map[string]*knftables.FakeCounter { return table.Counters }
+
+// byDefault are the gates before a case sets some: a set one stays set.
+var byDefault = utilfeature.DefaultMutableFeatureGate.DeepCopy()
 
 const localhostGate = "KubeProxyNFTablesLocalhostNodePorts"
 

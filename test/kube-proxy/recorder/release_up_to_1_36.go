@@ -6,12 +6,11 @@ package main
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/proxy/nftables"
-	iptablestest "k8s.io/kubernetes/pkg/util/iptables/testing"
 	netutils "k8s.io/utils/net"
 	"sigs.k8s.io/knftables"
 )
 
-func withRandomFully(iptables *iptablestest.FakeIPTables) { iptables.SetHasRandomFully(true) }
+func withRandomFully(iptables *fakeIPTables) { iptables.SetHasRandomFully(true) }
 
 func countersOf(*knftables.FakeTable) map[string]string { return nil }
 

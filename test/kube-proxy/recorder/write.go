@@ -15,7 +15,6 @@ import (
 	ipsettest "k8s.io/kubernetes/pkg/proxy/ipvs/ipset/testing"
 	ipvstest "k8s.io/kubernetes/pkg/proxy/ipvs/testing"
 	utilipvs "k8s.io/kubernetes/pkg/proxy/ipvs/util"
-	iptablestest "k8s.io/kubernetes/pkg/util/iptables/testing"
 	"sigs.k8s.io/knftables"
 )
 
@@ -44,34 +43,41 @@ func (s state) String() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-func (s state) addIPTables(mode string, family v1.IPFamily, iptables *iptablestest.FakeIPTables) {
+func (s state) addIPTables(mode string, family v1.IPFamily, iptables *fakeIPTables) {
 	file := "iptables.restore"
 	if family == v1.IPv6Protocol {
 		file = "ip6tables.restore"
 	}
-	tables := iptables.Dump.Tables
-	sort.Slice(tables, func(i, j int) bool { return tables[i].Name < tables[j].Name })
+	tables := tablesOf(iptables)
+	sort.Slice(tables, func(i, j int) bool { return tables[i].name < tables[j].name })
 	for _, table := range tables {
 		var chains, rules []string
-		sort.Slice(table.Chains, func(i, j int) bool { return table.Chains[i].Name < table.Chains[j].Name })
-		for _, chain := range table.Chains {
-			name := string(chain.Name)
-			if strings.HasPrefix(name, "KUBE-") {
-				chains = append(chains, ":"+name+" - [0:0]")
+		sort.Slice(table.chains, func(i, j int) bool { return table.chains[i].name < table.chains[j].name })
+		for _, chain := range table.chains {
+			if strings.HasPrefix(chain.name, "KUBE-") {
+				chains = append(chains, ":"+chain.name+" - [0:0]")
 			}
-			var own []string
-			for _, rule := range chain.Rules {
-				own = append(own, rule.Raw)
-			}
-			rules = append(rules, inOneOrder(mode, string(table.Name), name, own)...)
+			rules = append(rules, inOneOrder(mode, table.name, chain.name, chain.rules)...)
 		}
 		if len(chains) > 0 {
-			s.add(file, "*"+string(table.Name))
+			s.add(file, "*"+table.name)
 			s.add(file, chains...)
 			s.add(file, rules...)
 			s.add(file, "COMMIT")
 		}
 	}
+}
+
+// table is what a table of iptables holds.
+type table struct {
+	name   string
+	chains []chainRules
+}
+
+// chainRules are a chain and its rules, each as "-A CHAIN …".
+type chainRules struct {
+	name  string
+	rules []string
 }
 
 var destination = regexp.MustCompile(`(?:-d|--vaddr) (\S+)`)

@@ -1,0 +1,86 @@
+import { recordedGates } from './feature-gates.recorded.ts';
+import type { FeatureGates, Release } from './versions.ts';
+
+/** What a release's kube-proxy knows of a feature gate. */
+export interface Gate {
+  readonly name: string;
+  /** AllAlpha and AllBeta turn the gates of their stage; the others are generally available or deprecated. */
+  readonly stage: 'alpha' | 'beta' | 'other';
+  readonly isOnByDefault: boolean;
+  readonly isLocked: boolean;
+  /** The gates without which it must not be on. */
+  readonly needs: readonly string[];
+}
+
+const [heading = '', ...lines] = recordedGates.trim().split('\n');
+const columns = heading.split(' ').map((version) => version.replace(/^v(\d+\.\d+).*/, '$1'));
+const rows = new Map(
+  lines.map((line) => {
+    const [name = '', letters = '', needs = ''] = line.split(' ');
+    return [name, { letters, needs: needs.split(',').filter((each) => each !== '') }] as const;
+  }),
+);
+
+/** Kubernetes has had gates that need others since this release. */
+const firstWithNeeds: Release = '1.35';
+
+/** Undefined for a gate that the release's kube-proxy does not know. */
+export function gateOf(name: string, release: Release): Gate | undefined {
+  const row = rows.get(name);
+  const column = columns.indexOf(release);
+  const letter = row?.letters[column] ?? '-';
+  if (!row || letter === '-') return undefined;
+  const lower = letter.toLowerCase();
+  return {
+    name,
+    stage: lower === 'a' ? 'alpha' : lower === 'b' ? 'beta' : 'other',
+    isOnByDefault: letter !== lower,
+    isLocked: lower === 'l',
+    needs: row.needs.flatMap((written) => {
+      const [need = '', since = firstWithNeeds] = written.split('@');
+      return column >= columns.indexOf(since) && gateOf(need, release) ? [need] : [];
+    }),
+  };
+}
+
+/** The gates that a release's kube-proxy knows. */
+export function gatesOf(release: Release): readonly Gate[] {
+  return [...rows.keys()].flatMap((name) => gateOf(name, release) ?? []);
+}
+
+/** The releases whose kube-proxy knows a gate. */
+export function releasesWithGate(name: string): readonly Release[] {
+  return (columns as Release[]).filter((release) => gateOf(name, release));
+}
+
+/** Whether a gate is on in a kube-proxy that knows it, and starts with these gates set. */
+export function isOn({ name, stage, isOnByDefault }: Gate, gates: FeatureGates): boolean {
+  const ofStage = stage === 'other' ? undefined : gates.get(stage === 'alpha' ? 'AllAlpha' : 'AllBeta');
+  return gates.get(name) ?? ofStage ?? isOnByDefault;
+}
+
+/** Why kube-proxy does not start. Of `unmet`, each item is a gate that is on, and what it needs that is off. */
+export type GateFault = { readonly release: Release } & (
+  | { readonly problem: 'unknown'; readonly gate: string }
+  | { readonly problem: 'locked'; readonly gate: string; readonly isOn: boolean }
+  | {
+      readonly problem: 'needs';
+      readonly unmet: readonly { readonly gate: string; readonly needs: readonly string[] }[];
+    }
+);
+
+/** All that keeps a release's kube-proxy from starting with these gates set (SetFromMap of component-base/featuregate). */
+export function findGateFaults(gates: FeatureGates, release: Release): readonly GateFault[] {
+  const wrong = [...gates].flatMap(([gate, value]): readonly GateFault[] => {
+    const known = gateOf(gate, release);
+    if (!known) return [{ problem: 'unknown', gate, release }];
+    return known.isLocked && known.isOnByDefault !== value ? [{ problem: 'locked', gate, isOn: value, release }] : [];
+  });
+  if (gates.size === 0 || wrong.length > 0) return wrong;
+  const on = new Set(gatesOf(release).flatMap((gate) => (isOn(gate, gates) ? [gate.name] : [])));
+  const unmet = gatesOf(release)
+    .filter(({ name }) => on.has(name))
+    .map(({ name, needs }) => ({ gate: name, needs: needs.filter((need) => !on.has(need)) }))
+    .filter(({ needs }) => needs.length > 0);
+  return unmet.length > 0 ? [{ problem: 'needs', unmet, release }] : [];
+}

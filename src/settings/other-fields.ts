@@ -1,0 +1,157 @@
+import { parseDuration } from '../base/duration.ts';
+import { duration, flag, integer, item, list, object, text } from '../base/kubernetes-shape.ts';
+import { anything, narrowed, nullable, number, oneOf, textThat, type Shape } from '../base/json-shape.ts';
+import { parseAddress } from '../kernel/address.ts';
+import { parsePort } from '../kernel/socket-address.ts';
+import { gateOf, isOn } from '../kube-proxy/feature-gates.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { proxyField, refuse, refuseValue, type Field, type SettingSource } from './setting.ts';
+
+const mostInt32 = 2 ** 31 - 1;
+
+const socket = nullable(
+  textThat('an address and a port such as 0.0.0.0:10256', (written) => written === '' || isSocket(written)),
+);
+
+/** An address alone gets kube-proxy's own port (AppendPortIfNeeded). */
+function isSocket(written: string): boolean {
+  const [, ipv6, ipv4 = '', port = ''] = /^(?:\[(.*)\]|([^:]*)):\+?(\d{1,9})$/.exec(written) ?? [];
+  const address = port === '' ? written : (ipv6 ?? ipv4);
+  return parseAddress(address) !== undefined && (port === '' || (parsePort(String(Number(port))) ?? 0) > 0);
+}
+
+const notNegative = narrowed(
+  duration,
+  'a duration such as 15m0s, from 0 up',
+  (written) => (parseDuration(written) ?? 0) >= 0,
+);
+
+const verbosity = integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`);
+/** A text with a unit, or nanoseconds (TimeOrMetaDuration). */
+const flushFrequency = narrowed(anything, 'a duration such as 5s, above 0', (written) =>
+  typeof written === 'string'
+    ? (parseDuration(written) ?? -1) >= 0
+    : written === null || (Number.isSafeInteger(written) && Number(written) >= 0),
+);
+const quantity = narrowed(anything, 'a quantity such as 64Ki', (written) =>
+  written === null || typeof written === 'number'
+    ? true
+    : typeof written === 'string' &&
+      /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/.test(written),
+);
+const formatOptions = object({ splitStream: flag, infoBufferSize: quantity });
+const vmodule = narrowed(
+  item({ filePattern: text, verbosity }),
+  'an item with a filePattern without = and commas',
+  ({ filePattern }) => /^[^=,]+$/.test(filePattern ?? ''),
+);
+const formats = oneOf('', 'text', 'json');
+const logging = narrowed(
+  object({
+    format: nullable(formats),
+    flushFrequency,
+    verbosity,
+    vmodule: list(vmodule),
+    options: object({ text: formatOptions, json: formatOptions }),
+  }),
+  'without vmodule where the format is json',
+  (written) => written?.format !== 'json' || (written.vmodule ?? []).length === 0,
+);
+
+const loggingField = proxyField('logging', logging);
+const hiddenMetricsField = proxyField('showHiddenMetricsForVersion', text);
+
+/** The sections with the periods in which kube-proxy writes its rules, and its defaults in seconds. */
+const periods = { iptables: periodsOf('iptables', 1), ipvs: periodsOf('ipvs', 0), nftables: periodsOf('nftables', 1) };
+
+function periodsOf(section: string, usualLeast: number) {
+  const [usual, least] = [
+    proxyField(`${section}.syncPeriod`, duration),
+    proxyField(`${section}.minSyncPeriod`, duration),
+  ];
+  return { usual, least, usualLeast };
+}
+
+/** The section whose periods count in a mode. */
+const periodsIn: { readonly [M in ProxyMode]: (typeof periods)[keyof typeof periods] } = {
+  ...periods,
+  userspace: periods.iptables,
+};
+
+function fieldsOf(shape: Shape, ...names: readonly string[]): readonly Field[] {
+  return names.map((name) => proxyField(name, shape));
+}
+
+/**
+ * The fields of a KubeProxyConfiguration that shape no rule. kube-proxy does not start where one of them has a type that it does
+ * not decode, or a value that it refuses (pkg/proxy/apis/config/validation; for logging, component-base/logs/api/v1).
+ */
+export const otherFields: readonly Field[] = [
+  ...fieldsOf(text, 'apiVersion', 'kind'),
+  ...fieldsOf(flag, 'bindAddressHardFail', 'enableProfiling', 'windowsRunAsService'),
+  ...fieldsOf(socket, 'healthzBindAddress', 'metricsBindAddress'),
+  ...fieldsOf(notNegative, 'configSyncPeriod'),
+  ...fieldsOf(integer(-1000, 1000, 'a whole number from -1000 to 1000'), 'oomScoreAdj'),
+  proxyField(
+    'clientConnection',
+    object({
+      kubeconfig: text,
+      acceptContentTypes: text,
+      contentType: text,
+      qps: nullable(number('a number of 32 bits', -3.4028235e38, 3.4028235e38)),
+      burst: integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`),
+    }),
+  ),
+  proxyField(
+    'winkernel',
+    object({
+      networkName: text,
+      sourceVip: text,
+      enableDSR: flag,
+      rootHnsEndpointName: text,
+      forwardHealthCheckVip: flag,
+    }),
+  ),
+  loggingField,
+  hiddenMetricsField,
+  ...Object.values(periods).flatMap(({ usual, least }) => [usual, least]),
+];
+
+/** Reports what keeps kube-proxy from starting and depends on more than one field, or on the mode, the release or a feature gate. */
+export function checkOtherFields(source: SettingSource): void {
+  checkPeriods(source);
+  checkLogging(source);
+  const version = source.field(hiddenMetricsField) ?? '';
+  const previous = `1.${Number(source.release.slice('1.'.length)) - 1}`;
+  if (version !== '' && version !== previous)
+    refuseValue(source, { name: hiddenMetricsField.name, value: version, path: hiddenMetricsField.path }, previous);
+}
+
+function checkPeriods(source: SettingSource): void {
+  const { usual, least, usualLeast } = periodsIn[source.mode];
+  const secondsOf = (field: Field<string>, otherwise: number) => parseDuration(source.field(field) ?? '0') || otherwise;
+  const [seconds, leastSeconds] = [secondsOf(usual, 30), secondsOf(least, usualLeast)];
+  const refusePeriod = (field: Field<string>, expected: string) =>
+    refuseValue(source, { name: field.name, value: source.field(field) ?? '', path: field.path }, expected);
+  if (leastSeconds < 0) refusePeriod(least, 'a duration such as 1s, from 0 up');
+  else if (seconds < 0) refusePeriod(usual, 'a duration such as 30s, above 0');
+  else if (leastSeconds > seconds)
+    refusePeriod(
+      source.field(usual) === undefined ? least : usual,
+      `syncPeriod as long as minSyncPeriod at least (${leastSeconds}s)`,
+    );
+}
+
+function checkLogging(source: SettingSource): void {
+  const gate = gateOf('LoggingAlphaOptions', source.release);
+  if (gate === undefined || isOn(gate, source.gates)) return;
+  for (const [format, options] of Object.entries(source.field(loggingField)?.options ?? {})) {
+    for (const [name, value] of Object.entries(options ?? {})) {
+      if (value === null || value === false || Number.parseFloat(String(value)) === 0) continue;
+      const path = [...loggingField.path, 'options', format, name];
+      const found = { type: 'string', value: String(value) } as const;
+      const because = 'the feature gate LoggingAlphaOptions is off, and kube-proxy does not start';
+      refuse(source, { path }, 'bad-value', { field: name, found, expected: 'nothing', because });
+    }
+  }
+}
