@@ -1,7 +1,7 @@
 // Of a release that is not out, kpc programs what the newest version before it does.
 import { expect, test } from 'vitest';
 import { compile, type CompileOptions } from '../../src/library/compile.ts';
-import { newestRelease } from '../../src/kube-proxy/releases.ts';
+import { newestRelease, type Release } from '../../src/kube-proxy/releases.ts';
 
 const text = `
 apiVersion: v1

@@ -93,8 +93,8 @@ export async function endOrphans(host: Host, mark: string | undefined): Promise<
 export async function assertNoOrphans(host: Host, mark: string | undefined, assumesAlone: boolean): Promise<void> {
   const unseen = await endOrphans(host, mark);
   if (!unseen || assumesAlone) return;
-  const text = `an apply was killed, and it is unknown whether a tool of it is still changing the node: ${unseen.text}`;
-  throw new Failure('not-ready', text, adviseUnseen(unseen, 'no such tool'));
+  const problem = `an apply was killed, and it is unknown whether a tool of it is still changing the node: ${unseen.text}`;
+  throw new Failure('not-ready', problem, adviseUnseen(unseen, 'no such tool'));
 }
 
 async function findMarked(
