@@ -61,7 +61,7 @@ test.each([
 ])(
   'of TCP node ports on localhost with %s, 1.37 %s them, and 1.38 %s them itself',
   (nodeportAddresses, old, coming) => {
-    const handlingBy = (kubernetesVersion: string) => {
+    const handlingBy = (kubernetesVersion: '1.37' | '1.38') => {
       const { rules = '' } = rulesOf({
         kubernetesVersion,
         nodeportAddresses,

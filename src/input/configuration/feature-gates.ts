@@ -29,7 +29,7 @@ export function readFeatureGates(
 }
 
 /** The gates that a fault comes from, if they are set. */
-export function culpritsOf(fault: GateFault): readonly string[] {
+function culpritsOf(fault: GateFault): readonly string[] {
   if (fault.problem !== 'needs') return [fault.gate];
   return [...fault.unmet.flatMap(({ gate, needs }) => [gate, ...needs]), 'AllAlpha', 'AllBeta'];
 }
