@@ -8,7 +8,7 @@ import { type Family, families } from '../kernel/family.ts';
 import type { Place } from '../kernel/place.ts';
 import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
 import type { NodeContext, ServicePort } from '../cluster/model.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import { isNodePortWord, modeFacts } from '../kube-proxy/modes.ts';
@@ -182,7 +182,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
 }
 
 /** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */
-export function describeLocalhostListeners({ state, cluster }: BundleContent): readonly Diagnostic[] {
+export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Diagnostic[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
     ({ family, protocol, nodePort: port }) =>

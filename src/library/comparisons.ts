@@ -1,7 +1,7 @@
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { planChange, sortPreparations, type ChangedSide } from '../equivalence/change.ts';
 import { Comparison } from '../equivalence/comparison.ts';
 import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
@@ -12,7 +12,7 @@ import { equivalenceJson, needsWork } from '../report/equivalence.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
 import { splitList } from '../settings/setting.ts';
-import { describeUnshown, onOneNode, sceneOfSide, type Scene } from '../trace/scene.ts';
+import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
 import {
   checkPacketOptions,
   joinScenes,
@@ -25,7 +25,7 @@ import { listOf, type NamedText } from './texts.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
 /** One side of a comparison: a mode, a release or kube-proxy's configuration to compile the manifests for, or a side. */
-export type ComparedSide = ProxyMode | Release | NamedText | Side;
+export type ComparedSide = ProxyMode | Release | NamedText | Snapshot;
 
 /** Options of equivalence: the flags of `kpc equivalence`, and its two sides. */
 export interface EquivalenceOptions extends Partial<ManifestsOfNodes> {
@@ -52,7 +52,7 @@ interface Spec {
   readonly name: string;
   readonly words: readonly string[];
   readonly manifests: LoadedManifests | undefined;
-  readonly side: Side | undefined;
+  readonly side: Snapshot | undefined;
 }
 
 /**
@@ -69,7 +69,8 @@ interface Spec {
 export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   const { from, to, ...input } = options;
   const flags = [from, to].map(flagsOf);
-  if (flags.every((each) => each === undefined)) checkPacketOptions({ side: from as Side, ...input }, ['from', 'to']);
+  if (flags.every((each) => each === undefined))
+    checkPacketOptions({ side: from as Snapshot, ...input }, ['from', 'to']);
   else checkPacketOptions(input as ManifestsOfNodes, ['from', 'to']);
   const specs = [from, to].map((side, i) => specOf(side, input, flags[i])) as [Spec, Spec];
   return compareSpecs(specs, input.allNodes, undefined);
@@ -93,8 +94,8 @@ function specOf(
   flags: Partial<ManifestsOfNodes> | undefined,
 ): Spec {
   if (!flags) {
-    const { name } = side as Side;
-    return { name, words: ['kpc', 'trace', pathWord(name)], manifests: undefined, side: side as Side };
+    const { name } = side as Snapshot;
+    return { name, words: ['kpc', 'trace', pathWord(name)], manifests: undefined, side: side as Snapshot };
   }
   const name = typeof side === 'string' ? side : (side as NamedText).name;
   return compiledSpec(name, { ...input, ...flags }, flags);
@@ -150,7 +151,7 @@ function compareSpecs(
 
 function scenesOfSpec({ manifests, side }: Spec, node: string): ReturnType<LoadedManifests['compile']> {
   if (manifests) return manifests.compile(node);
-  const scenes: readonly Scene[] = side ? [sceneOfSide(side)] : [];
+  const scenes: readonly Scene[] = side ? [sceneOf(side)] : [];
   return { scenes, diagnostics: [] };
 }
 

@@ -1,4 +1,4 @@
-import { makeBundle, type BundleContent, type BundleTexts } from '../bundle/make-bundle.ts';
+import { makeBundle, type BundleTexts } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { checkNodeName } from '../compile/chosen-nodes.ts';
 import {
@@ -9,9 +9,8 @@ import {
   type Hosts,
 } from '../compile/compile.ts';
 import { parseHostAddresses, loadTexts } from '../compile/load-texts.ts';
-import type { Side } from '../dumps/side.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
-import { sideOfManifests } from '../sides/stored-side.ts';
 import { inputOptions, pipelineOptions, textsOf, type InputOptions } from './inputs.ts';
 import { checkOptionNames, mapOf, type NamedText, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
@@ -24,16 +23,13 @@ export interface CompileOptions extends InputOptions {
   readonly hostAddresses?: NamedText | undefined;
 }
 
-/** A side that knows its Services. */
-export type CompiledSide = Side & { readonly services: NonNullable<Side['services']> };
-
 /** What kube-proxy would program on a node. */
 export interface CompiledBundle {
   /** The files that `kpc compile -o` writes, by name, manifest.json first. */
   readonly files: ReadonlyMap<string, string>;
   readonly manifest: Manifest;
   /** The bundle as data, to compare, describe and trace packets on. */
-  readonly side: CompiledSide;
+  readonly side: CompiledSnapshot;
 }
 
 /** A node's bundle, or why there is none. */
@@ -61,10 +57,10 @@ export function compile(options: CompileOptions): CompileResult {
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const request = pipelineOptions(options);
   const loaded = loadTexts(textsOf(options, options.hostAddresses), request);
-  const { content, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
+  const { snapshot, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
   return {
-    bundle: content && bundleOf(content),
-    diagnostics: diagnosticsOf([...gaps, ...diagnostics]),
+    bundle: snapshot && bundleOf(snapshot),
+    diagnostics: diagnosticsOf([...gaps(), ...diagnostics]),
   };
 }
 
@@ -104,11 +100,11 @@ export function compileFleet(options: FleetOptions): FleetResult {
 }
 
 function* nodeBundles(nodes: Iterable<FleetNode>): Generator<NodeBundle, void, undefined> {
-  for (const { node, texts, compile: compileOne } of nodes) yield { node, ...bundleOf(compileOne(), texts) };
+  for (const { node, texts, snapshot } of nodes) yield { node, ...bundleOf(snapshot, texts) };
 }
 
-function bundleOf(content: BundleContent, texts?: BundleTexts): CompiledBundle {
-  return { ...makeBundle(content, texts), side: sideOfManifests(content.node.name || 'manifests', content) };
+function bundleOf(side: CompiledSnapshot, texts?: BundleTexts): CompiledBundle {
+  return { ...makeBundle(side, texts), side };
 }
 
 function hostsOf(nodes: readonly string[], texts: ReadonlyMap<string, string>): Hosts {

@@ -2,9 +2,8 @@ import { compileLoaded } from '../compile/compile.ts';
 import { NodeMemo } from '../compile/compile-node.ts';
 import { loadTexts, type LoadedInputs } from '../compile/load-texts.ts';
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../dumps/side.ts';
-import { sideOfManifests } from '../sides/stored-side.ts';
-import { sceneOfSide, type Scene } from '../trace/scene.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { sceneOf, type Scene } from '../trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
 import { inputOptions, shownOptions, textsOf } from './inputs.ts';
 import { checkOptionNames } from './texts.ts';
@@ -16,7 +15,7 @@ export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
 }
 
 /** Where packets are sent: manifests, or a side that was compiled, or read from a bundle or a dump. */
-export type PacketInput = ManifestsOfNodes | { readonly side: Side };
+export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 
 const ofManifests: readonly string[] = [
   ...inputOptions.filter((name) => name !== 'allowEmpty'),
@@ -52,10 +51,10 @@ export function loadManifests({ allNodes: _, ...options }: ManifestsOfNodes): Lo
   const memo = new NodeMemo();
   const compile = (node: string): Scenes => {
     const named = { node: node === '' ? options.node : node, ipFamily: request.ipFamily };
-    const { content, gaps, diagnostics } = compileLoaded(loaded, named, [], memo);
-    const said = [...gaps, ...diagnostics];
-    if (!content) return { scenes: undefined, diagnostics: said };
-    return { scenes: [sceneOfSide(sideOfManifests('manifests', content), loaded.inputs)], diagnostics: said };
+    const { snapshot, gaps, diagnostics } = compileLoaded(loaded, named, [], memo);
+    const said = [...gaps(), ...diagnostics];
+    if (!snapshot) return { scenes: undefined, diagnostics: said };
+    return { scenes: [sceneOf(snapshot)], diagnostics: said };
   };
   return { loaded, compile };
 }
@@ -67,7 +66,7 @@ export function nodesOf({ prepared }: LoadedInputs, allNodes: boolean | undefine
 
 /** The nodes to send packets on. */
 export function scenesOf(options: PacketInput): Scenes {
-  if ('side' in options) return { scenes: [sceneOfSide(options.side)], diagnostics: [] };
+  if ('side' in options) return { scenes: [sceneOf(options.side)], diagnostics: [] };
   const { loaded, compile } = loadManifests(options);
   const nodes = nodesOf(loaded, options.allNodes);
   if (nodes.length === 0) {

@@ -14,7 +14,7 @@ import {
 } from '../cluster/objects.ts';
 import { ordinalLabels } from '../cluster/slices/assume-pods.ts';
 import { selectPods } from '../cluster/slices/select-pods.ts';
-import { inputsOfNode, type Prepared } from '../compile/compile-node.ts';
+import { compileNode, type Prepared } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import { prepareChecked, type NodeOptions } from '../compile/compile.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -78,7 +78,7 @@ export function readLintInput(
   };
   const { prepared, hostAddresses, modeNote, configured } = loaded;
   const nodes = names.map((name): LintedNode => {
-    const { cluster, node, settings } = inputsOfNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily });
+    const { cluster, node, settings } = compileNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily });
     return { name, object: prepared.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
   });
   const input = {

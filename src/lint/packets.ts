@@ -1,10 +1,9 @@
-import { findOwners } from '../changes/owners.ts';
 import { NodeMemo } from '../compile/compile-node.ts';
+import { compileLoaded } from '../compile/compile.ts';
 import type { IpFamilyChoice } from '../compile/choose-families.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Family } from '../kernel/family.ts';
 import type { PacketProtocol, Verdict } from '../packet/packet.ts';
-import { compileAs } from '../sides/compile-as.ts';
 import { packetOf, readSender, type Sender } from '../trace/question.ts';
 import { sceneOf, type Scene } from '../trace/scene.ts';
 import type { PacketClaim } from './finding.ts';
@@ -18,7 +17,11 @@ export function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): Tr
   const scenes = new Map<string, Scene | undefined>();
   const senders = new Map<string, Sender | undefined>();
   const sceneAt = (node: string): Scene | undefined => {
-    if (!scenes.has(node)) scenes.set(node, compileScene(loaded, node, ipFamily, memo));
+    if (!scenes.has(node)) {
+      const named = { node: node === '' ? undefined : node, ipFamily, name: '-f' };
+      const { snapshot } = compileLoaded(loaded, named, [], memo);
+      scenes.set(node, snapshot && sceneOf(snapshot));
+    }
     return scenes.get(node);
   };
   const senderAt = (scene: Scene, { from, node }: PacketClaim, family: Family): Sender | undefined => {
@@ -39,9 +42,4 @@ export function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): Tr
     );
     return verdict === 'unknown' ? undefined : verdict;
   };
-}
-
-function compileScene(loaded: LoadedInputs, node: string, ipFamily: IpFamilyChoice, memo: NodeMemo): Scene | undefined {
-  const { side, inputs } = compileAs('-f', loaded, node === '' ? { ipFamily } : { node, ipFamily }, memo);
-  return side && sceneOf(side, findOwners([side.state]), side.services?.settings.mode, [], inputs);
 }

@@ -44,7 +44,7 @@ export function answerTrace(
 
 /** The name of the node that a scene is of; '' if it has none. */
 export function nodeOfScene({ side }: Scene): string {
-  return side.services?.node.name ?? '';
+  return side.nodeName;
 }
 
 /** A table of all packets to a Service, or what is wrong with the question. */
@@ -59,8 +59,8 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
   const matrix = traceMatrix(ports.value, scene, named);
   const text = (isColoured: boolean, width?: number): string => {
     const table = formatMatrix(matrix, nodeOfScene(scene), { isColoured, width });
-    const { services } = scene.side;
-    const mode = services?.assumed.mode ? [line('dim', 1, `mode ${services.settings.mode} ${unnamedMode}`)] : [];
+    const { side } = scene;
+    const mode = side.assumed?.mode ? [line('dim', 1, `mode ${side.mode} ${unnamedMode}`)] : [];
     const assumed = [...matrix.assumed, ...mode];
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };

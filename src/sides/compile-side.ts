@@ -12,5 +12,5 @@ export async function compileSide(
 ): Promise<SideReading> {
   const asOther = optionsLike(other.side, options);
   const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] }, readStdin);
-  return compileLike(path, read, other, options);
+  return compileLike(path, read, other.side, options);
 }

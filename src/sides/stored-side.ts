@@ -1,17 +1,16 @@
 import type { TextFile } from '../input/documents/text-file.ts';
 import { version } from '../base/version.ts';
 import { nodeOfBundle, settingsOf, type Manifest } from '../bundle/manifest.ts';
-import type { BundleContent, BundleFiles } from '../bundle/make-bundle.ts';
+import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
 import { readGolden } from '../bundle/golden.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { NodeContext } from '../cluster/model.ts';
+import type { Cluster } from '../cluster/model.ts';
 import { compileState } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../dumps/dump.ts';
-import type { Side } from '../dumps/side.ts';
+import { CompiledSnapshot, DumpedSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { coverAll } from '../dumps/coverage.ts';
-import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
@@ -19,7 +18,7 @@ import { newestRelease } from '../kube-proxy/releases.ts';
 
 /** A side that was read, with its diagnostics; undefined if it cannot be used. */
 export interface SideReading {
-  readonly side: Side | undefined;
+  readonly side: Snapshot | undefined;
   readonly diagnostics: readonly Diagnostic[];
   /** The manifests that were read, by the names that diagnostics give them. */
   readonly files: LoadedInputs['files'];
@@ -36,16 +35,14 @@ export type StoredSide = StoredBundleSide | DumpedSide | MissingSide;
 /** A bundle or a golden. */
 interface StoredBundleSide extends SideReading {
   readonly kind: 'bundle';
-  readonly side: Side;
+  readonly side: CompiledSnapshot;
   readonly manifest: Manifest;
 }
 
 /** Output of the tools of a node. */
 export interface DumpedSide extends SideReading {
   readonly kind: 'dump';
-  readonly side: Side;
-  /** The node's own addresses; undefined if the dump does not show them. */
-  readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
+  readonly side: DumpedSnapshot;
   /** The manifests that a support bundle holds. */
   readonly manifests?: readonly TextFile[] | undefined;
 }
@@ -86,20 +83,20 @@ function brokenSide(path: string, problems: readonly string[]): MissingSide {
 }
 
 function sideOfStored(path: string, what: string, { manifest, state, cluster }: StoredBundle): StoredBundleSide {
-  const { mode, families, assigned, assumedEndpoints } = manifest;
+  const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const node = nodeOfBundle(manifest);
   const settings = settingsOf(manifest);
+  const compile = (own: Cluster) => compileState(own, node, settings, families);
   // A bundle's files hold no origins. If no comments name the Services, compiling them again does.
-  const isNamed = modeFacts[mode].namesServices === 'all';
-  const labels = isNamed ? undefined : compileState(cluster, node, settings, families);
-  const made = { state, cluster, node, settings, families, assigned, assumedEndpoints };
-  const side: Side = { ...sideOfManifests(path, made), kind: 'bundle', labels };
+  const labels = modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster);
+  const made = { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
+  const side = new CompiledSnapshot({ kind: 'bundle', name: path, state: () => state, labels, compile, ...made });
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
 }
 
 /** Describes the node, mode, families and release that something was compiled for. */
 export function describeMade(
-  { node, settings, families }: Pick<BundleContent, 'node' | 'settings' | 'families'>,
+  { node, settings, families }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families'>,
   /** Where the mode comes from and why this release was chosen, if they were not requested. */
   { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
 ): string {
@@ -112,11 +109,12 @@ export function describeMade(
 /** A dump of kpc-apply has the form of a bundle, but nothing compiled it, and it does not list modules. */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
   // If its files have no rules of a family, the node has none.
-  const side = sideOf(path, { state, coverage: { ...coverAll(), modules: false }, doubts: [] });
+  const { hostAddresses } = nodeOfBundle(manifest);
+  const coverage = { ...coverAll(), modules: false };
+  const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts: [], hostAddresses });
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
-  const { hostAddresses } = nodeOfBundle(manifest);
-  return { ...nothingSaid, kind: 'dump', side, hostAddresses, notes };
+  return { ...nothingSaid, kind: 'dump', side, notes };
 }
 
 /** The side that a dump is; `diagnostics` is what there is to say of its files. */
@@ -138,7 +136,9 @@ export function sideOfDump(name: string, dump: Dump, diagnostics: readonly Diagn
     dump.coverage.links && links.length > 0
       ? links.flatMap(({ addresses }) => addresses.map(({ address }) => address))
       : undefined;
-  return { ...nothingSaid, kind: 'dump', side: sideOf(name, dump), hostAddresses, diagnostics, notes };
+  const { state, coverage, doubts, flows, log } = dump;
+  const side = new DumpedSnapshot({ name, state: () => state, coverage, doubts, flows, log, hostAddresses });
+  return { ...nothingSaid, kind: 'dump', side, diagnostics, notes };
 }
 
 /** Whether the files hold output of tools, all of it in forms that kpc does not read. */
@@ -146,35 +146,9 @@ export function isRefusedOnly({ files, faults }: Dump): boolean {
   return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
 
-function sideOf(
-  name: string,
-  { state, ...read }: Pick<Dump, 'state' | 'coverage' | 'doubts'> & Partial<Pick<Dump, 'flows' | 'log'>>,
-): Side {
-  const { coverage, doubts, flows, log } = read;
-  const known = { coverage, doubts, flows, log, families: bothFamilies };
-  return { kind: 'dump', name, state, labels: undefined, ...known, services: undefined };
-}
-
 /** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone if it says what is in the file. */
 function describeFile(name: string, files: Dump['files']): string {
   const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
   const [first] = kinds;
   return kinds.length === 1 && first !== undefined && name.startsWith(first) ? name : `${name} (${kinds.join(', ')})`;
-}
-
-/** What was compiled, as a side to compare. */
-export function sideOfManifests(name: string, content: Omit<BundleContent, 'kpcVersion'>) {
-  const { state, cluster, node, settings, families, assigned, assumedEndpoints = [], isNodeAssumed } = content;
-  const pods = new Set(assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses)));
-  const assumed = { services: assigned, pods, node: isNodeAssumed === true };
-  return {
-    kind: 'manifests',
-    name,
-    state,
-    labels: undefined,
-    coverage: coverAll(),
-    families,
-    doubts: [],
-    services: { cluster, node, settings, assumed },
-  } as const satisfies Side;
 }

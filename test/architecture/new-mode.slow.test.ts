@@ -13,7 +13,7 @@ const askedOfMode = [
   // The call of its compiler.
   'src/compile/compile-node.ts',
   // Its Services, read back from a state.
-  'src/describe/decompile.ts',
+  'src/snapshot/decompile.ts',
   // What a change to it or from it comes to.
   'src/equivalence/causes.ts',
   'src/equivalence/findings.ts',

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { KernelState } from '../../src/kernel/state.ts';
-import type { Side } from '../../src/dumps/side.ts';
+import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { modeHistories, newestRelease, type Release } from '../../src/kube-proxy/releases.ts';
@@ -9,7 +9,6 @@ import { knowAll } from '../../src/packet/knowledge.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { loadInputs } from '../../src/compile/read-texts.ts';
 import { compileAs } from '../../src/sides/compile-as.ts';
-import { linksOfSide } from '../../src/trace/scene.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
 
@@ -19,7 +18,7 @@ export function lastReleaseWith(mode: ProxyMode): Release {
 }
 
 /** Node 1 of the kernel tests' network, with its Services: what packets do there is known from kernels. */
-export async function labSide(mode: ProxyMode): Promise<Side> {
+export async function labSide(mode: ProxyMode): Promise<Snapshot> {
   const options = {
     file: ['before', 'more', 'node.yaml'].map((name) => join(folder, name)),
     config: join(folder, 'config.yaml'),
@@ -32,8 +31,8 @@ export async function labSide(mode: ProxyMode): Promise<Side> {
   return side;
 }
 
-export function evaluatorOf(side: Side, state: KernelState = side.state): Evaluator {
-  return prepare(state, knowAll(linksOfSide(side)));
+export function evaluatorOf(side: Snapshot, state: KernelState = side.state): Evaluator {
+  return prepare(state, knowAll(side.links));
 }
 
 /** Who sends in the kernel tests. Where packets of pods come in matters to no rule there. */

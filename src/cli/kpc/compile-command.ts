@@ -3,7 +3,8 @@ import { printable } from '../../base/printable.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
-import { formatFile, joinFiles, makeBundle, makeLongBundle, type BundleContent } from '../../bundle/make-bundle.ts';
+import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
 import { compileLoaded, chooseFleet, compileFleet, isFleet, type FleetOptions } from '../../compile/compile.ts';
 import { compileState, chooseNodeName } from '../../compile/compile-node.ts';
@@ -249,23 +250,23 @@ async function runOne(
   const hasSummary = options.print === undefined && options.output === 'text';
   const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
   const made = compileLoaded(own, { node, ipFamily }, wrong);
-  const { content, gaps, diagnostics: found } = hasSummary ? withoutDefaultMode(made) : made;
-  const diagnostics = makeStrict([...gaps, ...found], options);
+  const { snapshot, gaps, diagnostics: found } = hasSummary ? withoutDefaultMode(made) : made;
+  const diagnostics = makeStrict([...gaps(), ...found], options);
   const failed = await reportAll(diagnostics, loaded, options, terminal);
-  if (!content || failed !== undefined) return failed ?? exitStatus.badInput;
-  if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
+  if (!snapshot || failed !== undefined) return failed ?? exitStatus.badInput;
+  if (options.check !== undefined) return check(options.check, snapshot, diagnostics, options, terminal);
   return options.print === undefined
-    ? output(content, diagnostics, { ...options, modeFrom: modeFromWords(loaded) }, terminal)
-    : print(options.print, content, terminal);
+    ? output(snapshot, diagnostics, { ...options, modeFrom: modeFromWords(loaded) }, terminal)
+    : print(options.print, snapshot, terminal);
 }
 
 async function output(
-  content: BundleContent,
+  snapshot: CompiledSnapshot,
   diagnostics: readonly Diagnostic[],
   { out, golden, assume, output: format, modeFrom }: CompileOptions & { readonly modeFrom: string },
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const bundle = makeLongBundle(content);
+  const bundle = makeLongBundle(snapshot);
   const { manifest } = bundle;
   const folder = out ?? golden;
   if (out !== undefined && assume && (await holdsReal(out, manifest))) {
@@ -278,7 +279,7 @@ async function output(
   if (folder !== undefined) {
     const problem =
       out === undefined
-        ? await replaceFolder(folder, makeGolden(content, compileState), writeQuickly)
+        ? await replaceFolder(folder, makeGolden(snapshot, compileState), writeQuickly)
         : await replaceFolder(folder, bundle.files);
     if (problem) return refuse(terminal, ...describeFolderProblem(problem));
     await say(terminal, `${summarize(manifest, modeFrom)}\nWritten to ${folder}.\n`);
@@ -298,7 +299,7 @@ async function output(
 
 async function check(
   folder: string,
-  content: BundleContent,
+  snapshot: CompiledSnapshot,
   diagnostics: readonly Diagnostic[],
   { output: format, words, taken }: CompileOptions,
   terminal: Terminal,
@@ -306,7 +307,7 @@ async function check(
   const { checkBundle, lookInto } = await import('../../sides/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
   const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
-  const fresh = form === 'golden' ? makeGolden(content, compileState) : makeBundle(content).files;
+  const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;
   const result = await checkBundle(folder, fresh, tree);
   if (result.kind === 'unreadable') return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
   const same = result.kind === 'same';
@@ -315,7 +316,7 @@ async function check(
   // What a revision holds stays as it is.
   const accept = tree ? undefined : acceptCommand(words.argv, folder, form);
   const said = { accept, trace: words.trace, taken, pathOf: repositoryPaths() };
-  const report = await reportCheck(folder, same ? [] : result.files, content, form, said);
+  const report = await reportCheck(folder, same ? [] : result.files, snapshot, form, said);
   const { printed, note } = await formatCheck(report, result, format, diagnostics);
   await terminal.out(printed);
   await say(terminal, note);
@@ -329,11 +330,11 @@ async function check(
   return exitStatus.negative;
 }
 
-async function print(name: string, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {
+async function print(name: string, snapshot: CompiledSnapshot, terminal: Terminal): Promise<ExitStatus> {
   const file = printNames.get(name) ?? 'manifest.json';
-  const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
+  const text = file === 'manifest.json' ? makeBundle(snapshot).files.get(file) : formatFile(file, snapshot);
   if (text === undefined) {
-    const { settings, families } = content;
+    const { settings, families } = snapshot;
     return refuse(terminal, `there is no ${file} in mode ${settings.mode} for ${families.join(' and ')}`);
   }
   await terminal.out(text);

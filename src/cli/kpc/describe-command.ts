@@ -1,18 +1,17 @@
 import { Option, type Command } from 'commander';
 import { count } from '../../base/format-count.ts';
 import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
-import { type View, describeService } from '../../describe/describe-services.ts';
-import { compileState } from '../../compile/compile-node.ts';
+import { describeService } from '../../describe/describe-services.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
-import { describeLeftovers, findShown } from '../../describe/decompile.ts';
+import { describeLeftovers } from '../../snapshot/decompile.ts';
 import { decompiledJson, serviceJson } from '../../describe/describe-json.ts';
 import { describeServiceInWords, describeSharedInWords, line } from '../../describe/describe-words.ts';
 import { flowsJson } from '../../describe/describe-flows.ts';
 import { findInDump, findSubject } from '../../describe/find-subject.ts';
-import { readDumped, readingJson, type DumpReading, skippedJson } from '../../describe/read-dumped.ts';
+import { knowsServices, readDumped, readingJson, type DumpReading, skippedJson } from '../../describe/read-dumped.ts';
 import { formatRows, serviceRows, summarizeServices } from '../../describe/service-table.ts';
-import { findOwners } from '../../changes/owners.ts';
 import type { Cluster } from '../../cluster/model.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarizeSide } from '../../report/bundle-text.ts';
 import { formatDescription } from '../../report/colours.ts';
@@ -177,8 +176,9 @@ async function runDescribe(
   const reading = options.output === 'text' ? withoutDefaultMode(read) : read;
   const modeFrom = loaded ? modeFromWords(loaded) : '';
   const isRight = await reportInput(reading, options, terminal);
-  const view = isRight ? await viewOf(reading, terminal) : undefined;
-  if (!view) return exitStatus.badInput;
+  const view = reading.side;
+  if (!isRight || !view || view.kind === 'dump') return exitStatus.badInput;
+  await sayRelease(view, reading, terminal);
   return what === undefined
     ? printTable(view, { ...options, modeFrom }, terminal)
     : printSubject(what, view, { ...options, modeFrom }, terminal);
@@ -191,28 +191,17 @@ function whyNoRules(kind: NamedInput['kind'], what: string | undefined, output: 
   return output === 'json' ? 'JSON has them always' : undefined;
 }
 
-async function viewOf({ side, diagnostics, inputs }: SideReading, terminal: Terminal): Promise<View | undefined> {
-  if (!side?.services) return undefined;
-  const { services, state, labels } = side;
-  const { node, settings } = services;
-  const { release } = settings;
-  if (release !== newestRelease && !diagnostics.some(({ code }) => code === 'kubernetes-version')) {
-    await say(terminal, `note: follows the kube-proxy of Kubernetes ${release}\n`);
-  }
-  const owners = findOwners(labels ? [labels, state] : [state]);
-  return {
-    state,
-    families: side.families,
-    services,
-    objects: inputs,
-    owners,
-    shownOf: findShown(state, owners),
-    compile: (cluster) => compileState(cluster, node, settings, side.families),
-  };
+async function sayRelease(
+  { settings: { release } }: CompiledSnapshot,
+  { diagnostics }: SideReading,
+  terminal: Terminal,
+) {
+  if (release === newestRelease || diagnostics.some(({ code }) => code === 'kubernetes-version')) return;
+  await say(terminal, `note: follows the kube-proxy of Kubernetes ${release}\n`);
 }
 
 async function printTable(
-  view: View,
+  view: CompiledSnapshot,
   options: DescribeOptions & { readonly modeFrom: string },
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -227,7 +216,7 @@ async function printTable(
 
 async function printSubject(
   what: string,
-  view: View,
+  view: CompiledSnapshot,
   { namespace, limit, output, clusterDomain, rules, modeFrom }: DescribeOptions & { readonly modeFrom: string },
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -253,7 +242,7 @@ async function printSubject(
     const json = described.map(({ because, ...each }) => ({ because, ...serviceJson(each) }));
     await terminal.out(formatJson(describedServices, json));
   } else {
-    const { node, assumed } = view.services;
+    const { node, assumed } = view;
     const name = assumed.node ? `${node.name} (assumed)` : node.name;
     const limits = { node: name === '' ? 'a node without a name' : name, limit, hasRules: rules === true };
     const blocks = described.map((each) => {
@@ -262,7 +251,7 @@ async function printSubject(
     });
     const hidden = matches.length - described.length;
     const closing = [
-      ...(modeFrom === '' ? [] : [`mode ${view.services.settings.mode}${modeFrom}`]),
+      ...(modeFrom === '' ? [] : [`mode ${view.mode}${modeFrom}`]),
       ...(rules ? [] : ['--rules shows what is in the kernel']),
     ];
     const rest = [
@@ -294,7 +283,7 @@ async function describeDump(
     else if (!(await reportInput(found, options, terminal))) return exitStatus.badInput;
     cluster = found.cluster;
   }
-  const read = readDumped(side, cluster);
+  const read = readDumped(cluster ? side.namedBy(cluster) : side);
   for (const note of read.notes) await say(terminal, `note: ${printable(note)}\n`);
   return what === undefined
     ? printAllOfDump(read, options, terminal)
@@ -303,13 +292,14 @@ async function describeDump(
 
 /** Prints a table of all Services, the leftovers of another mode, and the flows that are stale. */
 async function printAllOfDump(read: DumpReading, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
-  const { ports, flows, log, nothing } = read;
-  const hasLeftovers = describeLeftovers(read.leftovers).length > 0;
+  const { dump, flows, nothing } = read;
+  const { ports, leftovers } = dump.shown;
+  const hasLeftovers = describeLeftovers(leftovers).length > 0;
   if (nothing && (options.output === 'text' || !hasLeftovers)) {
     if (hasLeftovers) await say(terminal, `note: ${nothing.text}\n`);
     else await terminal.err(`error: ${nothing.text}\n${nothing.help === undefined ? '' : `  help: ${nothing.help}\n`}`);
   }
-  if (ports.length === 0 && !hasLeftovers && !(flows && read.knowsServices) && !log) return exitStatus.negative;
+  if (ports.length === 0 && !hasLeftovers && !(flows && knowsServices(dump)) && !dump.log) return exitStatus.negative;
   if (options.output === 'json') {
     await terminal.out(formatJson(describedDump, readingJson(read)));
     return exitStatus.ok;
@@ -327,8 +317,8 @@ async function printSubjectOfDump(
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { mode, leftovers } = read;
-  const found = findInDump(typed, read);
+  const { mode, leftovers } = read.dump.shown;
+  const found = findInDump(typed, read.dump);
   if (found.kind === 'nothing') {
     await terminal.err(`error: ${printable(found.why)}\n`);
     return exitStatus.negative;

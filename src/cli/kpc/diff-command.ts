@@ -3,15 +3,13 @@ import { printable } from '../../base/printable.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { prepareChecked } from '../../compile/compile.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
-import { diffDecompiled } from '../../describe/decompile.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import { revisionOf } from '../../git/revision-path.ts';
-import type { Side } from '../../dumps/side.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { reportDiff, type ReportLimits } from '../../diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../../diff/diff-sides.ts';
 import { describeGaps } from '../../diff/not-compared.ts';
-import { nameServers } from '../../diff/server-owners.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { painter } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
@@ -119,7 +117,7 @@ function tracer(
 interface SideWords {
   /** The flags that shape what manifests compile to. */
   readonly flags: readonly string[];
-  readonly traceOf: (from: Side, to: Side) => Tracing;
+  readonly traceOf: (from: Snapshot, to: Snapshot) => Tracing;
   /** The options of a side in a revision that has a kpc.yaml. */
   readonly optionsOf: (path: string) => Promise<ReturnType<typeof optionsInTree>>;
 }
@@ -158,8 +156,7 @@ async function runDiff(
   if (options.file && isStored) {
     const { cluster, ...names } = await readNames(options, readStdin);
     if (!(await reportInput(names, options, terminal)) || !cluster) return exitStatus.badInput;
-    const name = (side: Side): Side =>
-      side.kind === 'dump' ? { ...side, labels: nameServers(side.state, cluster) } : side;
+    const name = (side: Snapshot): Snapshot => (side.kind === 'dump' ? side.namedBy(cluster) : side);
     [fromSide, toSide] = [name(fromSide), name(toSide)];
   }
   const status = await compareSides(fromSide, toSide, traceOf(fromSide, toSide), { ...options, taken }, terminal);
@@ -190,13 +187,13 @@ function isUseful(flag: string, paths: readonly string[], sides: readonly Stored
 }
 
 async function compareSides(
-  from: Side,
-  to: Side,
+  from: Snapshot,
+  to: Snapshot,
   trace: Tracing,
   options: DiffOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const [before, after] = [from.services?.settings.release, to.services?.settings.release];
+  const [before, after] = [from.settings?.release, to.settings?.release];
   // If the sides follow two releases, the manifests do not show why they differ.
   if (before !== undefined && after !== undefined && before !== after) {
     const follows = `${from.name} follows Kubernetes ${before}, ${to.name} follows ${after}`;
@@ -204,9 +201,9 @@ async function compareSides(
     const note = `${follows}: a Service can differ though its manifest is the same; "${command}" says why`;
     await say(terminal, `note: ${printable(note)}\n`);
   }
-  const diff = diffSides(from, to, { foreign: options.foreign === true, readServices: diffDecompiled });
+  const diff = diffSides(from, to, { foreign: options.foreign === true, readsBack: true });
   // A dump is compared for its rules.
-  const isReview = !options.rules && from.services !== undefined && to.services !== undefined;
+  const isReview = !options.rules && from.kind !== 'dump' && to.kind !== 'dump';
   return printFound({ from, to, diff, trace: isReview ? trace : undefined }, options, terminal);
 }
 
@@ -244,8 +241,8 @@ async function runReleaseDiff(
 }
 
 interface Found {
-  readonly from: Side;
-  readonly to: Side;
+  readonly from: Snapshot;
+  readonly to: Snapshot;
   readonly diff: SideDiff;
   /** For a review without rules. */
   readonly trace: Tracing | undefined;

@@ -142,9 +142,9 @@ async function report(
 
 /** In words; undefined if the sides differ in it, or one does not show its settings. */
 function sharedModeOf([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): string | undefined {
-  const mode = fresh.services?.settings.mode;
-  if (mode === undefined || mode !== old.services?.settings.mode) return undefined;
-  return `${modeFacts[mode].title}${fresh.services?.assumed.mode ? ` ${unnamedMode}` : ''}`;
+  const mode = fresh.settings?.mode;
+  if (mode === undefined || mode !== old.settings?.mode) return undefined;
+  return `${modeFacts[mode].title}${fresh.assumed?.mode ? ` ${unnamedMode}` : ''}`;
 }
 
 interface MigrateOptions extends EquivalenceOptions {

@@ -8,7 +8,7 @@ import { proxyFlags } from '../../settings/table.ts';
 import { helpGroups } from '../shared/help.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { Side } from '../../dumps/side.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { StoredSide } from '../../sides/stored-side.ts';
 
 /**
@@ -144,7 +144,7 @@ export function describeIdleFlags(
   const idle = flags.filter((flag) => flag !== '--file' && flag !== '--node');
   if (idle.length > 0) return `${idle.join(', ')}: only for manifests, and ${path} is a ${kind}`;
   if (!flags.includes('--node')) return undefined;
-  const own = side?.services?.node.name;
+  const own = side?.node?.name;
   if (kind === 'bundle') return own === node ? undefined : `--node ${node}: ${path} is a bundle of ${own || 'no node'}`;
   return `--node: only for manifests and bundles, and ${path} is a dump of one node`;
 }
@@ -194,11 +194,12 @@ export function traceWords(
 /** A `kpc trace` over one side of a comparison, without the packet: `inputs` and `settings` are those of manifests. */
 export function traceSide(
   command: Command,
-  { kind, name, services }: Side,
+  side: Snapshot,
   inputs: readonly string[],
   settings: Readonly<Record<string, string>> = {},
 ): readonly string[] {
-  if (kind === 'manifests') return traceWords(command, inputs.map(pathWord), { ...services?.taken, ...settings });
+  const { kind, name } = side;
+  if (kind === 'manifests') return traceWords(command, inputs.map(pathWord), { ...side.taken, ...settings });
   const addresses: unknown = kind === 'dump' ? command.getOptionValue('hostAddresses') : undefined;
   return ['kpc', 'trace', pathWord(name), ...(typeof addresses === 'string' ? ['--host-addresses', addresses] : [])];
 }

@@ -14,7 +14,7 @@ import { type DumpedSide, type SideReading, type StoredSide, manifests } from '.
 import { findNearest } from '../../base/find-nearest.ts';
 import { revisionOf } from '../../git/revision-path.ts';
 import { joinWords } from '../../base/join-words.ts';
-import { describeUnshown, sceneOfSide, type Scene, onOneNode } from '../../trace/scene.ts';
+import { describeUnshown, sceneOf, type Scene, onOneNode } from '../../trace/scene.ts';
 import { describeIdleFlags, storedPath, withoutDefaultMode } from './input-options.ts';
 import { type MessageOptions, reportInput, refuse } from './messages.ts';
 import { type Terminal, say } from '../shared/terminal.ts';
@@ -98,7 +98,7 @@ export async function readScenes(options: SceneOptions, terminal: Terminal): Pro
   const scenes: Scene[] = [];
   for (const name of nodes ?? []) {
     const read = source?.compile(name) ?? (await withHostAddresses(stored, options, terminal));
-    const reading = read?.side && flows ? { ...read, side: { ...read.side, flows } } : read;
+    const reading = read?.side && flows ? { ...read, side: read.side.with({ flows }) } : read;
     const scene = reading && (await sceneOfReading(reading, options, terminal));
     if (!scene) return undefined;
     scenes.push(scene);
@@ -122,7 +122,12 @@ async function withObjects(
     await terminal.err(`warning: left out its manifests: ${printable(wrong.text)}\n`);
     return input;
   }
-  return { ...input, inputs, files, diagnostics: [...input.diagnostics, ...errors] };
+  return {
+    ...input,
+    side: input.side.with({ objects: inputs }),
+    files,
+    diagnostics: [...input.diagnostics, ...errors],
+  };
 }
 
 /**
@@ -145,10 +150,8 @@ async function withHostAddresses(
   const { state, coverage } = side;
   const reading = { ...input, diagnostics: [...input.diagnostics, ...diagnostics] };
   if (diagnostics.length === 0) {
-    return {
-      ...reading,
-      side: { ...side, state: { ...state, links }, coverage: { ...coverage, links: true, allAddresses: undefined } },
-    };
+    const covered = { ...coverage, links: true, allAddresses: undefined };
+    return { ...reading, side: side.with({ state: () => ({ ...state, links }), coverage: covered }) };
   }
   await reportInput(reading, options, terminal);
   return undefined;
@@ -261,7 +264,7 @@ async function sceneOfReading(
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<Scene | undefined> {
-  const { side, inputs } = reading;
+  const { side } = reading;
   if (!(await reportInput(reading, options, terminal)) || !side) return undefined;
   // What packets alone meet, their verdict says.
   const files = side.doubts.flatMap((doubt) =>
@@ -270,5 +273,5 @@ async function sceneOfReading(
   for (const file of new Set(files)) {
     await terminal.err(`warning: ${printable(`${file} may hold more than kpc could read of it`)}\n`);
   }
-  return sceneOfSide(side, inputs);
+  return sceneOf(side);
 }

@@ -80,7 +80,7 @@ async function printHoldingTests(options: TestOptions, terminal: Terminal): Prom
   const scenes = await readScenes(options, terminal);
   if (!scenes) return exitStatus.badInput;
   const [first] = scenes;
-  const settings = first?.side.kind === 'manifests' ? first.side.services?.settings : undefined;
+  const settings = first?.side.kind === 'manifests' ? first.side.settings : undefined;
   const head = {
     inputs: [...(options.file ?? []), ...(options.config === undefined ? [] : [options.config])],
     hostAddresses: options.hostAddresses,
@@ -88,7 +88,7 @@ async function printHoldingTests(options: TestOptions, terminal: Terminal): Prom
     mode: settings?.mode,
     // Each node has its own with auto.
     release: options.kubernetesVersion === 'auto' ? undefined : settings?.release,
-    node: options.allNodes ? 'all' : settings && (first?.side.services?.node.name || undefined),
+    node: options.allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };
   const lack = leavesOutNodePorts(scenes)
     ? "# Without node ports: the input does not show the node's addresses. Add what ip addr prints.\n"

@@ -96,8 +96,9 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
 }
 
 /** Whether no name is looked up: neither of the question, nor of objects beside a bundle or dump. */
-function readsNoNames({ from, to, all }: TraceOptions, { side, objects }: Scene): boolean {
-  if (side.kind === 'manifests' || objects.services.length + objects.pods.length > 0) return false;
+function readsNoNames({ from, to, all }: TraceOptions, { side }: Scene): boolean {
+  const { services, pods } = side.objects;
+  if (side.kind === 'manifests' || services.length + pods.length > 0) return false;
   return all === undefined && from !== undefined && to !== undefined && hasNoNames({ from, to });
 }
 
