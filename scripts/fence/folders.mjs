@@ -46,7 +46,8 @@ export const folders = {
     ...pure,
   },
   bundle: {
-    folders: ['base', 'kernel', 'kube-proxy', 'settings', 'cluster'],
+    // Of snapshot, the type of what a bundle is written from.
+    folders: ['base', 'kernel', 'kube-proxy', 'settings', 'cluster', 'snapshot'],
     packages: [],
     node: ['fs', 'fs/promises', 'path'],
   },
@@ -227,6 +228,7 @@ export const folders = {
       'sides',
       'lint',
       'report',
+      'library',
       'cli/shared',
     ],
     packages: ['commander'],

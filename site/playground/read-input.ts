@@ -8,7 +8,7 @@ import { TextFile } from '../../src/input/documents/text-file.ts';
 import { parseDump } from '../../src/library/index.ts';
 import { diagnosticsOf } from '../../src/library/words.ts';
 import { compileLike, optionsLike } from '../../src/sides/compile-like.ts';
-import type { SideReading } from '../../src/sides/stored-side.ts';
+import type { Reading } from '../../src/sides/opened.ts';
 import { sceneOf, type Scene } from '../../src/trace/scene.ts';
 import type { Input, Problem } from './questions.ts';
 import { inPageWords, pageWords } from './words.ts';
@@ -70,7 +70,7 @@ function readManifests(input: Input): Loaded {
   };
 }
 
-function problemsOf(diagnostics: SideReading['diagnostics'], kind: Shown['kind']): readonly Problem[] {
+function problemsOf(diagnostics: Reading['diagnostics'], kind: Shown['kind']): readonly Problem[] {
   return diagnosticsOf(diagnostics, pageWords(kind)).map(({ text, help, ...each }) => ({
     ...each,
     text: inPageWords(text, kind),

@@ -100,3 +100,17 @@ function planMode({ from: asked, to = 'nftables' }: AskedChange, { mode, version
 export function sortPreparations(preparations: readonly Preparation[]): readonly Preparation[] {
   return preparations.toSorted((a, b) => Number(b.isRequired) - Number(a.isRequired));
 }
+
+/** The flags that make a side of a change, with the user's feature gates. */
+export function flagsOfChange(
+  { proxyMode, kubernetesVersion, gates }: ChangedSide,
+  { featureGates = [] }: { readonly featureGates?: string | readonly string[] | undefined },
+): { readonly proxyMode: ProxyMode; readonly kubernetesVersion?: Release; readonly featureGates?: string } {
+  return {
+    proxyMode,
+    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+    ...(gates === undefined
+      ? {}
+      : { featureGates: [...[featureGates].flat().filter((gate) => gate !== ''), ...gates].join(',') }),
+  };
+}

@@ -2,25 +2,16 @@ import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { planChange, sortPreparations, type ChangedSide } from '../equivalence/change.ts';
-import { Comparison } from '../equivalence/comparison.ts';
+import { flagsOfChange, planChange, sortPreparations } from '../equivalence/change.ts';
 import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
-import { chooseStandIns } from '../equivalence/representatives.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson, needsWork } from '../report/equivalence.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
-import { splitList } from '../settings/setting.ts';
-import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
-import {
-  checkPacketOptions,
-  joinScenes,
-  loadManifests,
-  nodesOf,
-  type LoadedManifests,
-  type ManifestsOfNodes,
-} from './scenes.ts';
+import { NodeComparison, setupBefore } from './compare-nodes.ts';
+import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './scenes.ts';
+import { openReading, type Opened } from '../sides/opened.ts';
 import { listOf, type NamedText } from './texts.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
@@ -51,8 +42,7 @@ export interface EquivalenceResult {
 interface Spec {
   readonly name: string;
   readonly words: readonly string[];
-  readonly manifests: LoadedManifests | undefined;
-  readonly side: Snapshot | undefined;
+  readonly opened: Opened;
 }
 
 /**
@@ -73,7 +63,7 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
     checkPacketOptions({ side: from as Snapshot, ...input }, ['from', 'to']);
   else checkPacketOptions(input as ManifestsOfNodes, ['from', 'to']);
   const specs = [from, to].map((side, i) => specOf(side, input, flags[i])) as [Spec, Spec];
-  return compareSpecs(specs, input.allNodes, undefined);
+  return compareSpecs(specs, undefined);
 }
 
 /** The options that make one side of manifests; undefined for a side that was compiled or read. */
@@ -95,7 +85,8 @@ function specOf(
 ): Spec {
   if (!flags) {
     const { name } = side as Snapshot;
-    return { name, words: ['kpc', 'trace', pathWord(name)], manifests: undefined, side: side as Snapshot };
+    const opened = openReading({ side: side as Snapshot, diagnostics: [], files: new Map(), notes: [] });
+    return { name, words: ['kpc', 'trace', pathWord(name)], opened };
   }
   const name = typeof side === 'string' ? side : (side as NamedText).name;
   return compiledSpec(name, { ...input, ...flags }, flags);
@@ -106,7 +97,7 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Par
   if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
   const files = listOf(manifests, 'manifests').map((each) => each.name);
   const words = ['kpc', 'trace', ...files.map(pathWord), ...flagWords(flags)];
-  return { name, words, manifests: loadManifests({ ...input, manifests }), side: undefined };
+  return { name, words, opened: openTexts({ ...input, manifests }) };
 }
 
 function flagWords({ proxyMode, kubernetesVersion, config }: Partial<ManifestsOfNodes>): readonly string[] {
@@ -120,39 +111,23 @@ function flagWords({ proxyMode, kubernetesVersion, config }: Partial<ManifestsOf
 /** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
 function compareSpecs(
   [from, to]: readonly [Spec, Spec],
-  allNodes: boolean | undefined,
   announced: readonly Preparation[] | undefined,
 ): EquivalenceResult {
-  const loaded = from.manifests && to.manifests ? from.manifests.loaded : undefined;
-  const nodes = loaded ? nodesOf(loaded, allNodes) : [''];
-  const standIns = loaded
-    ? chooseStandIns(loaded.prepared.nodes, loaded.prepared.cluster, nodes)
-    : nodes.map((node) => ({ node, only: undefined }));
-  const comparison = new Comparison();
+  const comparison = new NodeComparison(from.opened, to.opened);
   const said: Diagnostic[] = [];
   const notes = new Set<string>();
   let preparations: readonly Preparation[] | undefined;
-  for (const { node, only } of standIns) {
-    const { scenes, diagnostics } = joinScenes([from, to].map((spec) => scenesOfSpec(spec, node)));
-    said.push(...diagnostics);
-    const [before, after] = scenes ?? [];
-    if (!before || !after) return { passed: false, report: undefined, diagnostics: toldOnce(said), notes: [...notes] };
-    for (const note of [before, after].flatMap(describeUnshown)) notes.add(note);
-    const pair = onOneNode(before, after);
-    preparations ??= announced && sortPreparations([...announced, ...preparationsFor(...pair)]);
-    comparison.add(pair, only);
+  for (const { readings, scenes, notes: own } of comparison.run()) {
+    said.push(...readings.flatMap(diagnosticsOfNode));
+    if (!scenes) return { passed: false, report: undefined, diagnostics: toldOnce(said), notes: [...notes] };
+    for (const note of own) notes.add(note);
+    preparations ??= announced && sortPreparations([...announced, ...preparationsFor(...scenes)]);
   }
-  const counts = { nodes: nodes.length, standIns: standIns.length };
   const trace = { old: from.words, new: to.words };
-  const report = { from: from.name, to: to.name, trace, ...counts, ...comparison.result(), preparations };
+  const compared = { ...comparison.counts, ...comparison.result() };
+  const report = { from: from.name, to: to.name, trace, ...compared, preparations };
   const passed = announced ? !needsWork(report) : report.findings.length === 0;
   return { passed, report: equivalenceJson(report), diagnostics: toldOnce(said), notes: [...notes] };
-}
-
-function scenesOfSpec({ manifests, side }: Spec, node: string): ReturnType<LoadedManifests['compile']> {
-  if (manifests) return manifests.compile(node);
-  const scenes: readonly Scene[] = side ? [sceneOf(side)] : [];
-  return { scenes, diagnostics: [] };
 }
 
 function toldOnce(diagnostics: readonly Diagnostic[]): readonly JsonDiagnostic[] {
@@ -181,30 +156,13 @@ export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
 export function migrate(options: MigrateOptions): EquivalenceResult {
   checkPacketOptions(options, ['from', 'to', 'toKubernetesVersion']);
   const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
-  const { loaded } = loadManifests(input);
-  const { prepared, modeNote, version } = loaded;
-  const change = planChange(options, {
-    mode: prepared.settings.mode,
-    isModeNamed: modeNote?.code !== 'default-mode',
-    gates: prepared.gates,
-    version,
-    servicePorts: prepared.cluster.servicePorts,
-  });
+  const { loaded } = openTexts(input);
+  const change = planChange(options, setupBefore(loaded));
   if (change.kind === 'refused') throw new TypeError(`${inOptions(change.what)}: ${inOptions(change.help)}`);
+  const allNodes = options.node === undefined && loaded.prepared.nodes.size > 1;
   const specs = [change.from, change.to].map((side): Spec => {
     const flags = flagsOfChange(side, options);
-    return compiledSpec(side.words, { ...input, ...flags }, flags);
+    return compiledSpec(side.words, { ...input, ...flags, allNodes }, flags);
   }) as [Spec, Spec];
-  return compareSpecs(specs, options.node === undefined && prepared.nodes.size > 1, change.announced);
-}
-
-function flagsOfChange(
-  { proxyMode, kubernetesVersion, gates }: ChangedSide,
-  { featureGates }: MigrateOptions,
-): Partial<ManifestsOfNodes> {
-  return {
-    proxyMode,
-    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
-    ...(gates === undefined ? {} : { featureGates: [...splitList(featureGates ?? []), ...gates].join(',') }),
-  };
+  return compareSpecs(specs, change.announced);
 }

@@ -52,10 +52,10 @@ export function parseDump(name: string, files: Texts): ParsedDump {
   );
   const dump = readDump(new Map(texts));
   const faults = dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line)));
-  const { side, diagnostics } = sideOfDump(name, dump, faults);
+  const read = sideOfDump(name, dump, faults);
   return {
-    side: dump.files.length === 0 ? undefined : side,
-    diagnostics: diagnosticsOf(diagnostics),
+    side: read.kind === 'dump' && dump.files.length > 0 ? read.side : undefined,
+    diagnostics: diagnosticsOf(read.diagnostics),
   };
 }
 

@@ -1,9 +1,8 @@
-import { NodeMemo } from '../compile/compile-node.ts';
-import { compileLoaded } from '../compile/compile.ts';
 import type { IpFamilyChoice } from '../compile/choose-families.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Family } from '../kernel/family.ts';
 import type { PacketProtocol, Verdict } from '../packet/packet.ts';
+import { openManifests } from '../sides/opened.ts';
 import { packetOf, readSender, type Sender } from '../trace/question.ts';
 import { sceneOf, type Scene } from '../trace/scene.ts';
 import type { PacketClaim } from './finding.ts';
@@ -13,14 +12,13 @@ export type TracePacket = (claim: PacketClaim) => Verdict | undefined;
 
 /** Returns a function that traces packets. It compiles each node that it is asked about, once. */
 export function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): TracePacket {
-  const memo = new NodeMemo();
+  const opened = openManifests('-f', loaded, { ipFamily });
   const scenes = new Map<string, Scene | undefined>();
   const senders = new Map<string, Sender | undefined>();
   const sceneAt = (node: string): Scene | undefined => {
     if (!scenes.has(node)) {
-      const named = { node: node === '' ? undefined : node, ipFamily, name: '-f' };
-      const { snapshot } = compileLoaded(loaded, named, [], memo);
-      scenes.set(node, snapshot && sceneOf(snapshot));
+      const { side } = opened.at(node);
+      scenes.set(node, side && sceneOf(side));
     }
     return scenes.get(node);
   };

@@ -26,8 +26,7 @@ import {
 } from '../kube-proxy/releases.ts';
 import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../settings/table.ts';
 import { unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
-import { failedReading, readingOf } from './compile-as.ts';
-import type { SideReading } from './stored-side.ts';
+import { failedReading, readingOf, type Reading } from './opened.ts';
 
 /** The options of a side of manifests. */
 interface LikeOptions extends InputOptions {
@@ -47,7 +46,7 @@ export function compileLike(
   read: LoadedInputs,
   like: Snapshot | undefined,
   options: LikeOptions,
-): SideReading {
+): Reading {
   const { node, ipFamily } = options;
   const likeNode = like?.node?.name || undefined;
   const loaded = { ...read, modeNote: undefined };

@@ -1,15 +1,15 @@
 import { loadInputs, type ReadStdin } from '../compile/read-texts.ts';
 import { compileLike, optionsLike } from './compile-like.ts';
 import type { SideOptions } from './read-side.ts';
-import type { SideReading, StoredSide } from './stored-side.ts';
+import type { Reading, Recognised } from './opened.ts';
 
 /** Reads and compiles manifests as one side. What no flag says, such as the mode, comes from the other side. */
 export async function compileSide(
   path: string,
-  other: StoredSide,
+  other: Recognised,
   options: SideOptions,
   readStdin: ReadStdin,
-): Promise<SideReading> {
+): Promise<Reading> {
   const asOther = optionsLike(other.side, options);
   const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] }, readStdin);
   return compileLike(path, read, other.side, options);

@@ -8,18 +8,10 @@ import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '
 import { openTrees } from '../git/open-trees.ts';
 import { disk, type FileTree, type Trees } from '../input/files/file-tree.ts';
 import { isInside, listFolder } from '../input/files/list-files.ts';
+import type { Recognised } from './opened.ts';
 import { lookInto, readTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
-import {
-  manifests,
-  sideOfBundle,
-  sideOfDump,
-  sideOfGolden,
-  unreadable,
-  type DumpedSide,
-  type StoredSide,
-  isRefusedOnly,
-} from './stored-side.ts';
+import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable, isRefusedOnly } from './stored-side.ts';
 import { decodePrinted, type Decoded } from '../base/odd-texts.ts';
 import { UnreadableFile } from '../base/read-file.ts';
 import { bundleOfPath } from '../dumps/support-bundles.ts';
@@ -44,7 +36,7 @@ export interface SideContext {
  * Finds out what a path is: a folder with a manifest.json or a pack is a bundle, and what holds a tool's output a dump. The path may be
  * one of a git revision.
  */
-export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
+export async function readStoredSide(path: string, context: SideContext = {}): Promise<Recognised> {
   const { trees, faults } = await openTrees([path]);
   const fault = faults.get(path);
   if (fault) return unreadable([fault]);
@@ -73,7 +65,7 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
 }
 
 /** The bundle or golden in a folder; undefined if there is none. */
-async function readStoredFolder(path: string, tree: FileTree): Promise<StoredSide | undefined> {
+async function readStoredFolder(path: string, tree: FileTree): Promise<Recognised | undefined> {
   switch (lookInto(path, tree).kind) {
     case 'bundle':
       return sideOfBundle(path, await readTexts(path, tree, isStoredFile));
@@ -86,7 +78,7 @@ async function readStoredFolder(path: string, tree: FileTree): Promise<StoredSid
 }
 
 /** Reads the named node's bundle from a fleet folder; unreadable if there is none, or for a folder of several dumps. */
-async function readOneOfMany(path: string, { node }: SideContext, tree: FileTree): Promise<StoredSide> {
+async function readOneOfMany(path: string, { node }: SideContext, tree: FileTree): Promise<Recognised> {
   const content = lookInto(path, tree);
   if (content.kind === 'fleet') {
     const own = node === undefined || /[/\\]/.test(node) ? undefined : tree.join(path, node);
@@ -107,21 +99,17 @@ async function readStoredDump(
   paths: readonly string[],
   { readStdin }: SideContext,
   trees: Trees,
-): Promise<StoredSide | undefined> {
+): Promise<Recognised | undefined> {
   const found = await readDumpFiles(paths, paths.includes('-') ? await readStdin?.() : undefined, trees);
   if (!found) return undefined;
-  const side = sideOfDump(paths.join(', '), found.dump, found.diagnostics);
-  return side.kind === 'dump' ? { ...side, manifests: found.manifests } : side;
+  return sideOfDump(paths.join(', '), found.dump, found.diagnostics, found.manifests);
 }
 
-/** What the named files and folders are, taken together. `beside`: the paths of manifests beside a dump. */
-export type NamedInput = StoredSide & { readonly beside: readonly string[] };
-
 /** Classifies paths by content. Leaves errors in manifests to the reader of manifests. */
-export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<NamedInput> {
+export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<Recognised> {
   const beside: string[] = [];
   const dumps: string[] = [];
-  let dump: StoredSide | undefined;
+  let dump: Recognised | undefined;
   for (const path of paths) {
     const stored = await readUnlessManifests(path, context);
     const other = paths.find((each) => each !== path);
@@ -151,7 +139,7 @@ export async function describeNoManifests(
 }
 
 /** Skips files with the names of manifests, which are large. */
-async function readUnlessManifests(path: string, context: SideContext): Promise<StoredSide> {
+async function readUnlessManifests(path: string, context: SideContext): Promise<Recognised> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
   return isNamed ? manifests : readStoredSide(path, context);
 }
@@ -177,6 +165,14 @@ interface FoundFile {
   readonly isManifest?: boolean;
 }
 
+/** What was taken from one node, with what there is to say of its files. */
+interface DumpFiles {
+  readonly dump: Dump;
+  readonly diagnostics: readonly Diagnostic[];
+  /** Those of a support bundle. */
+  readonly manifests: readonly TextFile[];
+}
+
 /**
  * Reads what was taken from one node: folders, single files, and - for stdin; `diagnostics` is about its files.
  * Undefined if none of them is, or is meant to be, the output of a tool.
@@ -185,7 +181,7 @@ async function readDumpFiles(
   sources: readonly string[],
   stdin: Uint8Array | string | undefined,
   trees: Trees,
-): Promise<(Pick<DumpedSide, 'manifests' | 'diagnostics'> & { readonly dump: Dump }) | undefined> {
+): Promise<DumpFiles | undefined> {
   const texts = new Map<string, string>();
   const paths = new Map<string, string>();
   const passedOver: Diagnostic[] = [];

@@ -7,63 +7,25 @@ import { readGolden } from '../bundle/golden.ts';
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { compileState } from '../compile/compile-node.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../dumps/dump.ts';
-import { CompiledSnapshot, DumpedSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
+import { CompiledSnapshot, DumpedSnapshot } from '../snapshot/snapshot.ts';
 import { coverAll } from '../dumps/coverage.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { newestRelease } from '../kube-proxy/releases.ts';
+import { describeMade, type Recognised } from './opened.ts';
 
-/** A side that was read, with its diagnostics; undefined if it cannot be used. */
-export interface SideReading {
-  readonly side: Snapshot | undefined;
-  readonly diagnostics: readonly Diagnostic[];
-  /** The manifests that were read, by the names that diagnostics give them. */
-  readonly files: LoadedInputs['files'];
-  /** What was read as what, for people. */
-  readonly notes: readonly string[];
-  /** What manifests were compiled for, in words. */
-  readonly made?: string;
-  readonly inputs?: LoadedInputs['inputs'];
-}
-
-/** What a path is: a bundle or a dump that was read, or manifests that still need compiling. */
-export type StoredSide = StoredBundleSide | DumpedSide | MissingSide;
-
-/** A bundle or a golden. */
-interface StoredBundleSide extends SideReading {
-  readonly kind: 'bundle';
-  readonly side: CompiledSnapshot;
-  readonly manifest: Manifest;
-}
-
-/** Output of the tools of a node. */
-export interface DumpedSide extends SideReading {
-  readonly kind: 'dump';
-  readonly side: DumpedSnapshot;
-  /** The manifests that a support bundle holds. */
-  readonly manifests?: readonly TextFile[] | undefined;
-}
-
-/** Manifests, or input that cannot be compared, with the diagnostics that say why. */
-interface MissingSide extends SideReading {
-  readonly kind: 'manifests' | 'unreadable';
-  readonly side: undefined;
-}
-
-const nothingSaid = { diagnostics: [], files: new Map(), notes: [] } as const;
+const nothingSaid = { diagnostics: [], files: new Map(), notes: [], beside: [] } as const;
 
 /** Manifests that have not been read yet. */
-export const manifests: MissingSide = { ...nothingSaid, kind: 'manifests', side: undefined };
+export const manifests: Recognised = { ...nothingSaid, kind: 'manifests', side: undefined };
 
-export function unreadable(diagnostics: readonly Diagnostic[]): MissingSide {
+export function unreadable(diagnostics: readonly Diagnostic[]): Recognised {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
 /** The side that a bundle's files are; `path` is what the user calls it. */
-export function sideOfBundle(path: string, files: BundleFiles): StoredSide {
+export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   const result = readBundle(files);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
   const { manifest, state } = result.bundle;
@@ -72,17 +34,17 @@ export function sideOfBundle(path: string, files: BundleFiles): StoredSide {
 }
 
 /** The side that a golden's files are; `path` is what the user calls it. */
-export function sideOfGolden(path: string, files: BundleFiles): StoredSide {
+export function sideOfGolden(path: string, files: BundleFiles): Recognised {
   const result = readGolden(files, compileState, version);
   if (result.kind === 'bundle') return sideOfStored(path, 'a golden', result.bundle);
   return brokenSide(path, result.problems);
 }
 
-function brokenSide(path: string, problems: readonly string[]): MissingSide {
+function brokenSide(path: string, problems: readonly string[]): Recognised {
   return unreadable(problems.map((problem) => diagnose('bad-bundle', { path, problem })));
 }
 
-function sideOfStored(path: string, what: string, { manifest, state, cluster }: StoredBundle): StoredBundleSide {
+function sideOfStored(path: string, what: string, { manifest, state, cluster }: StoredBundle): Recognised {
   const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const node = nodeOfBundle(manifest);
   const settings = settingsOf(manifest);
@@ -94,31 +56,24 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
 }
 
-/** Describes the node, mode, families and release that something was compiled for. */
-export function describeMade(
-  { node, settings, families }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families'>,
-  /** Where the mode comes from and why this release was chosen, if they were not requested. */
-  { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
-): string {
-  const where = node.name === '' ? 'any node' : `node ${node.name}`;
-  const why = reason === undefined ? '' : ` (${reason})`;
-  const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
-  return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${release}`;
-}
-
 /** A dump of kpc-apply has the form of a bundle, but nothing compiled it, and it does not list modules. */
-function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
+function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): Recognised {
   // If its files have no rules of a family, the node has none.
   const { hostAddresses } = nodeOfBundle(manifest);
   const coverage = { ...coverAll(), modules: false };
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts: [], hostAddresses });
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
-  return { ...nothingSaid, kind: 'dump', side, notes };
+  return { ...nothingSaid, kind: 'dump', side, manifests: [], notes };
 }
 
-/** The side that a dump is; `diagnostics` is what there is to say of its files. */
-export function sideOfDump(name: string, dump: Dump, diagnostics: readonly Diagnostic[]): DumpedSide | MissingSide {
+/** The side that a dump is; `diagnostics` is what there is to say of its files, `texts` the manifests of a support bundle. */
+export function sideOfDump(
+  name: string,
+  dump: Dump,
+  diagnostics: readonly Diagnostic[],
+  texts: readonly TextFile[] = [],
+): Recognised {
   if (isRefusedOnly(dump)) {
     // One sentence says what to print instead.
     return unreadable(
@@ -138,7 +93,7 @@ export function sideOfDump(name: string, dump: Dump, diagnostics: readonly Diagn
       : undefined;
   const { state, coverage, doubts, flows, log } = dump;
   const side = new DumpedSnapshot({ name, state: () => state, coverage, doubts, flows, log, hostAddresses });
-  return { ...nothingSaid, kind: 'dump', side, diagnostics, notes };
+  return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
 }
 
 /** Whether the files hold output of tools, all of it in forms that kpc does not read. */

@@ -8,7 +8,7 @@ import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { loadInputs } from '../../src/compile/read-texts.ts';
-import { compileAs } from '../../src/sides/compile-as.ts';
+import { openManifests } from '../../src/sides/opened.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
 
@@ -26,7 +26,7 @@ export async function labSide(mode: ProxyMode): Promise<Snapshot> {
     kubernetesVersion: lastReleaseWith(mode),
     ipFamily: 'auto',
   } as const;
-  const { side } = compileAs('-f', await loadInputs(options, async () => ''), options);
+  const { side } = openManifests('-f', await loadInputs(options, async () => ''), options).at('');
   if (!side) throw new Error('the Services of the kernel tests do not compile');
   return side;
 }

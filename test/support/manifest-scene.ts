@@ -1,7 +1,7 @@
 import { loadTexts } from '../../src/compile/load-texts.ts';
 import { isError } from '../../src/diagnostics/diagnostic.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
-import { compileAs } from '../../src/sides/compile-as.ts';
+import { openManifests } from '../../src/sides/opened.ts';
 import { ask } from '../../src/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/trace/scene.ts';
 import { judgePolicies, type PolicyFinding } from '../../src/trace/network-policies.ts';
@@ -11,7 +11,7 @@ export function sceneOfManifests(text: string, node: string): Scene {
   const manifests = { files: [new TextFile('in.yaml', text)], diagnostics: [] };
   const options = { traffic: true, proxyMode: 'nftables', ipFamily: 'auto', node } as const;
   const loaded = loadTexts({ manifests, config: undefined, hostAddresses: undefined }, options);
-  const { side, diagnostics } = compileAs('in.yaml', loaded, options);
+  const { side, diagnostics } = openManifests('in.yaml', loaded, options).at('');
   const errors = diagnostics.filter(isError).map((each) => each.text);
   if (!side || errors.length > 0) throw new Error(errors.join('\n'));
   return sceneOf(side);

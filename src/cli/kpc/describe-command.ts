@@ -18,15 +18,8 @@ import { formatDescription } from '../../report/colours.ts';
 import { describeFound, formatDump, isAmong } from '../../report/dump-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { describedDump, describedServices, serviceTable, sharedSubjects } from '../../report/outputs/describe.ts';
-import { compileAs } from '../../sides/compile-as.ts';
-import {
-  readNames,
-  readStoredSide,
-  recogniseInputs,
-  type NamedInput,
-  type SideOptions,
-} from '../../sides/read-side.ts';
-import type { DumpedSide, SideReading } from '../../sides/stored-side.ts';
+import { openManifests, type Reading, type Recognised } from '../../sides/opened.ts';
+import { readNames, readStoredSide, recogniseInputs, type SideOptions } from '../../sides/read-side.ts';
 import type { Cluster as AskedCluster } from '../../programs/ask-cluster.ts';
 import { isName } from '../../base/object-names.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
@@ -171,7 +164,7 @@ async function runDescribe(
   }
   const loaded =
     kind === 'manifests' ? await loadInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin) : undefined;
-  const read = loaded ? compileAs('-f', loaded, options) : input;
+  const read = loaded ? openManifests('-f', loaded, options).at('') : input;
   // What is printed says which mode it is.
   const reading = options.output === 'text' ? withoutDefaultMode(read) : read;
   const modeFrom = loaded ? modeFromWords(loaded) : '';
@@ -185,17 +178,13 @@ async function runDescribe(
 }
 
 /** Why --rules would do nothing; undefined if it does. */
-function whyNoRules(kind: NamedInput['kind'], what: string | undefined, output: DescribeOptions['output']) {
+function whyNoRules(kind: Recognised['kind'], what: string | undefined, output: DescribeOptions['output']) {
   if (what === undefined) return 'for a single Service: name one';
   if (kind === 'dump') return 'a dump holds the rules itself: ask about a chain or a set of it';
   return output === 'json' ? 'JSON has them always' : undefined;
 }
 
-async function sayRelease(
-  { settings: { release } }: CompiledSnapshot,
-  { diagnostics }: SideReading,
-  terminal: Terminal,
-) {
+async function sayRelease({ settings: { release } }: CompiledSnapshot, { diagnostics }: Reading, terminal: Terminal) {
   if (release === newestRelease || diagnostics.some(({ code }) => code === 'kubernetes-version')) return;
   await say(terminal, `note: follows the kube-proxy of Kubernetes ${release}\n`);
 }
@@ -267,12 +256,12 @@ async function printSubject(
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
 async function describeDump(
-  dump: NamedInput & DumpedSide,
+  dump: Recognised & { readonly kind: 'dump' },
   what: string | undefined,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { side, beside, manifests = [] } = dump;
+  const { side, beside, manifests } = dump;
   if (!(await reportInput(dump, options, terminal))) return exitStatus.badInput;
   let cluster: Cluster | undefined;
   if (beside.length + manifests.length > 0) {

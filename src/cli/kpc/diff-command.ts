@@ -23,7 +23,7 @@ import { formatMarkdown, formatText, takenMarkdown } from '../../report/text-and
 import { chooseReleases, compareReleases } from '../../sides/compare-releases.ts';
 import { compileSide } from '../../sides/compile-side.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
-import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
+import type { Reading, Recognised } from '../../sides/opened.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import { addInputOptions, addLimit, describeStrays, flagsOfManifests, traceSide } from './input-options.ts';
 import { optionsInTree, takenWords, type KpcYaml } from './kpc-yaml.ts';
@@ -137,7 +137,7 @@ async function runDiff(
   const strays = isStored ? flags.filter((flag) => !isUseful(flag, paths, [from, to])) : [];
   if (strays.length > 0) return refuse(terminal, describeStrays(strays, paths));
   const taken = [...(options.taken ?? [])];
-  const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> => {
+  const finish = async (path: string, side: Recognised, other: Recognised): Promise<Reading> => {
     if (side.kind !== 'manifests') return side;
     const own = await optionsOf(path);
     if (own && own.diagnostics.some(isError)) return failedSide(own);
@@ -165,7 +165,7 @@ async function runDiff(
 }
 
 /** Those of both sides, without the warnings and notes of a revision that are still true of the new side. */
-function joinDiagnostics(path: string, from: SideReading, to: SideReading): readonly Diagnostic[] {
+function joinDiagnostics(path: string, from: Reading, to: Reading): readonly Diagnostic[] {
   const revision = revisionOf(path);
   if (revision === undefined) return [...from.diagnostics, ...to.diagnostics];
   const words = ({ code, text, place }: Diagnostic): string =>
@@ -175,12 +175,12 @@ function joinDiagnostics(path: string, from: SideReading, to: SideReading): read
 }
 
 /** A side that cannot be compiled, because the kpc.yaml of its revision is wrong. */
-function failedSide({ file, diagnostics }: KpcYaml): SideReading {
+function failedSide({ file, diagnostics }: KpcYaml): Reading {
   return { side: undefined, diagnostics, files: new Map([[file.name, file]]), notes: [] };
 }
 
 /** Whether a flag has an effect on sides without manifests: it gives a dump names, or selects a node of a fleet. */
-function isUseful(flag: string, paths: readonly string[], sides: readonly StoredSide[]): boolean {
+function isUseful(flag: string, paths: readonly string[], sides: readonly Recognised[]): boolean {
   if (flag === '--file') return sides.some(({ kind }) => kind === 'dump');
   // The bundle of a node was found inside the named folder.
   return flag === '--node' && sides.some((side, i) => side.kind === 'bundle' && side.side.name !== paths[i]);

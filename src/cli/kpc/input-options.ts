@@ -9,7 +9,7 @@ import { helpGroups } from '../shared/help.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { StoredSide } from '../../sides/stored-side.ts';
+import type { Recognised } from '../../sides/opened.ts';
 
 /**
  * Adds the options for what is compiled and how kube-proxy is set up, under kube-proxy's names. A command that only
@@ -137,7 +137,7 @@ export function storedPath(
 /** Why flags of the command line would do nothing for an input that is compiled already; undefined if none would. */
 export function describeIdleFlags(
   flags: readonly string[],
-  { kind, side }: StoredSide,
+  { kind, side }: Recognised,
   { path, node }: { readonly path: string | undefined; readonly node: string | undefined },
 ): string | undefined {
   if (kind !== 'bundle' && kind !== 'dump') return undefined;
