@@ -1,5 +1,5 @@
-import { compileLoaded } from '../../src/compile/compile.ts';
-import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/compile/load-texts.ts';
+import { compileLoaded } from '../../src/snapshot/open/compile.ts';
+import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/snapshot/open/load-texts.ts';
 import { readDumped, type DumpReading } from '../../src/describe/read-dumped.ts';
 import { isError } from '../../src/diagnostics/diagnostic.ts';
 import { holdsOutput } from '../../src/dumps/read-dump.ts';
@@ -7,8 +7,8 @@ import type { CompiledSnapshot, Snapshot } from '../../src/snapshot/snapshot.ts'
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { parseDump } from '../../src/library/index.ts';
 import { diagnosticsOf } from '../../src/library/words.ts';
-import { compileLike, optionsLike } from '../../src/sides/compile-like.ts';
-import type { Reading } from '../../src/sides/opened.ts';
+import { compileLike, optionsLike } from '../../src/snapshot/open/compile-like.ts';
+import type { Reading } from '../../src/snapshot/open/opened.ts';
 import { sceneOf, type Scene } from '../../src/trace/scene.ts';
 import type { Input, Problem } from './questions.ts';
 import { inPageWords, pageWords } from './words.ts';

@@ -1,8 +1,8 @@
-import type { LoadedInputs } from '../compile/load-texts.ts';
+import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { SetupBefore } from '../equivalence/change.ts';
 import { Comparison, type Compared } from '../equivalence/comparison.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
-import type { Opened, Reading } from '../sides/opened.ts';
+import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
 
 /** Both sides of one node. */

@@ -1,14 +1,14 @@
 import { makeBundle, type BundleTexts } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { checkNodeName } from '../compile/chosen-nodes.ts';
+import { checkNodeName } from '../snapshot/open/chosen-nodes.ts';
 import {
   compileLoaded,
   compileFleet as compileNodes,
   type FleetNode,
   chooseFleet,
   type Hosts,
-} from '../compile/compile.ts';
-import { parseHostAddresses, loadTexts } from '../compile/load-texts.ts';
+} from '../snapshot/open/compile.ts';
+import { parseHostAddresses, loadTexts } from '../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import { inputOptions, pipelineOptions, textsOf, type InputOptions } from './inputs.ts';

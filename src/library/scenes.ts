@@ -1,7 +1,7 @@
-import { loadTexts, type LoadedInputs } from '../compile/load-texts.ts';
+import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { openManifests, type Opened, type Reading } from '../sides/opened.ts';
+import { openManifests, type Opened, type Reading } from '../snapshot/open/opened.ts';
 import { sceneOf, type Scene } from '../trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
 import { inputOptions, shownOptions, textsOf } from './inputs.ts';

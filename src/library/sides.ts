@@ -11,7 +11,7 @@ import { expectDumpFile, holdsOutput, readDump } from '../dumps/read-dump.ts';
 import { diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
 import { formatMarkdown, formatText } from '../report/text-and-markdown.ts';
 import { formatSideDiffs } from '../report/unified.ts';
-import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
+import { sideOfBundle, sideOfDump } from '../snapshot/open/stored-side.ts';
 import { checkOptionNames, mapOf, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 

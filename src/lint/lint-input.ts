@@ -14,9 +14,9 @@ import {
 } from '../cluster/objects.ts';
 import { ordinalLabels } from '../cluster/slices/assume-pods.ts';
 import { selectPods } from '../cluster/slices/select-pods.ts';
-import { compileNode, type Prepared } from '../compile/compile-node.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
-import { prepareChecked, type NodeOptions } from '../compile/compile.ts';
+import { compileNode, type Prepared } from '../snapshot/open/compile-node.ts';
+import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
+import { prepareChecked, type NodeOptions } from '../snapshot/open/compile.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 
 /** All that the rules look at. */

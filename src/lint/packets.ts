@@ -1,8 +1,8 @@
-import type { IpFamilyChoice } from '../compile/choose-families.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
+import type { IpFamilyChoice } from '../snapshot/open/choose-families.ts';
+import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { Family } from '../kernel/family.ts';
 import type { PacketProtocol, Verdict } from '../packet/packet.ts';
-import { openManifests } from '../sides/opened.ts';
+import { openManifests } from '../snapshot/open/opened.ts';
 import { packetOf, readSender, type Sender } from '../trace/question.ts';
 import { sceneOf, type Scene } from '../trace/scene.ts';
 import type { PacketClaim } from './finding.ts';

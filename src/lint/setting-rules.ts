@@ -1,6 +1,6 @@
 import type { ServicePort } from '../cluster/model.ts';
-import { compileNode, NodeMemo } from '../compile/compile-node.ts';
-import type { IpFamilyChoice } from '../compile/choose-families.ts';
+import { compileNode, NodeMemo } from '../snapshot/open/compile-node.ts';
+import type { IpFamilyChoice } from '../snapshot/open/choose-families.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import { isDeprecated } from '../kube-proxy/announced.ts';
 import { usualSetSize } from '../kube-proxy/ipvs-sets.ts';

@@ -14,7 +14,7 @@ import { compareVirtualServers } from '../kernel/ipvs/ipvs.ts';
 import { canonicalElement, canonicalRule as canonicalNftRule, elementMeaning } from '../kernel/nftables/nft-meaning.ts';
 import { isLearned, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { CheckResult } from '../sides/check-folder.ts';
+import type { CheckResult } from '../snapshot/files/check-folder.ts';
 
 /**
  * The least difference of two very different files takes quadratic time: past this many lines, about four seconds, it

@@ -11,7 +11,7 @@ import { showFiles, sourcesFolder, touchedFiles } from '../support/changed-sourc
 /** The files outside its own folders that a mode needs, and that the compiler asks for. */
 const askedOfMode = [
   // The call of its compiler.
-  'src/compile/compile-node.ts',
+  'src/snapshot/open/compile-node.ts',
   // Its Services, read back from a state.
   'src/snapshot/decompile.ts',
   // What a change to it or from it comes to.

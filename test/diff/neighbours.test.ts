@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { loadBundle } from '../../src/sides/load-bundle.ts';
+import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
 import { separate } from '../../src/diff/foreign-items.ts';
 import { coverAll } from '../../src/dumps/coverage.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
-import { readStoredSide } from '../../src/sides/read-side.ts';
+import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
 import { equalStates } from '../../src/kernel/delta.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';

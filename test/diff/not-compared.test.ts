@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readStoredSide } from '../../src/sides/read-side.ts';
+import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
 import { reportDiff } from '../../src/diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../../src/diff/diff-sides.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';

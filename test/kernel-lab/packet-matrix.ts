@@ -4,7 +4,7 @@ import type { Link } from '../../src/kernel/link/link.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
-import { readStoredSide } from '../../src/sides/read-side.ts';
+import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
 import type { CompiledSnapshot } from '../../src/snapshot/snapshot.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { assert } from './harness.ts';

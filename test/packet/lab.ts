@@ -7,8 +7,8 @@ import { modeHistories, newestRelease, type Release } from '../../src/kube-proxy
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
-import { loadInputs } from '../../src/compile/read-texts.ts';
-import { openManifests } from '../../src/sides/opened.ts';
+import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
+import { openManifests } from '../../src/snapshot/open/opened.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
 

@@ -1,7 +1,7 @@
-import { loadTexts } from '../../src/compile/load-texts.ts';
+import { loadTexts } from '../../src/snapshot/open/load-texts.ts';
 import { isError } from '../../src/diagnostics/diagnostic.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
-import { openManifests } from '../../src/sides/opened.ts';
+import { openManifests } from '../../src/snapshot/open/opened.ts';
 import { ask } from '../../src/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/trace/scene.ts';
 import { judgePolicies, type PolicyFinding } from '../../src/trace/network-policies.ts';

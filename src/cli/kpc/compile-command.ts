@@ -6,11 +6,11 @@ import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
-import { compileLoaded, chooseFleet, compileFleet, isFleet, type FleetOptions } from '../../compile/compile.ts';
-import { compileState, chooseNodeName } from '../../compile/compile-node.ts';
-import { checkNodeName } from '../../compile/chosen-nodes.ts';
-import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
-import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
+import { compileLoaded, chooseFleet, compileFleet, isFleet, type FleetOptions } from '../../snapshot/open/compile.ts';
+import { compileState, chooseNodeName } from '../../snapshot/open/compile-node.ts';
+import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
+import { loadTexts, type InputTexts, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { formatAll, mainFile, modeOfPrint, printNames, summarize } from '../../report/bundle-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { compiled } from '../../report/outputs/compile.ts';
@@ -156,7 +156,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   // With --check, the bundle names the mode.
   const loaded = checked === undefined ? read : { ...read, modeNote: undefined };
   const mistaken = isEmpty(loaded)
-    ? await (await import('../../sides/read-side.ts')).describeNoManifests(options.file ?? [], terminal)
+    ? await (await import('../../snapshot/files/read-side.ts')).describeNoManifests(options.file ?? [], terminal)
     : undefined;
   const failed = mistaken && (await reportAll([mistaken], loaded, options, terminal));
   if (failed !== undefined) return failed;
@@ -172,7 +172,7 @@ function impliedMode({ modeNote, prepared }: LoadedInputs, file: string | undefi
 }
 
 async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
-  const { checkFolder } = await import('../../sides/check-folder.ts');
+  const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
   return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
 }
@@ -304,7 +304,7 @@ async function check(
   { output: format, words, taken }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { checkBundle, lookInto } = await import('../../sides/check-folder.ts');
+  const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
   const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
   const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;

@@ -1,6 +1,6 @@
 import { pathWord, printable, quotePrintable } from '../../base/printable.ts';
 import { Option, type Command } from 'commander';
-import { loadInputs } from '../../compile/read-texts.ts';
+import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { modeFacts, unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { flagsOfChange, planChange, sortPreparations } from '../../equivalence/change.ts';
 import {
@@ -20,11 +20,11 @@ import {
   traceWords,
 } from './input-options.ts';
 import { NodeComparison, setupBefore } from '../../library/compare-nodes.ts';
-import type { Opened } from '../../sides/opened.ts';
+import type { Opened } from '../../snapshot/open/opened.ts';
 import { preparationsFor, type Preparation } from '../../equivalence/preparations.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { lastRelease } from '../../kube-proxy/releases.ts';
-import { readStoredSide } from '../../sides/read-side.ts';
+import { readStoredSide } from '../../snapshot/files/read-side.ts';
 import type { Scene } from '../../trace/scene.ts';
 import { refuse, refuseStored, addMessageOptions, quieten, showProgress } from './messages.ts';
 import { findMeant, openPair, readSpec, reportReading, type SceneOptions, type Spec } from './read-scene.ts';

@@ -16,12 +16,12 @@ import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../re
 import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { compileFleet, type FleetNode, type Fleet, type FleetOptions } from '../../compile/compile.ts';
+import { compileFleet, type FleetNode, type Fleet, type FleetOptions } from '../../snapshot/open/compile.ts';
 import { exitStatus, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
-import { compileState } from '../../compile/compile-node.ts';
-import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
+import { compileState } from '../../snapshot/open/compile-node.ts';
+import { loadTexts, type InputOptions, type InputTexts } from '../../snapshot/open/load-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import type { FileOptions } from '../../compile/read-texts.ts';
+import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import { printable } from '../../base/printable.ts';
 import { acceptCommand } from './accept-command.ts';
 import { type MessageOptions, showProgress, refuse } from './messages.ts';

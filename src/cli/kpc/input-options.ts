@@ -1,15 +1,15 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { ipFamilyChoices } from '../../compile/choose-families.ts';
+import { ipFamilyChoices } from '../../snapshot/open/choose-families.ts';
 import { pathWord } from '../../base/printable.ts';
 import { withSlashes } from '../../base/system-paths.ts';
 import { proxyModeNames, unnamedMode } from '../../kube-proxy/modes.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../settings/table.ts';
 import { helpGroups } from '../shared/help.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
+import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { Recognised } from '../../sides/opened.ts';
+import type { Recognised } from '../../snapshot/open/opened.ts';
 
 /**
  * Adds the options for what is compiled and how kube-proxy is set up, under kube-proxy's names. A command that only

@@ -1,14 +1,14 @@
 import { shellWord } from '../../base/printable.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
-import { loadInputs } from '../../compile/read-texts.ts';
+import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { diagnosticCodes } from '../../diagnostics/codes.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import { lintInputs } from '../../lint/lint.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { formatLint, lintOutputs } from '../../report/lint.ts';
 import { reportLint } from '../../report/lint-report.ts';
-import type { SideOptions } from '../../sides/read-side.ts';
+import type { SideOptions } from '../../snapshot/files/read-side.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { addClusterOptions, withCluster, type ClusterOptions } from './cluster-input.ts';
 import { addInputOptions, namedInputs, takeIptables, traceWords } from './input-options.ts';

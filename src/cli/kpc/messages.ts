@@ -7,7 +7,7 @@ import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
 import { repositoryPaths } from './repository-paths.ts';
-import { readStoredSide } from '../../sides/read-side.ts';
+import { readStoredSide } from '../../snapshot/files/read-side.ts';
 import { helpGroups } from '../shared/help.ts';
 import { type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 

@@ -1,7 +1,7 @@
-import { loadInputs, type ReadStdin } from '../compile/read-texts.ts';
-import { compileLike, optionsLike } from './compile-like.ts';
+import { loadInputs, type ReadStdin } from './read-texts.ts';
+import { compileLike, optionsLike } from '../open/compile-like.ts';
 import type { SideOptions } from './read-side.ts';
-import type { Reading, Recognised } from './opened.ts';
+import type { Reading, Recognised } from '../open/opened.ts';
 
 /** Reads and compiles manifests as one side. What no flag says, such as the mode, comes from the other side. */
 export async function compileSide(

@@ -1,7 +1,7 @@
-import { BundleMemo, type BundleTexts } from '../bundle/make-bundle.ts';
-import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
-import { isError, type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
-import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
+import { BundleMemo, type BundleTexts } from '../../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../snapshot.ts';
+import { isError, type Diagnostic, diagnose } from '../../diagnostics/diagnostic.ts';
+import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
 import {
   checkNodeName,
   checkNodes,
@@ -27,13 +27,13 @@ import {
   releaseRunBy,
   startingRelease,
 } from './load-texts.ts';
-import type { Release, FeatureGates } from '../kube-proxy/releases.ts';
-import { parseShard, isInShard, type Shard } from '../bundle/fleet/shard.ts';
-import { parseAssignmentRanges, parsePodNetworks } from '../input/configuration/range-flags.ts';
-import { foundOf } from '../diagnostics/fields.ts';
-import { resolveSettings } from '../input/configuration/resolve-settings.ts';
+import type { Release, FeatureGates } from '../../kube-proxy/releases.ts';
+import { parseShard, isInShard, type Shard } from '../../bundle/fleet/shard.ts';
+import { parseAssignmentRanges, parsePodNetworks } from '../../input/configuration/range-flags.ts';
+import { foundOf } from '../../diagnostics/fields.ts';
+import { resolveSettings } from '../../input/configuration/resolve-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
-import type { Address } from '../kernel/address.ts';
+import type { Address } from '../../kernel/address.ts';
 
 export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
   /** The node's name; without it, hostnameOverride or the only Node among the manifests names it. */

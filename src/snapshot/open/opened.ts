@@ -1,11 +1,11 @@
-import type { TextFile } from '../input/documents/text-file.ts';
-import type { Manifest } from '../bundle/manifest.ts';
-import { compileLoaded, type Compilation, type NodeOptions } from '../compile/compile.ts';
-import { NodeMemo } from '../compile/compile-node.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { newestRelease } from '../kube-proxy/releases.ts';
-import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import type { TextFile } from '../../input/documents/text-file.ts';
+import type { Manifest } from '../../bundle/manifest.ts';
+import { compileLoaded, type Compilation, type NodeOptions } from './compile.ts';
+import { NodeMemo } from './compile-node.ts';
+import type { LoadedInputs } from './load-texts.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { newestRelease } from '../../kube-proxy/releases.ts';
+import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot.ts';
 
 /** A node that was read, with its diagnostics; undefined if it cannot be used. */
 export interface Reading {

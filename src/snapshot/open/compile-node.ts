@@ -1,10 +1,10 @@
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Assumptions } from './assumptions.ts';
-import { assignAddresses, type AssignmentRanges } from '../cluster/assign-addresses.ts';
-import { buildCluster, clusterOfNode } from '../cluster/build-cluster.ts';
-import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
-import type { Cluster, NodeContext, ServiceRange } from '../cluster/model.ts';
-import { describeNode } from '../cluster/node-context.ts';
+import { assignAddresses, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
+import { buildCluster, clusterOfNode } from '../../cluster/build-cluster.ts';
+import { checkAnnotations } from '../../cluster/ipvs-annotations.ts';
+import type { Cluster, NodeContext, ServiceRange } from '../../cluster/model.ts';
+import { describeNode } from '../../cluster/node-context.ts';
 import {
   fullName,
   workloadKinds,
@@ -13,33 +13,33 @@ import {
   type Service,
   type Source,
   type Sourced,
-} from '../cluster/objects.ts';
-import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
-import { findCoveredAddresses } from '../cluster/node-port-addresses.ts';
-import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../cluster/check-services.ts';
-import type { Inputs } from '../input/read-inputs.ts';
-import { isDeprecated } from '../kube-proxy/announced.ts';
-import { modeFacts, programs } from '../kube-proxy/modes.ts';
+} from '../../cluster/objects.ts';
+import { assignableNetworks, serviceRanges } from '../../cluster/service-ranges.ts';
+import { findCoveredAddresses } from '../../cluster/node-port-addresses.ts';
+import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../../cluster/check-services.ts';
+import type { Inputs } from '../../input/read-inputs.ts';
+import { isDeprecated } from '../../kube-proxy/announced.ts';
+import { modeFacts, programs } from '../../kube-proxy/modes.ts';
 import {
   behavioursOf,
   concernsMode,
   type Behaviours,
   type FeatureGates,
   type Release,
-} from '../kube-proxy/releases.ts';
-import { compileIptables, IptablesMemo } from '../modes/iptables/compile-iptables.ts';
-import { compileIpvs, IpvsMemo } from '../modes/ipvs/compile-ipvs.ts';
-import { isLoopback, type Address, type Network } from '../kernel/address.ts';
-import { compileNftables, NftablesMemo, findLongComments } from '../modes/nftables/compile-nftables.ts';
-import { compileUserspace } from '../modes/userspace/compile-userspace.ts';
-import { checkProxyPorts } from '../modes/userspace/proxy-ports.ts';
-import { families as allFamilies, type Family } from '../kernel/family.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { findSlices } from '../cluster/slices/find-slices.ts';
-import { describeSlicePorts, describeStrays } from '../cluster/slices/slice-warnings.ts';
-import { gatesOfSettings, withGatedSettings } from '../settings/feature-gates.ts';
-import { version } from '../base/version.ts';
-import { CompiledSnapshot, type SnapshotObjects } from '../snapshot/snapshot.ts';
+} from '../../kube-proxy/releases.ts';
+import { compileIptables, IptablesMemo } from '../../modes/iptables/compile-iptables.ts';
+import { compileIpvs, IpvsMemo } from '../../modes/ipvs/compile-ipvs.ts';
+import { isLoopback, type Address, type Network } from '../../kernel/address.ts';
+import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nftables/compile-nftables.ts';
+import { compileUserspace } from '../../modes/userspace/compile-userspace.ts';
+import { checkProxyPorts } from '../../modes/userspace/proxy-ports.ts';
+import { families as allFamilies, type Family } from '../../kernel/family.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { findSlices } from '../../cluster/slices/find-slices.ts';
+import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
+import { gatesOfSettings, withGatedSettings } from '../../settings/feature-gates.ts';
+import { version } from '../../base/version.ts';
+import { CompiledSnapshot, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
 /** Inputs that were read and checked, and what all nodes have in common. */

@@ -1,20 +1,20 @@
-import { quote } from '../base/printable.ts';
-import type { NodeContext } from '../cluster/model.ts';
-import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { compileLoaded } from '../compile/compile.ts';
-import { chooseNodeName, compileNode, prepareWithSettings } from '../compile/compile-node.ts';
-import { releaseOfNode, releaseRunBy, type InputOptions, type LoadedInputs } from '../compile/load-texts.ts';
-import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { diffSides } from '../diff/diff-sides.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { RangeFlags } from '../input/configuration/range-flags.ts';
-import { checkMode } from '../input/configuration/resolve-settings.ts';
-import { parseAddress } from '../kernel/address.ts';
-import { families as bothFamilies } from '../kernel/family.ts';
-import { findTable } from '../kernel/nftables/table.ts';
-import { baseChains } from '../kube-proxy/chain-names.ts';
-import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { nftTableName } from '../kube-proxy/nft-names.ts';
+import { quote } from '../../base/printable.ts';
+import type { NodeContext } from '../../cluster/model.ts';
+import type { Node, ProxySettings } from '../../cluster/objects.ts';
+import { compileLoaded } from './compile.ts';
+import { chooseNodeName, compileNode, prepareWithSettings } from './compile-node.ts';
+import { releaseOfNode, releaseRunBy, type InputOptions, type LoadedInputs } from './load-texts.ts';
+import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diffSides } from '../../diff/diff-sides.ts';
+import type { Snapshot } from '../snapshot.ts';
+import type { RangeFlags } from '../../input/configuration/range-flags.ts';
+import { checkMode } from '../../input/configuration/resolve-settings.ts';
+import { parseAddress } from '../../kernel/address.ts';
+import { families as bothFamilies } from '../../kernel/family.ts';
+import { findTable } from '../../kernel/nftables/table.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import {
   type Release,
   behavioursOf,
@@ -23,9 +23,9 @@ import {
   newestRelease,
   releases,
   type FeatureGates,
-} from '../kube-proxy/releases.ts';
-import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../settings/table.ts';
-import { unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
+} from '../../kube-proxy/releases.ts';
+import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../../settings/table.ts';
+import { unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { failedReading, readingOf, type Reading } from './opened.ts';
 
 /** The options of a side of manifests. */

@@ -1,12 +1,17 @@
-import { assignedPorts, lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
-import type { Node, ProxySettings, Service, Sourced } from '../cluster/objects.ts';
-import type { AssumedValues } from '../diagnostics/services.ts';
-import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Inputs } from '../input/read-inputs.ts';
-import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../kernel/address.ts';
-import { families as bothFamilies, type Family } from '../kernel/family.ts';
+import {
+  assignedPorts,
+  lacksAnything,
+  lacksLoadBalancer,
+  type AssignmentRanges,
+} from '../../cluster/assign-addresses.ts';
+import type { Node, ProxySettings, Service, Sourced } from '../../cluster/objects.ts';
+import type { AssumedValues } from '../../diagnostics/services.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Inputs } from '../../input/read-inputs.ts';
+import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
+import { families as bothFamilies, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
-import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
+import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
  * The cluster that manifests from git are looked at in, if neither they nor a flag say otherwise: kubeadm's networks and

@@ -1,13 +1,13 @@
-import { count } from '../base/format-count.ts';
-import type { ProxySettings } from '../cluster/objects.ts';
-import type { IpFamilyChoice } from '../compile/choose-families.ts';
-import { compileNode, prepareForRelease } from '../compile/compile-node.ts';
-import { checkReleases } from '../compile/compile.ts';
-import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from '../compile/load-texts.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
-import type { ServiceReason } from '../diff/service-reasons.ts';
+import { count } from '../../base/format-count.ts';
+import type { ProxySettings } from '../../cluster/objects.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
+import { compileNode, prepareForRelease } from './compile-node.ts';
+import { checkReleases } from './compile.ts';
+import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
+import { diffSides, type SideDiff } from '../../diff/diff-sides.ts';
+import type { ServiceReason } from '../../diff/service-reasons.ts';
 import {
   behaviourChanges,
   behaviours,
@@ -17,7 +17,7 @@ import {
   type BehaviourChange,
   type Behaviours,
   type Release,
-} from '../kube-proxy/releases.ts';
+} from '../../kube-proxy/releases.ts';
 
 /** A release of Kubernetes, what its kube-proxy does, and what that makes of the manifests. */
 interface ReleaseSide {

@@ -1,23 +1,23 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { describeError } from '../base/system-errors.ts';
-import { isStoredFile } from '../bundle/folder.ts';
-import { isGoldenFile } from '../bundle/golden.ts';
-import { loadInputs, type FileOptions, type ReadStdin } from '../compile/read-texts.ts';
-import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
-import { openTrees } from '../git/open-trees.ts';
-import { disk, type FileTree, type Trees } from '../input/files/file-tree.ts';
-import { isInside, listFolder } from '../input/files/list-files.ts';
-import type { Recognised } from './opened.ts';
+import { describeError } from '../../base/system-errors.ts';
+import { isStoredFile } from '../../bundle/folder.ts';
+import { isGoldenFile } from '../../bundle/golden.ts';
+import { loadInputs, type FileOptions, type ReadStdin } from './read-texts.ts';
+import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '../../diagnostics/diagnostic.ts';
+import { openTrees } from '../../git/open-trees.ts';
+import { disk, type FileTree, type Trees } from '../../input/files/file-tree.ts';
+import { isInside, listFolder } from '../../input/files/list-files.ts';
+import type { Recognised } from '../open/opened.ts';
 import { lookInto, readTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
-import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable, isRefusedOnly } from './stored-side.ts';
-import { decodePrinted, type Decoded } from '../base/odd-texts.ts';
-import { UnreadableFile } from '../base/read-file.ts';
-import { bundleOfPath } from '../dumps/support-bundles.ts';
-import { TextFile } from '../input/documents/text-file.ts';
-import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../dumps/read-dump.ts';
-import type { Dump } from '../dumps/dump.ts';
+import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable, isRefusedOnly } from '../open/stored-side.ts';
+import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
+import { UnreadableFile } from '../../base/read-file.ts';
+import { bundleOfPath } from '../../dumps/support-bundles.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../../dumps/read-dump.ts';
+import type { Dump } from '../../dumps/dump.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
@@ -47,7 +47,7 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
     const found = isFolder ? await readStoredFolder(path, tree) : undefined;
     if (found) return found;
     if (/\.(?:tgz|tar\.gz)$/.test(path) && !isFolder) {
-      const { beginsPack, largestPack, unpack } = await import('../bundle/pack/pack.ts');
+      const { beginsPack, largestPack, unpack } = await import('../../bundle/pack/pack.ts');
       const first = tree === disk ? await firstOfArchive(path) : undefined;
       const packed = beginsPack(first ?? 'manifest.json')
         ? await unpack(path, tree.read(path, largestPack))
