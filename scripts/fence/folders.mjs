@@ -42,7 +42,7 @@ export const folders = {
   changes: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   dumps: { folders: ['base', 'kernel', 'kube-proxy', 'diagnostics'], ...pure },
   snapshot: {
-    folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'cluster', 'input', 'changes', 'dumps'],
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'input', 'changes', 'dumps'],
     ...pure,
   },
   bundle: {
@@ -69,7 +69,6 @@ export const folders = {
       'input',
       'packet',
       'cluster',
-      'changes',
       'dumps',
       'snapshot',
       'diff',
@@ -78,7 +77,7 @@ export const folders = {
     ...pure,
   },
   equivalence: {
-    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'snapshot', 'trace'],
+    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'trace'],
     ...pure,
   },
   apply: {
@@ -135,7 +134,6 @@ export const folders = {
       'cluster',
       'cluster/slices',
       'input',
-      'changes',
       'packet',
       'trace',
       'snapshot/open',
@@ -206,7 +204,6 @@ export const folders = {
       'programs',
       'git',
       'bundle',
-      'changes',
       'bundle/fleet',
       'bundle/pack',
       'dumps',

@@ -6,7 +6,7 @@ import type { Pod, ProxySettings } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
-import { emptyLists, type ObjectLists, type UnreadLists } from '../input/objects/kinds.ts';
+import type { ObjectLists, UnreadLists } from '../input/objects/kinds.ts';
 import { addressBits, loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { families as bothFamilies, type Family } from '../kernel/family.ts';
@@ -33,6 +33,18 @@ export type SnapshotObjects = {
 
 type SnapshotList =
   'services' | 'nodes' | 'pods' | 'policies' | 'ingresses' | 'gateways' | 'referenceGrants' | 'namespaces';
+
+const noObjects: SnapshotObjects = {
+  services: [],
+  nodes: [],
+  pods: [],
+  policies: [],
+  ingresses: [],
+  gateways: [],
+  referenceGrants: [],
+  namespaces: [],
+  unread: new Set(),
+};
 
 /** What kpc chose, since nothing in the input says it. */
 interface AssumedValues {
@@ -108,7 +120,7 @@ abstract class Known {
   #pods: ReadonlyMap<string, Pod> | undefined;
 
   constructor(facts: Facts) {
-    const { name, flows, objects = { ...emptyLists(), unread: new Set() }, owners } = facts;
+    const { name, flows, objects = noObjects, owners } = facts;
     this.name = name;
     this.flows = flows;
     this.objects = objects;

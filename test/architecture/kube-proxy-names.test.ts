@@ -8,7 +8,6 @@ import { projectFolder } from '../support/run-kpc.ts';
 const folders = [
   'changes',
   'cluster',
-  'compile',
   'describe',
   'dumps',
   'input',
@@ -16,7 +15,7 @@ const folders = [
   'modes',
   'packet',
   'report',
-  'sides',
+  'snapshot',
 ];
 
 test.each(folders)('src/%s spells no name of kube-proxy', (folder) => {
