@@ -2,7 +2,8 @@ import { Option, type Command } from 'commander';
 import { count } from '../../base/format-count.ts';
 import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
 import { describeService } from '../../describe/describe-services.ts';
-import { loadInputs } from '../../snapshot/files/read-texts.ts';
+import { openPaths } from '../../snapshot/files/open.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { describeLeftovers } from '../../snapshot/decompile.ts';
 import { decompiledJson, serviceJson } from '../../describe/describe-json.ts';
 import { describeServiceInWords, describeSharedInWords, line } from '../../describe/describe-words.ts';
@@ -10,7 +11,6 @@ import { flowsJson } from '../../describe/describe-flows.ts';
 import { findInDump, findSubject } from '../../describe/find-subject.ts';
 import { knowsServices, readDumped, readingJson, type DumpReading, skippedJson } from '../../describe/read-dumped.ts';
 import { formatRows, serviceRows, summarizeServices } from '../../describe/service-table.ts';
-import type { Cluster } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarizeSide } from '../../report/bundle-text.ts';
@@ -18,8 +18,8 @@ import { formatDescription } from '../../report/colours.ts';
 import { describeFound, formatDump, isAmong } from '../../report/dump-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { describedDump, describedServices, serviceTable, sharedSubjects } from '../../report/outputs/describe.ts';
-import { openManifests, type Reading, type Recognised } from '../../snapshot/open/opened.ts';
-import { readNames, readStoredSide, recogniseInputs, type SideOptions } from '../../snapshot/files/read-side.ts';
+import type { Reading, Recognised } from '../../snapshot/open/opened.ts';
+import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import type { Cluster as AskedCluster } from '../../programs/ask-cluster.ts';
 import { isName } from '../../base/object-names.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
@@ -30,7 +30,6 @@ import {
   addLimit,
   addInputOptions,
   describeIdleFlags,
-  storedPath,
   flagsOfManifests,
   modeFromWords,
   namedInputs,
@@ -144,27 +143,25 @@ async function runDescribe(
   flags: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { fromDump, file, node } = options;
-  const input = await recogniseInputs(file, { node, readStdin: terminal.readStdin });
-  const { kind } = input;
+  const { fromDump, node } = options;
+  const opened = await openPaths({ ...options, into: 'kpc describe -' }, terminal.readStdin);
+  const { kind, loaded } = opened;
   if (fromDump !== undefined && kind !== 'dump' && kind !== 'unreadable') {
     const tools = 'iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr';
     const help = `name a file or folder with what ${tools} print on a node, as kpc-apply dump writes it`;
     return refuse(terminal, `${fromDump} is not a dump`, help);
   }
-  const idle = describeIdleFlags(flags, input, { path: storedPath(file, input), node });
+  const idle = describeIdleFlags(flags, opened, node);
   if (idle !== undefined) return refuse(terminal, idle);
   if (what === undefined && options.clusterDomain !== usualDomain)
     return refuse(terminal, '--cluster-domain: the table has no DNS names: name a Service');
   const noRules = options.rules ? whyNoRules(kind, what, options.output) : undefined;
   if (noRules !== undefined) return refuse(terminal, `--rules: ${noRules}`);
-  if (input.kind === 'dump') {
+  const read = opened.at('');
+  if (kind === 'dump') {
     if (options.clusterDomain !== usualDomain) return refuse(terminal, '--cluster-domain: a dump shows no DNS names');
-    return describeDump(input, what, options, terminal);
+    return describeDump(read, opened.leftOut, what, options, terminal);
   }
-  const loaded =
-    kind === 'manifests' ? await loadInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin) : undefined;
-  const read = loaded ? openManifests('-f', loaded, options).at('') : input;
   // What is printed says which mode it is.
   const reading = options.output === 'text' ? withoutDefaultMode(read) : read;
   const modeFrom = loaded ? modeFromWords(loaded) : '';
@@ -256,23 +253,16 @@ async function printSubject(
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
 async function describeDump(
-  dump: Recognised & { readonly kind: 'dump' },
+  reading: Reading,
+  leftOut: Diagnostic | undefined,
   what: string | undefined,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { side, beside, manifests } = dump;
-  if (!(await reportInput(dump, options, terminal))) return exitStatus.badInput;
-  let cluster: Cluster | undefined;
-  if (beside.length + manifests.length > 0) {
-    const found = await readNames({ ...options, file: beside, texts: manifests }, terminal.readStdin);
-    const [wrong] = found.cluster ? [] : found.diagnostics;
-    // Nobody chose what a support bundle holds.
-    if (wrong && beside.length === 0) await say(terminal, `note: left out its manifests: ${printable(wrong.text)}\n`);
-    else if (!(await reportInput(found, options, terminal))) return exitStatus.badInput;
-    cluster = found.cluster;
-  }
-  const read = readDumped(cluster ? side.namedBy(cluster) : side);
+  const { side } = reading;
+  if (!(await reportInput(reading, options, terminal)) || side?.kind !== 'dump') return exitStatus.badInput;
+  if (leftOut) await say(terminal, `note: left out its manifests: ${printable(leftOut.text)}\n`);
+  const read = readDumped(side.named ? side.namedBy(side.named) : side);
   for (const note of read.notes) await say(terminal, `note: ${printable(note)}\n`);
   return what === undefined
     ? printAllOfDump(read, options, terminal)

@@ -9,7 +9,7 @@ import { helpGroups } from '../shared/help.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { Recognised } from '../../snapshot/open/opened.ts';
+import type { OpenedPaths } from '../../snapshot/files/open.ts';
 
 /**
  * Adds the options for what is compiled and how kube-proxy is set up, under kube-proxy's names. A command that only
@@ -126,25 +126,17 @@ export function givenFlags(command: Command): ReadonlyMap<string, string | reado
   );
 }
 
-/** Of the paths that are named, the first that is no manifests. */
-export function storedPath(
-  paths: readonly string[],
-  { beside }: { readonly beside: readonly string[] },
-): string | undefined {
-  return paths.find((path) => !beside.includes(path));
-}
-
 /** Why flags of the command line would do nothing for an input that is compiled already; undefined if none would. */
 export function describeIdleFlags(
   flags: readonly string[],
-  { kind, side }: Recognised,
-  { path, node }: { readonly path: string | undefined; readonly node: string | undefined },
+  { kind, path, nodes, at }: OpenedPaths,
+  node: string | undefined,
 ): string | undefined {
   if (kind !== 'bundle' && kind !== 'dump') return undefined;
   const idle = flags.filter((flag) => flag !== '--file' && flag !== '--node');
   if (idle.length > 0) return `${idle.join(', ')}: only for manifests, and ${path} is a ${kind}`;
   if (!flags.includes('--node')) return undefined;
-  const own = side?.node?.name;
+  const [own] = nodes.map((name) => at(name).side?.nodeName);
   if (kind === 'bundle') return own === node ? undefined : `--node ${node}: ${path} is a bundle of ${own || 'no node'}`;
   return `--node: only for manifests and bundles, and ${path} is a dump of one node`;
 }

@@ -1,20 +1,19 @@
 import { existsSync, statSync } from 'node:fs';
 import { printable } from '../../base/printable.ts';
 import { readNamedFile } from '../../base/read-file.ts';
-import { parseHostLinks } from '../../snapshot/open/load-texts.ts';
-import { loadInputs, readHostText } from '../../snapshot/files/read-texts.ts';
-import { showsAnything } from '../../dumps/coverage.ts';
+import { openPaths } from '../../snapshot/files/open.ts';
+import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { isForeign } from '../../dumps/dump.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import { compileSide } from '../../snapshot/files/compile-side.ts';
-import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../../snapshot/open/opened.ts';
-import { recogniseInputs, type SideOptions, readStoredSide } from '../../snapshot/files/read-side.ts';
+import { openManifests, openReading, type Opened, type Reading } from '../../snapshot/open/opened.ts';
+import { type SideOptions, readStoredSide } from '../../snapshot/files/read-side.ts';
 import { manifests } from '../../snapshot/open/stored-side.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { revisionOf } from '../../git/revision-path.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { sceneOf, type Scene } from '../../trace/scene.ts';
-import { describeIdleFlags, storedPath, withoutDefaultMode } from './input-options.ts';
+import { describeIdleFlags, withoutDefaultMode } from './input-options.ts';
 import { type MessageOptions, reportInput, refuse } from './messages.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
@@ -41,92 +40,31 @@ async function hasNodes({ loaded, nodes }: Opened, options: SceneOptions, termin
 
 /** The node to trace packets on, or all Nodes of the input; undefined if there is none; that has been reported. */
 export async function readScenes(options: SceneOptions, terminal: Terminal): Promise<readonly Scene[] | undefined> {
-  const { file = [], node } = options;
-  const named = await recogniseInputs(file, { node, readStdin: terminal.readStdin });
-  // Beside manifests, a listing of flows says what exists, and the manifests what becomes of the next packet.
-  const flows =
-    named.kind === 'dump' && named.beside.length > 0 && !showsAnything(named.side.coverage)
-      ? named.side.flows
-      : undefined;
-  const input = flows ? { ...manifests, beside: [] } : named;
+  const { file = [], node, hostAddresses } = options;
+  const asked = { ...options, traffic: true, into: 'kpc describe -', addsFlows: true };
+  const opened = await openPaths(asked, terminal.readStdin);
+  const { kind, leftOut } = opened;
   const flags = (options.flagsOfManifests ?? []).filter((flag) => !ofAnyInput.has(flag));
-  const idle = describeIdleFlags(flags, input, { path: storedPath(file, input), node });
+  const idle =
+    describeIdleFlags(flags, opened, node) ??
+    (options.allNodes && (kind === 'bundle' || kind === 'dump')
+      ? `--all-nodes: only for manifests, and ${file[0]} is a ${kind} of one node`
+      : kind === 'bundle' && hostAddresses !== undefined
+        ? '--host-addresses: a bundle has its own addresses'
+        : undefined);
   if (idle !== undefined) {
     await refuse(terminal, idle);
     return undefined;
   }
-  if (options.allNodes && (input.kind === 'bundle' || input.kind === 'dump')) {
-    await refuse(terminal, `--all-nodes: only for manifests, and ${file[0]} is a ${input.kind} of one node`);
-    return undefined;
-  }
-  const ofManifests = flows && named.beside;
-  const asked = { ...options, ...(ofManifests && { file: ofManifests }), traffic: true, into: 'kpc describe -' };
-  const stored = input.kind === 'dump' ? await withObjects(input, asked, terminal) : input;
-  const reading = stored.kind === 'manifests' ? stored : await withHostAddresses(stored, options, terminal);
-  if (!reading) return undefined;
-  const opened =
-    stored.kind === 'manifests'
-      ? openManifests('-f', await loadInputs(asked, terminal.readStdin), asked)
-      : openReading(reading);
+  if (leftOut) await terminal.err(`warning: left out its manifests: ${printable(leftOut.text)}\n`);
   if (!(await hasNodes(opened, options, terminal))) return undefined;
   const scenes: Scene[] = [];
   for (const name of opened.nodes) {
-    const read = opened.at(name);
-    if (!(await reportReading(read, options, terminal)) || !read.side) return undefined;
-    scenes.push(sceneOf(flows ? read.side.with({ flows }) : read.side));
+    const reading = opened.at(name);
+    if (!(await reportReading(reading, options, terminal)) || !reading.side) return undefined;
+    scenes.push(sceneOf(reading.side));
   }
   return scenes;
-}
-
-/** A dump with the objects of the manifests beside it, or of those that its support bundle holds. */
-async function withObjects(
-  input: Recognised & { readonly kind: 'dump' },
-  options: SceneOptions,
-  terminal: Terminal,
-): Promise<Recognised> {
-  const { beside, manifests: texts } = input;
-  if (beside.length + texts.length === 0) return input;
-  const { inputs, files, diagnostics } = await loadInputs({ ...options, file: beside, texts }, terminal.readStdin);
-  const errors = diagnostics.filter(isError);
-  const [wrong] = errors;
-  // Nobody chose what a support bundle holds.
-  if (wrong && beside.length === 0) {
-    await terminal.err(`warning: left out its manifests: ${printable(wrong.text)}\n`);
-    return input;
-  }
-  return {
-    ...input,
-    side: input.side.with({ objects: inputs }),
-    files,
-    diagnostics: [...input.diagnostics, ...errors],
-  };
-}
-
-/**
- * Replaces the addresses of a dump with those of --host-addresses. Undefined if they cannot be read, or for a bundle,
- * which has its own; that has been reported.
- */
-async function withHostAddresses(
-  input: Recognised,
-  { hostAddresses: path, ...options }: SceneOptions,
-  terminal: Terminal,
-): Promise<Reading | undefined> {
-  if (path === undefined || !input.side) return input;
-  if (input.kind !== 'dump') {
-    const what = input.kind === 'bundle' ? 'a bundle has its own addresses' : 'only for manifests and dumps';
-    await refuse(terminal, `--host-addresses: ${what}`);
-    return undefined;
-  }
-  const { links, diagnostics } = parseHostLinks(readHostText(path));
-  const { side } = input;
-  const { state, coverage } = side;
-  const reading = { ...input, diagnostics: [...input.diagnostics, ...diagnostics] };
-  if (diagnostics.length === 0) {
-    const covered = { ...coverage, links: true, allAddresses: undefined };
-    return { ...reading, side: side.with({ state: () => ({ ...state, links }), coverage: covered }) };
-  }
-  await reportInput(reading, options, terminal);
-  return undefined;
 }
 
 /** One side of a comparison: a path, or the manifests of -f with flags of its own. */

@@ -32,10 +32,27 @@ export interface SideContext {
   readonly readStdin?: ReadStdin | undefined;
 }
 
+/** A path, while it is found out what it is. */
+interface Source {
+  readonly path: string;
+  readonly tree: FileTree;
+  readonly isFolder: boolean;
+  readonly trees: Trees;
+  readonly context: SideContext;
+}
+
 /**
- * Finds out what a path is: a folder with a manifest.json or a pack is a bundle, and what holds a tool's output a dump. The path may be
- * one of a git revision.
+ * What a path may be, in the order in which that is tried: the one place that knows the kinds of input. Manifests are what is none
+ * of these. A row gives undefined for what is not of its kind.
  */
+const kindsOfInput: readonly ((source: Source) => Promise<Recognised | undefined>)[] = [
+  async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
+  readPack,
+  ({ path, context, trees }) => readStoredDump([path], context, trees),
+  readOneOfMany,
+];
+
+/** Finds out what a path is. It may be one of a git revision. */
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<Recognised> {
   const { trees, faults } = await openTrees([path]);
   const fault = faults.get(path);
@@ -43,21 +60,12 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
   const tree = trees.get(path) ?? disk;
   if (path !== '-' && !tree.exists(path)) return manifests;
   try {
-    const isFolder = path !== '-' && tree.isFolder(path);
-    const found = isFolder ? await readStoredFolder(path, tree) : undefined;
-    if (found) return found;
-    if (/\.(?:tgz|tar\.gz)$/.test(path) && !isFolder) {
-      const { beginsPack, largestPack, unpack } = await import('../../bundle/pack/pack.ts');
-      const first = tree === disk ? await firstOfArchive(path) : undefined;
-      const packed = beginsPack(first ?? 'manifest.json')
-        ? await unpack(path, tree.read(path, largestPack))
-        : undefined;
-      if (packed) return sideOfBundle(path, packed);
+    const source = { path, tree, isFolder: path !== '-' && tree.isFolder(path), trees, context };
+    for (const read of kindsOfInput) {
+      const found = await read(source);
+      if (found) return found;
     }
-    const dump = await readStoredDump([path], context, trees);
-    if (dump) return dump;
-    const isOfMany = isFolder && listFolder(path, [], tree).files.length === 0;
-    return isOfMany ? await readOneOfMany(path, context, tree) : manifests;
+    return manifests;
   } catch (error) {
     const reason = error instanceof UnreadableFile ? error.reason : describeError(error);
     return unreadable([diagnose('unreadable', { path, reason })]);
@@ -77,8 +85,19 @@ async function readStoredFolder(path: string, tree: FileTree): Promise<Recognise
   }
 }
 
-/** Reads the named node's bundle from a fleet folder; unreadable if there is none, or for a folder of several dumps. */
-async function readOneOfMany(path: string, { node }: SideContext, tree: FileTree): Promise<Recognised> {
+/** The bundle in an archive; undefined if it is none, or holds something else. */
+async function readPack({ path, tree, isFolder }: Source): Promise<Recognised | undefined> {
+  if (isFolder || !/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
+  const { beginsPack, largestPack, unpack } = await import('../../bundle/pack/pack.ts');
+  const first = tree === disk ? await firstOfArchive(path) : undefined;
+  const packed = beginsPack(first ?? 'manifest.json') ? await unpack(path, tree.read(path, largestPack)) : undefined;
+  return packed && sideOfBundle(path, packed);
+}
+
+/** The bundle of the named node in the folder of a fleet; unreadable if there is none, or for a folder of several dumps. */
+async function readOneOfMany({ path, tree, isFolder, context }: Source): Promise<Recognised | undefined> {
+  if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
+  const { node } = context;
   const content = lookInto(path, tree);
   if (content.kind === 'fleet') {
     const own = node === undefined || /[/\\]/.test(node) ? undefined : tree.join(path, node);
@@ -91,7 +110,7 @@ async function readOneOfMany(path: string, { node }: SideContext, tree: FileTree
     if (!(await readDumpFiles([example], undefined, new Map([[example, tree]])))) continue;
     return unreadable([diagnose('nodes-folder', { path, example, of: 'dumps' })]);
   }
-  return manifests;
+  return undefined;
 }
 
 /** Reads what was taken from one node, in one file or several; undefined if none holds the output of a tool. */
