@@ -51,7 +51,7 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
 
 /** Whether manifests beside a dump say which Services there are. */
 export function knowsServices({ named }: DumpedSnapshot): boolean {
-  return named !== undefined && named.servicePorts.length > 0;
+  return (named?.servicePorts ?? []).length > 0;
 }
 
 function jumpNotes(side: Snapshot, mode: ProxyMode): readonly string[] {

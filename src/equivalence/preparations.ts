@@ -7,6 +7,7 @@ import { newSetsWords, readsAllNft } from '../kube-proxy/nft-versions.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import type { Node } from '../cluster/objects.ts';
 import type { Scene } from '../trace/scene.ts';
+import { titleOf } from '../trace/stop-words.ts';
 
 export const preparationShape = objectOf({
   what: anyText,
@@ -78,10 +79,6 @@ function kernelsNeeded(nodes: readonly Node[]): readonly Preparation[] {
 const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene, to: Scene) => readonly Preparation[] } = {
   ipvs: ipvsLeft,
 };
-
-function titleOf({ side: { mode } }: Scene): string {
-  return mode ? modeFacts[mode].title : 'the new mode';
-}
 
 /**
  * Addresses for which nodes answer ARP requests in IPVS mode alone, because kube-ipvs0 has them: Linux answers on any

@@ -65,6 +65,7 @@ export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): re
   return [...gaps(), ...diagnostics];
 }
 
-function keyOf({ text, place }: Diagnostic): string {
+/** What two diagnostics have in common that say the same of the same place. */
+export function keyOf({ text, place }: Diagnostic): string {
   return JSON.stringify([text, place?.locate()]);
 }

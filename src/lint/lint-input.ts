@@ -76,7 +76,7 @@ export function readLintInput(
     groups.set(cluster, known);
     return (service: string) => known.get(service) ?? [];
   };
-  const { prepared, hostAddresses, modeNote, configured } = loaded;
+  const { prepared, hostAddresses } = loaded;
   const nodes = names.map((name): LintedNode => {
     const { cluster, node, settings } = compileNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily });
     return { name, object: prepared.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
@@ -84,12 +84,17 @@ export function readLintInput(
   const input = {
     loaded,
     settings: prepared.settings,
-    namesMode: configured || modeNote?.code !== 'default-mode',
+    namesMode: namesMode(loaded),
     services: readServices(loaded, portsOf(prepared.cluster)),
     nodes,
     preparedFor,
   };
   return { input, diagnostics };
+}
+
+/** Whether flags or the input name the mode. */
+export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
+  return configured || modeNote?.code !== 'default-mode';
 }
 
 export function serviceOf({ namespace, service }: ServicePort): string {

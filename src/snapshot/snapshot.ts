@@ -107,11 +107,11 @@ interface DumpedFacts extends Facts {
 }
 
 /** What both kinds have. */
-abstract class Known {
+abstract class Known<Own extends Facts> {
   readonly name: string;
   readonly flows: readonly TrackedFlow[] | undefined;
   readonly objects: SnapshotObjects;
-  readonly #facts: Facts;
+  protected readonly facts: Own;
   #state: KernelState | undefined;
   #labels: KernelState | undefined;
   #owners: Owners | undefined;
@@ -119,22 +119,22 @@ abstract class Known {
   #endpoints: ReadonlyMap<string, KnownEndpoint> | undefined;
   #pods: ReadonlyMap<string, Pod> | undefined;
 
-  constructor(facts: Facts) {
+  constructor(facts: Own) {
     const { name, flows, objects = noObjects, owners } = facts;
     this.name = name;
     this.flows = flows;
     this.objects = objects;
-    this.#facts = facts;
+    this.facts = facts;
     this.#owners = owners;
   }
 
   /** What is in the kernel. */
   get state(): KernelState {
-    return (this.#state ??= this.#facts.state());
+    return (this.#state ??= this.facts.state());
   }
 
   get labels(): KernelState | undefined {
-    return (this.#labels ??= this.#facts.labels?.());
+    return (this.#labels ??= this.facts.labels?.());
   }
 
   /** What the items of the state are there for. */
@@ -185,12 +185,10 @@ function endpointsOf(ports: readonly ShownPort[], node: string): readonly (reado
 }
 
 /** A node whose state kpc compiled, now or when it wrote a bundle. It shows all that kube-proxy programs. */
-export class CompiledSnapshot extends Known {
+export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly kind: 'manifests' | 'bundle';
   readonly coverage = coverAll();
   readonly doubts: readonly Doubt[] = [];
-  readonly log = undefined;
-  readonly named = undefined;
   readonly cluster: Cluster;
   readonly node: NodeContext;
   readonly settings: ProxySettings;
@@ -202,14 +200,12 @@ export class CompiledSnapshot extends Known {
   readonly taken: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
   readonly compile: (cluster: Cluster) => KernelState;
-  readonly #facts: CompiledFacts;
   #services: ShownServices | undefined;
 
   constructor(facts: CompiledFacts) {
     super(facts);
     const { assigned, assumedEndpoints = [], isNodeAssumed, isModeAssumed = false } = facts;
     const pods = assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
-    this.#facts = facts;
     this.kind = facts.kind;
     this.cluster = facts.cluster;
     this.node = facts.node;
@@ -262,12 +258,12 @@ export class CompiledSnapshot extends Known {
 
   /** The same with other facts. */
   with(changes: Partial<CompiledFacts>): CompiledSnapshot {
-    return new CompiledSnapshot({ ...this.#facts, state: () => this.state, labels: () => this.labels, ...changes });
+    return new CompiledSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
   }
 }
 
 /** A node of which the output of tools was read: it does not show which Services it was made for. */
-export class DumpedSnapshot extends Known {
+export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly kind = 'dump';
   readonly families = bothFamilies;
   readonly coverage: Coverage;
@@ -280,13 +276,11 @@ export class DumpedSnapshot extends Known {
   readonly assumed = undefined;
   readonly nodeName = '';
   readonly hostAddresses: readonly Address[] | undefined;
-  readonly #facts: DumpedFacts;
   #shown: ShownServices | undefined;
   #reached: ShownServices | undefined;
 
   constructor(facts: DumpedFacts) {
     super(facts);
-    this.#facts = facts;
     this.#reached = facts.reached;
     this.coverage = facts.coverage;
     this.doubts = facts.doubts;
@@ -328,7 +322,7 @@ export class DumpedSnapshot extends Known {
 
   /** The same with other facts. */
   with(changes: Partial<DumpedFacts>): DumpedSnapshot {
-    return new DumpedSnapshot({ ...this.#facts, state: () => this.state, labels: () => this.labels, ...changes });
+    return new DumpedSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
   }
 
   /** The same node with what another shows of it; the Services stay those that were read. */

@@ -44,7 +44,8 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
   }
 }
 
-function titleOf({ side: { mode } }: Scene): string {
+/** The mode of a node in words; kube-proxy, where nothing shows it. */
+export function titleOf({ side: { mode } }: Scene): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';
 }
 

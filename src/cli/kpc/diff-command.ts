@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
 import { prepareChecked } from '../../snapshot/open/compile.ts';
+import { compileSide } from '../../snapshot/files/open.ts';
 import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { openTrees } from '../../git/open-trees.ts';
@@ -21,13 +22,20 @@ import { formatReviewMarkdown } from '../../report/review-markdown.ts';
 import { diffToJson } from '../../report/json.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../../report/text-and-markdown.ts';
 import { chooseReleases, compareReleases } from '../../snapshot/open/compare-releases.ts';
-import { compileSide } from '../../snapshot/files/compile-side.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import type { Reading, Recognised } from '../../snapshot/open/opened.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import { addInputOptions, addLimit, describeStrays, flagsOfManifests, traceSide } from './input-options.ts';
 import { optionsInTree, takenWords, type KpcYaml } from './kpc-yaml.ts';
-import { addMessageOptions, quieten, type MessageOptions, reportInput, refuse, sayTaken } from './messages.ts';
+import {
+  addMessageOptions,
+  quieten,
+  type MessageOptions,
+  reportInput,
+  refuse,
+  refuseStored,
+  sayTaken,
+} from './messages.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
@@ -217,14 +225,9 @@ async function runReleaseDiff(
   if (second !== undefined) {
     return refuse(terminal, `${toFlag} compares the same manifests by two releases`, `leave out ${second}`);
   }
-  const { kind } = await readStoredSide(path ?? '');
-  if (kind === 'bundle' || kind === 'dump') {
-    return refuse(
-      terminal,
-      `${path} is a ${kind}, and ${toFlag} needs manifests`,
-      'name those that are in the cluster',
-    );
-  }
+  const help = 'name those that are in the cluster';
+  const refused = path && (await refuseStored(path, `${toFlag} needs manifests`, help, terminal));
+  if (refused) return refused;
   const file = [...(path === undefined ? [] : [path]), ...(options.file ?? [])];
   const loaded = await loadInputs({ ...options, file }, terminal.readStdin);
   const nodeName = chooseNodeName(options.node, loaded.prepared);

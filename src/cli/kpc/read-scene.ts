@@ -1,11 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { printable } from '../../base/printable.ts';
 import { readNamedFile } from '../../base/read-file.ts';
-import { openPaths } from '../../snapshot/files/open.ts';
+import { compileSide, openPaths } from '../../snapshot/files/open.ts';
 import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { isForeign } from '../../dumps/dump.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
-import { compileSide } from '../../snapshot/files/compile-side.ts';
 import { openManifests, openReading, type Opened, type Reading } from '../../snapshot/open/opened.ts';
 import { type SideOptions, readStoredSide } from '../../snapshot/files/read-side.ts';
 import { manifests } from '../../snapshot/open/stored-side.ts';

@@ -17,6 +17,7 @@ import type { Scene } from '../../trace/scene.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { holdingTests, leavesOutNodePorts } from '../../report/holding-tests.ts';
 import { formatResults, testOutputs } from '../../report/packet-tests.ts';
+import { keyOf } from '../../library/scenes.ts';
 import { addInputOptions, flagsOfManifests } from './input-options.ts';
 import { addMessageOptions, quieten, reportDiagnostics } from './messages.ts';
 import { readScenes, type SceneOptions } from './read-scene.ts';
@@ -106,7 +107,7 @@ async function runTests(
   const known = new Map<string, readonly Scene[] | undefined>();
   const quiet = once(terminal);
   const diagnostics = new Map<string, Diagnostic>();
-  const found = (each: Diagnostic) => diagnostics.set(JSON.stringify([each.text, each.place?.locate()]), each);
+  const found = (each: Diagnostic) => diagnostics.set(keyOf(each), each);
   const files = new Map<string, TextFile>();
   const tests: PacketTest[] = [];
   for (const path of paths) {

@@ -4,7 +4,7 @@ import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { packetProtocols } from '../../packet/packet.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { answer as answerShape, tracedNodes } from '../../report/outputs/trace.ts';
-import { answerTrace, nodeOfScene, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
+import { answerTrace, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import { hasNoNames } from '../../trace/question.ts';
 import type { Scene } from '../../trace/scene.ts';
@@ -82,7 +82,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
       await reportDiagnostics(answer, new Map(), terminal);
       return answer.every(isAbsence) ? exitStatus.negative : exitStatus.badInput;
     }
-    answers.push({ node: nodeOfScene(scene), answer });
+    answers.push({ node: scene.side.nodeName, answer });
   }
   if (options.output === 'json') {
     const byNode = answers.map(({ node, answer }) => ({ node, trace: answer.json }));

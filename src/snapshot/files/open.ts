@@ -1,8 +1,9 @@
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { showsAnything } from '../../dumps/coverage.ts';
+import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import { parseHostLinks } from '../open/load-texts.ts';
-import { recogniseInputs, type SideOptions } from './read-side.ts';
+import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText, type ReadStdin } from './read-texts.ts';
 
 /** How paths are opened, besides what shapes manifests. */
@@ -55,16 +56,30 @@ async function openDump(
   const side = host
     ? input.side.with({ state: () => ({ ...state, links: host.links }), coverage: covered })
     : input.side;
-  const diagnostics = [...input.diagnostics, ...(host?.diagnostics ?? [])];
-  if (host && host.diagnostics.length > 0)
-    return { reading: { ...input, side: undefined, diagnostics }, leftOut: undefined };
-  if (beside.length + texts.length === 0) return { reading: { ...input, side, diagnostics }, leftOut: undefined };
-  const { inputs, prepared, ...loaded } = await loadInputs({ ...options, file: beside, texts }, readStdin);
-  const errors = loaded.diagnostics.filter(isError);
-  if (errors.length > 0 && beside.length === 0) return { reading: { ...input, side, diagnostics }, leftOut: errors[0] };
-  const named = side.with({ objects: inputs, named: prepared.cluster });
-  return {
-    reading: { ...input, side: named, files: loaded.files, diagnostics: [...diagnostics, ...errors] },
-    leftOut: undefined,
+  const said = (own: typeof side | undefined, more: readonly Diagnostic[] = []) => {
+    return { ...input, side: own, diagnostics: [...input.diagnostics, ...more] };
   };
+  if (host && host.diagnostics.length > 0) return { reading: said(undefined, host.diagnostics), leftOut: undefined };
+  if (beside.length + texts.length === 0) return { reading: said(side), leftOut: undefined };
+  const {
+    cluster: named,
+    objects,
+    diagnostics,
+    files,
+  } = await readNames({ ...options, file: beside, texts }, readStdin);
+  const [wrong] = diagnostics;
+  if (wrong && beside.length === 0) return { reading: said(side), leftOut: wrong };
+  return { reading: { ...said(side.with({ objects, named }), diagnostics), files }, leftOut: undefined };
+}
+
+/** Reads and compiles manifests as one side. What no flag says, such as the mode, comes from the other side. */
+export async function compileSide(
+  path: string,
+  other: Recognised,
+  options: SideOptions,
+  readStdin: ReadStdin,
+): Promise<Reading> {
+  const asOther = optionsLike(other.side, options);
+  const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] }, readStdin);
+  return compileLike(path, read, other.side, options);
 }

@@ -164,13 +164,13 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
 }
 
 /**
- * Reads the Services of manifests, which name what a dump holds; `cluster` is undefined if the manifests have errors.
+ * Reads the Services of manifests, which name what a dump holds, and the other objects; `cluster` is undefined if they have errors.
  * Other diagnostics do not matter here.
  */
 export async function readNames(options: FileOptions, readStdin: ReadStdin) {
-  const { diagnostics, files, prepared } = await loadInputs(options, readStdin);
-  const errors = diagnostics.filter(isError);
-  return { cluster: errors.length > 0 ? undefined : prepared.cluster, diagnostics: errors, files };
+  const { diagnostics: all, files, inputs, prepared } = await loadInputs(options, readStdin);
+  const diagnostics = all.filter(isError);
+  return { cluster: diagnostics.length > 0 ? undefined : prepared.cluster, objects: inputs, diagnostics, files };
 }
 
 /** A file that was named or found, and may belong to a dump. */

@@ -208,7 +208,7 @@ export interface NodeRequest {
   /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** What the user calls the manifests. */
+  /** What the user calls the manifests; without it, the node names them. */
   readonly name?: string | undefined;
   readonly objects?: SnapshotObjects | undefined;
   /** Whether nothing named the mode. */
@@ -225,7 +225,7 @@ export class NodeMemo {
 /** What a node has of the inputs. Its state is compiled when it is asked for. */
 export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): CompiledSnapshot {
   const { settings, assigned, assumedEndpoints } = prepared;
-  const { nodeName, name = 'manifests', objects, isModeAssumed } = request;
+  const { nodeName, name = nodeName || 'manifests', objects, isModeAssumed } = request;
   const node = describeNode(nodeName, prepared.nodes.get(nodeName), request.hostAddresses, settings);
   const cluster = clusterOfNode(prepared.cluster, node, behavioursFor(prepared));
   const asked = chooseFamilies(request.ipFamily, () => usedFamilies(cluster, node));

@@ -172,7 +172,7 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   const eachNode = function* (): Generator<FleetNode> {
     for (const node of fleet.nodes) {
       const prepared = preparedFor(node);
-      const request = { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily, name: node };
+      const request = { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily };
       yield { node, snapshot: compileNode(prepared, request, memo), gates: prepared.gates, texts };
     }
   };
