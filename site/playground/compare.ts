@@ -1,7 +1,6 @@
-import { diffDecompiled } from '../../src/describe/decompile.ts';
 import { reportDiff } from '../../src/diff/diff-report.ts';
 import { diffSides } from '../../src/diff/diff-sides.ts';
-import type { Side } from '../../src/dumps/side.ts';
+import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { compareScenes } from '../../src/equivalence/compare.ts';
 import { effectsByService, Findings } from '../../src/equivalence/findings.ts';
 import { preparationsFor } from '../../src/equivalence/preparations.ts';
@@ -70,14 +69,14 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
 function compareVersions(old: Scene, fresh: Scene): string {
   const [from, to] = onOneNode(old, fresh);
   const diff = diffSides(from.side, to.side, { foreign: false });
-  const ports = Math.max(from.ports.length, to.ports.length);
+  const ports = Math.max(from.side.ports.length, to.side.ports.length);
   const packets = diff.servicePorts.length === 0 || ports > mostAsked ? undefined : effectsByService(from, to);
   const review = { from: from.side, to: to.side, diff, packets, trace: 'no-command' } as const;
   return formatText(reportReview(review, everything), painter(true));
 }
 
 /** What a node has, and something else: what kpc diff says of a dump. */
-function compareSides(from: Side, to: Side): string {
-  const diff = diffSides(from, to, { foreign: false, readServices: diffDecompiled });
+function compareSides(from: Snapshot, to: Snapshot): string {
+  const diff = diffSides(from, to, { foreign: false, readsBack: true });
   return formatText(reportDiff(diff, everything), painter(true));
 }

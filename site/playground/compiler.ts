@@ -2,9 +2,8 @@ import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { count } from '../../src/base/format-count.ts';
 import { groupBy } from '../../src/cluster/group-by.ts';
 import { portAddresses, serviceName, type ShownPort } from '../../src/cluster/model.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
-import { describeLeftovers, findShown } from '../../src/describe/decompile.ts';
-import { describeService, type View } from '../../src/describe/describe-services.ts';
+import { describeLeftovers } from '../../src/snapshot/decompile.ts';
+import { describeService } from '../../src/describe/describe-services.ts';
 import { describeServiceInWords } from '../../src/describe/describe-words.ts';
 import { formatRows, serviceRows } from '../../src/describe/service-table.ts';
 import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
@@ -81,23 +80,25 @@ const nothing: Answer = { kind: 'wrong', text: '' };
 function outputOf(shown: Shown): Output {
   const { kind, scene } = shown;
   const asked = {
-    senders: [...senderKinds, ...scene.pods.keys()].slice(0, limit),
-    targets: [...new Set(scene.ports.flatMap((port) => targetsOf(port, scene)))].slice(0, limit),
+    senders: [...senderKinds, ...scene.side.pods.keys()].slice(0, limit),
+    targets: [...new Set(scene.side.ports.flatMap((port) => targetsOf(port, scene)))].slice(0, limit),
   };
   if (kind === 'dump') return { ...summarizeDump(shown), ...asked };
-  const { files, manifest } = makeBundle(shown.content);
+  const { files, manifest } = makeBundle(shown.snapshot);
   return {
-    node: shown.content.node.name,
-    summary: summarizeSide({ ...scene.side, services: viewOf(shown).services }),
+    node: shown.snapshot.node.name,
+    summary: summarizeSide(shown.snapshot),
     files: [...files],
     mainFile: printNames.get(mainFile(manifest)) ?? 'manifest.json',
-    services: shown.content.cluster.services.map((each) => `${each.namespace}/${each.name}`),
+    services: shown.snapshot.cluster.services.map((each) => `${each.namespace}/${each.name}`),
     ...asked,
   };
 }
 
 function summarizeDump({ read }: Shown & { readonly kind: 'dump' }) {
-  const { mode, ports, leftovers, log, flows } = read;
+  const { dump, flows } = read;
+  const { log, shown } = dump;
+  const { mode, ports, leftovers } = shown;
   const found = [
     ...(ports.length > 0 || !(log || flows) ? [count(ports.length, 'Service port')] : []),
     ...(describeLeftovers(leftovers).length > 0 ? ['leftovers of another mode'] : []),
@@ -127,10 +128,10 @@ function answerService(name: string, shown: Shown): Answer {
   const { scene } = shown;
   if (name === allServices) return { kind: 'service', text: tableOf(shown), matrix: '', ways: [] };
   const text = formatDescription(shown.kind === 'dump' ? describePorts(name, shown) : describeOne(name, shown), true);
-  const ports = scene.ports.filter((port) => (shown.kind === 'dump' ? port.label : serviceName(port)) === name);
+  const ports = scene.side.ports.filter((port) => (shown.kind === 'dump' ? port.label : serviceName(port)) === name);
   if (ports.length === 0) return { kind: 'service', text, matrix: '', ways: [] };
   const matrix = traceMatrix(ports, scene);
-  const node = scene.side.services?.node.name ?? '';
+  const node = scene.side.nodeName;
   return {
     kind: 'service',
     text,
@@ -159,7 +160,7 @@ function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readon
 }
 
 function tableOf(shown: Shown): string {
-  if (shown.kind === 'manifests') return formatRows(serviceRows(viewOf(shown)), { rows: Infinity });
+  if (shown.kind === 'manifests') return formatRows(serviceRows(shown.snapshot), { rows: Infinity });
   const { read } = shown;
   const { nothing: none } = read;
   const why = none ? [`${[none.text, ...(none.help === undefined ? [] : [none.help])].join('\n')}\n`] : [];
@@ -168,27 +169,13 @@ function tableOf(shown: Shown): string {
 }
 
 function describePorts(name: string, { read }: Shown & { readonly kind: 'dump' }) {
-  const ports = [...read.ports, ...read.leftovers.ports].filter(({ label }) => label === name);
+  const ports = [...read.dump.shown.ports, ...read.dump.shown.leftovers.ports].filter(({ label }) => label === name);
   return describeFound(ports, [], read, limit);
 }
 
-function viewOf({ scene, objects }: Shown & { readonly kind: 'manifests' }): View {
-  const { state, families, services } = scene.side;
-  if (!services) throw new TypeError('a side of manifests knows its Services');
-  return {
-    state,
-    families,
-    owners: scene.owners,
-    services,
-    objects,
-    shownOf: findShown(state, scene.owners),
-    compile: (cluster) => compileState(cluster, services.node, services.settings, families),
-  };
-}
-
 function describeOne(name: string, shown: Shown & { readonly kind: 'manifests' }) {
-  const view = viewOf(shown);
-  const { cluster, node } = view.services;
+  const view = shown.snapshot;
+  const { cluster, node } = view;
   const service = cluster.services.find((each) => `${each.namespace}/${each.name}` === name);
   if (!service) return [];
   const description = describeService(service, undefined, view, 'cluster.local');

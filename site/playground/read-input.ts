@@ -1,17 +1,15 @@
-import { findOwners } from '../../src/changes/owners.ts';
-import { compileLoaded } from '../../src/compile/compile.ts';
-import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/compile/load-texts.ts';
+import { compileLoaded } from '../../src/snapshot/open/compile.ts';
+import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/snapshot/open/load-texts.ts';
 import { readDumped, type DumpReading } from '../../src/describe/read-dumped.ts';
 import { isError } from '../../src/diagnostics/diagnostic.ts';
-import { nameServers } from '../../src/diff/server-owners.ts';
 import { holdsOutput } from '../../src/dumps/split-outputs.ts';
-import type { Side } from '../../src/dumps/side.ts';
+import type { CompiledSnapshot, Snapshot } from '../../src/snapshot/snapshot.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { parseDump } from '../../src/library/index.ts';
 import { diagnosticsOf } from '../../src/library/words.ts';
-import { compileLike, optionsLike } from '../../src/sides/compile-like.ts';
-import { sideOfManifests, type SideReading } from '../../src/sides/stored-side.ts';
-import { linksOfSide, sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { compileLike, optionsLike } from '../../src/snapshot/open/compile-like.ts';
+import type { Reading } from '../../src/snapshot/open/opened.ts';
+import { sceneOf, type Scene } from '../../src/trace/scene.ts';
 import type { Input, Problem } from './questions.ts';
 import { inPageWords, pageWords } from './words.ts';
 
@@ -26,8 +24,7 @@ export interface Loaded {
 export type Shown =
   | {
       readonly kind: 'manifests';
-      readonly content: NonNullable<ReturnType<typeof compileLoaded>['content']>;
-      readonly objects: LoadedInputs['inputs'];
+      readonly snapshot: CompiledSnapshot;
       readonly scene: Scene;
     }
   | { readonly kind: 'dump'; readonly read: DumpReading; readonly scene: Scene };
@@ -64,31 +61,21 @@ function readManifests(input: Input): Loaded {
   const { prepared } = read;
   const nodes = [...new Set([...prepared.nodes.keys(), ...prepared.assumedNodes])].toSorted();
   const node = nodes.includes(input.node) ? input.node : nodes[0];
-  const { content, gaps, diagnostics } = compileLoaded(read, { node, ipFamily: 'auto' });
+  const { snapshot, gaps, diagnostics } = compileLoaded(read, { node, ipFamily: 'auto', name: input.name });
   return {
     kind: 'manifests',
     nodes,
-    problems: problemsOf([...gaps, ...diagnostics], 'manifests'),
-    shown: content && showManifests(input.name, content, read.inputs),
+    problems: problemsOf([...gaps(), ...diagnostics], 'manifests'),
+    shown: snapshot && { kind: 'manifests', snapshot, scene: sceneOf(snapshot) },
   };
 }
 
-function problemsOf(diagnostics: SideReading['diagnostics'], kind: Shown['kind']): readonly Problem[] {
+function problemsOf(diagnostics: Reading['diagnostics'], kind: Shown['kind']): readonly Problem[] {
   return diagnosticsOf(diagnostics, pageWords(kind)).map(({ text, help, ...each }) => ({
     ...each,
     text: inPageWords(text, kind),
     ...(help === undefined ? {} : { help: inPageWords(help, kind) }),
   }));
-}
-
-function showManifests(
-  name: string,
-  content: NonNullable<ReturnType<typeof compileLoaded>['content']>,
-  objects: LoadedInputs['inputs'],
-): Shown {
-  const side = sideOfManifests(name, content);
-  const scene = sceneOf(side, findOwners([side.state]), content.settings.mode, [], objects);
-  return { kind: 'manifests', content, objects, scene };
 }
 
 function readDumpText({ text, beside }: Input): Loaded {
@@ -98,10 +85,10 @@ function readDumpText({ text, beside }: Input): Loaded {
     return { kind: 'dump', nodes: [], problems: diagnostics.length > 0 ? diagnostics : [unread], shown: undefined };
   }
   const named = beside === '' || isDump(beside) ? undefined : readCluster(beside);
-  const side = named ? { ...bare, labels: nameServers(bare.state, named) } : bare;
-  const read = readDumped(side, named);
+  const side = named ? bare.namedBy(named) : bare;
+  const read = readDumped(side);
   const notes = read.notes.map((note): Problem => ({ severity: 'note', text: inPageWords(note, 'dump') }));
-  const scene = sceneOf(side, read.owners, read.mode, read.ports);
+  const scene = sceneOf(side);
   return { kind: 'dump', nodes: [], problems: [...diagnostics, ...notes], shown: { kind: 'dump', read, scene } };
 }
 
@@ -115,13 +102,10 @@ function readCluster(text: string) {
 export function readBeside(
   input: Input,
   { side: dump }: Scene,
-): { side: Side | undefined; problems: readonly Problem[] } {
+): { side: Snapshot | undefined; problems: readonly Problem[] } {
   const options = optionsLike(dump, { traffic: true, ipFamily: 'auto', node: undefined });
   const loaded = load(input, options);
-  const links = linksOfSide(dump);
-  const hostAddresses = links.flatMap(({ addresses }) => addresses.map(({ address }) => address));
-  const other = { kind: 'dump', side: dump, hostAddresses: dump.coverage.links ? hostAddresses : undefined } as const;
   const [first] = loaded.prepared.nodes.keys();
-  const { side, diagnostics } = compileLike(input.name, loaded, other, { ...options, node: first });
+  const { side, diagnostics } = compileLike(input.name, loaded, dump, { ...options, node: first });
   return { side, problems: problemsOf(diagnostics, 'manifests') };
 }

@@ -15,8 +15,7 @@ import {
 } from './manifest.ts';
 import { stateFiles, type PartTexts, type StateFile } from './state-files.ts';
 import { writeServicePieces, writeServices } from './services-file.ts';
-import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
@@ -24,25 +23,18 @@ import { passingRules } from '../kernel/iptables/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, type CountName } from '../kube-proxy/modes.ts';
 
-export interface BundleContent extends BundleInputs {
-  readonly state: KernelState;
-}
+/** Of a snapshot, what a bundle is written from. */
+export type BundleContent = BundleInputs & Pick<CompiledSnapshot, 'state'>;
 
 /** The inputs from which a bundle, with its state, is compiled. */
-export interface BundleInputs {
-  readonly cluster: Cluster;
-  readonly node: NodeContext;
-  readonly settings: ProxySettings;
-  readonly families: readonly Family[];
-  readonly assigned: readonly AssignedService[];
-  /** Undefined if no Pod was assumed. */
-  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
-  /** Whether no input holds the Node. */
-  readonly isNodeAssumed?: true | undefined;
-  /** Set if the state was read from a node, not compiled. */
-  readonly dumped?: true | undefined;
-  readonly kpcVersion: string;
-}
+export type BundleInputs = Pick<
+  CompiledSnapshot,
+  'cluster' | 'node' | 'settings' | 'families' | 'assigned' | 'kpcVersion'
+> &
+  Partial<Pick<CompiledSnapshot, 'assumedEndpoints' | 'isNodeAssumed'>> & {
+    /** Set if the state was read from a node, not compiled. */
+    readonly dumped?: true | undefined;
+  };
 
 /** What kpc makes of Services for a node: handed in, because a bundle knows no mode. */
 export type Compile = (

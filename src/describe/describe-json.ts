@@ -1,7 +1,7 @@
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import { kernelPortJson, portJson } from '../diff/port-facts.ts';
-import { describeLeftovers, type Decompiled } from './decompile.ts';
-import type { DecompiledPort, Masquerade } from './decompiled-port.ts';
+import { describeLeftovers, type ShownServices } from '../snapshot/decompile.ts';
+import type { DecompiledPort, Masquerade } from '../snapshot/decompiled-port.ts';
 import type { ServiceDescription } from './describe-services.ts';
 import { podWords } from './describe-words.ts';
 
@@ -31,7 +31,7 @@ export function decompiledJson(port: DecompiledPort) {
 }
 
 /** All Services of a dump, and what another mode left, likewise. */
-export function dumpJson({ mode, ports, leftovers }: Decompiled) {
+export function dumpJson({ mode, ports, leftovers }: ShownServices) {
   const left = describeLeftovers(leftovers);
   return { mode, ports: ports.map(decompiledJson), leftovers: left.length > 0 ? left : undefined };
 }

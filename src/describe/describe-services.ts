@@ -6,11 +6,8 @@ import {
   type EndpointUse,
 } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
-import type { SideServices } from '../dumps/side.ts';
-import type { Family } from '../kernel/family.ts';
-import type { KernelState } from '../kernel/state.ts';
-import type { Node, Pod, Service, Sourced } from '../cluster/objects.ts';
+import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
@@ -19,28 +16,7 @@ import { diffStates } from '../kernel/delta.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { DecompiledPort } from './decompiled-port.ts';
-
-/** The manifests that show who owns an address. */
-export interface AddressObjects {
-  readonly services: readonly Sourced<Service>[];
-  readonly nodes: readonly Sourced<Node>[];
-  readonly pods: readonly Sourced<Pod>[];
-}
-
-/** Services and the state that one node has for them. */
-export interface View {
-  readonly state: KernelState;
-  readonly families: readonly Family[];
-  readonly owners: Owners;
-  readonly services: SideServices;
-  /** Only for manifests: the objects that show who owns an address that the node does not serve. */
-  readonly objects?: AddressObjects | undefined;
-  /** Returns what the state shows of a Service port. */
-  readonly shownOf: (label: string, family: Family) => DecompiledPort | undefined;
-  /** Compiles other Services for the same node. */
-  readonly compile: (cluster: Cluster) => KernelState;
-}
+import type { DecompiledPort } from '../snapshot/decompiled-port.ts';
 
 /** The description of one Service, as data. Fields that do not apply are undefined. */
 export type ServiceDescription = ReturnType<typeof describeService>;
@@ -55,10 +31,10 @@ export type EndpointDescription = PortInFamily['endpoints'][number];
 export function describeService(
   service: ServiceInfo,
   labels: ReadonlySet<string> | undefined,
-  view: View,
+  view: CompiledSnapshot,
   clusterDomain: string,
 ) {
-  const { cluster, assumed } = view.services;
+  const { cluster, assumed } = view;
   const name = `${service.namespace}/${service.name}`;
   const own = cluster.servicePorts.filter((port) => `${port.namespace}/${port.service}` === name);
   const chosen = assumed.services.find((each) => each.service === name);
@@ -91,8 +67,8 @@ export function withoutName({ service: _, ...values }: AssignedService): Omit<As
   return values;
 }
 
-function describePort(port: ServicePort, service: ServiceInfo, view: View) {
-  const { node } = view.services;
+function describePort(port: ServicePort, service: ServiceInfo, view: CompiledSnapshot) {
+  const { node } = view;
   const fallback = fallbackOf(port, service, view);
   return {
     port,
@@ -104,14 +80,14 @@ function describePort(port: ServicePort, service: ServiceInfo, view: View) {
     fallback,
     /** Why the endpoints' zone hints count for nothing on this node. */
     unboundHints: explainUnboundHints(port, node),
-    masquerade: view.shownOf(port.label, port.family)?.masquerade,
+    masquerade: view.shownPort(port.label, port.family)?.masquerade,
   };
 }
 
 function fallbackOf(
   port: ServicePort,
   service: ServiceInfo,
-  { services: { node, settings } }: View,
+  { node, settings }: CompiledSnapshot,
 ): 'no-endpoints-given' | DecompiledPort['fallback'] {
   const choice = chooseEndpoints(port, node);
   if (!choice.hasAny) return service.endpointsGiven === false ? 'no-endpoints-given' : 'no-endpoints';
@@ -143,7 +119,7 @@ export type KernelItem = ReturnType<typeof collectKernelItems>[number];
  * The kernel objects of a label's Service ports: what compiling these alone adds to a node without Services. If several
  * Service ports need an entry or address, a state holds it once, under the name of the first.
  */
-function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: View) {
+function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: CompiledSnapshot) {
   const [without, alone] = [[], ports].map((servicePorts) =>
     compile({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] }),
   );

@@ -15,7 +15,7 @@ import type {
   ServiceDescription,
 } from './describe-services.ts';
 import { addressWords, listPolicies } from '../diff/port-facts.ts';
-import type { DecompiledPort, Masquerade } from './decompiled-port.ts';
+import type { DecompiledPort, Masquerade } from '../snapshot/decompiled-port.ts';
 import type { SharedSubject } from './find-items.ts';
 import type { Because, PortRole } from './find-subject.ts';
 

@@ -11,7 +11,7 @@ import { isLearned, type NftChain } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { isNftServiceName, parseNftName } from '../kube-proxy/nft-names.ts';
-import { destinationOf } from './decompile-iptables.ts';
+import { destinationOf } from '../snapshot/decompile-iptables.ts';
 
 /** A chain, set, map or rule that a text names. */
 export interface SharedSubject {

@@ -11,7 +11,7 @@ import {
 } from '../cluster/model.ts';
 import { fullName, type Pod, type Sourced } from '../cluster/objects.ts';
 import { nodeAddresses } from '../cluster/node-context.ts';
-import type { SideServices } from '../dumps/side.ts';
+import type { CompiledSnapshot, DumpedSnapshot } from '../snapshot/snapshot.ts';
 import { findDumpListeners, type Coverage } from '../dumps/coverage.ts';
 import { isLoopback, joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -28,9 +28,7 @@ import {
 } from '../kube-proxy/node-port-listeners.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
-import type { Decompiled } from './decompile.ts';
-import { endpointOn, PortDraft, type DecompiledPort } from './decompiled-port.ts';
-import type { AddressObjects, View } from './describe-services.ts';
+import { endpointOn, PortDraft, type DecompiledPort } from '../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
 import { bareName, nameOfPod, parseAsked, type Asked, type AskedAddress } from './parse-asked.ts';
 
@@ -96,16 +94,17 @@ function find<P extends ShownPort>(text: string, { ports, node, labelOfChain, ..
 }
 
 /** Finds what a text is about in manifests or a bundle. */
-export function findSubject(text: string, view: View): FoundSubject {
-  const { cluster, node } = view.services;
+export function findSubject(text: string, view: CompiledSnapshot): FoundSubject {
+  const { cluster, node } = view;
   const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
   const known = {
-    ...view,
+    state: view.state,
+    owners: view.owners,
     ports: [...cluster.servicePorts, ...cluster.services.flatMap(portsNotProgrammed)],
     node: { isOwn, listeners: findNodePortListeners(view.state) },
   };
   const { asked, subjects, unanswered, ...found } = find(text, known);
-  const pods = findPods(asked, view.objects?.pods ?? []);
+  const pods = findPods(asked, view.objects.pods);
   const matches =
     found.matches.length > 0 ? found.matches : pods.flatMap(addressesOf).flatMap((each) => find(each, known).matches);
   if (matches.length > 0) {
@@ -119,7 +118,7 @@ export function findSubject(text: string, view: View): FoundSubject {
     return { kind: 'services', matches: services };
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
-  const unserved = asked.address && view.objects && explainUnserved(asked.address, view.objects, view.services);
+  const unserved = asked.address && explainUnserved(asked.address, view);
   const nothing = `no Service, address, port, chain or set matches ${JSON.stringify(asked.text)}`;
   return { kind: 'nothing', why: unanswered ?? unserved ?? explainIdle(pods) ?? `${nothing}${hint(asked, view)}` };
 }
@@ -164,11 +163,6 @@ function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
   });
 }
 
-/** Services that were read from a dump, and what they were read from. */
-export interface DumpedServices extends Decompiled, HeldState {
-  readonly coverage: Coverage;
-}
-
 /** What a text leads to in a dump: Service ports, also those that only rules of another mode show, or else chains and sets. */
 type FoundInDump =
   | {
@@ -179,12 +173,12 @@ type FoundInDump =
   | { readonly kind: 'nothing'; readonly why: string };
 
 /** Finds what a text is about in a dump. */
-export function findInDump(text: string, dump: DumpedServices): FoundInDump {
-  const { owners, state } = dump;
+export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
+  const { owners, state, shown } = dump;
   const { asked, matches, ...found } = find(text, {
     state,
     owners,
-    ports: [...dump.ports, ...dump.leftovers.ports],
+    ports: [...shown.ports, ...shown.leftovers.ports],
     node: nodeOfDump(state, dump.coverage),
     // A chain may be known by its name alone.
     labelOfChain: (name) => owners.ofChain({ name, rules: [] }) ?? owners.ofNftChain({ name }),
@@ -197,7 +191,7 @@ export function findInDump(text: string, dump: DumpedServices): FoundInDump {
 }
 
 /** The sets that have a health check node port: no more than its number is in a kernel, and no Service. */
-function healthCheckSets({ number }: Asked, dump: DumpedServices): readonly SharedSubject[] {
+function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly SharedSubject[] {
   if (!number || (number.protocol ?? 'TCP') !== 'TCP') return [];
   const names = new Set(families.map((family) => setName('healthCheckNodePort', family)));
   return dump.state.sets
@@ -210,13 +204,13 @@ function labelOf({ namespace, name }: ServiceInfo): string {
 }
 
 /** Suggests what an unknown text could mean: a clause, or ''. */
-function hint({ text, address, names }: Asked, view: View): string {
-  const { mode } = view.services.settings;
+function hint({ text, address, names }: Asked, view: CompiledSnapshot): string {
+  const { mode } = view.settings;
   const maker = modeOfName(text);
   if (maker !== undefined && maker !== mode) {
     return `; ${modeFacts[mode].title} has no chain of that kind, so this may be one that --proxy-mode ${maker} makes`;
   }
-  const suggestions = address ? [] : suggest(names.at(-1)?.name ?? text, view.services.cluster.services);
+  const suggestions = address ? [] : suggest(names.at(-1)?.name ?? text, view.cluster.services);
   return suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
 }
 
@@ -368,8 +362,7 @@ function explainUnanswered(ports: readonly ShownPort[], asked: AskedAddress, nod
 /** Why kube-proxy programs nothing on this node for an address of the input; undefined if that is not so. */
 export function explainUnserved(
   asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
-  { services, nodes }: AddressObjects,
-  { cluster, node }: Pick<SideServices, 'cluster' | 'node'>,
+  { objects: { services, nodes }, cluster, node }: CompiledSnapshot,
 ): string | undefined {
   const { address, port, protocol } = asked;
   const { text } = address;

@@ -1,19 +1,16 @@
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
-import { findOwners } from '../changes/owners.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { Cluster } from '../cluster/model.ts';
-import { nameServers, weighServersOfSides } from '../diff/server-owners.ts';
+import { weighServersOfSides } from '../snapshot/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../dumps/coverage.ts';
 import { describeSkipped, jumpsToOwn } from '../dumps/dump.ts';
-import { showsIptablesAsNft, type Side } from '../dumps/side.ts';
+import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { families } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
 import { portalChains } from '../kube-proxy/chain-names.ts';
 import type { Evidence } from '../kube-proxy/evidence.ts';
 import type { MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
-import { decompile } from './decompile.ts';
 import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
 import { dumpJson } from './describe-json.ts';
 import { logJson, modeOfLog } from './describe-log.ts';
@@ -25,15 +22,12 @@ import {
   leadsToServices,
   lostJumpCause,
   unshownJumpWords,
-} from '../dumps/lost-jumps.ts';
-import type { DumpedServices } from './find-subject.ts';
+} from '../snapshot/lost-jumps.ts';
 
-/** All that a dump shows: Services, what another mode left, flows, and what kube-proxy's log says. */
-export interface DumpReading extends DumpedServices {
+/** What a dump says of Services, and of those of manifests that name what it shows. */
+export interface DumpReading {
+  readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
-  readonly log: Side['log'];
-  /** Whether manifests beside it say which Services there are. */
-  readonly knowsServices: boolean;
   /** What the reading takes for granted, and what the dump lacks, in sentences. */
   readonly notes: readonly string[];
   /** What is left out of it, in sentences. */
@@ -42,25 +36,25 @@ export interface DumpReading extends DumpedServices {
   readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;
 }
 
-/** Reads a dump back to Services. `cluster`: the Services of manifests, which name what it shows. */
-export function readDumped(side: Side, cluster?: Cluster): DumpReading {
-  const { state, coverage, log } = side;
-  const names = cluster && nameServers(state, cluster);
-  const owners = findOwners(names ? [names, state] : [state]);
-  const weighServer = weighServersOfSides(side, side);
-  const decompiled = decompile(state, owners, weighServer, coverage);
-  const { mode, ports } = decompiled;
-  const known = cluster?.servicePorts ?? [];
+/** Reads a dump back to Services. */
+export function readDumped(dump: DumpedSnapshot): DumpReading {
+  const { state, coverage, named, shown } = dump;
+  const { mode, ports } = shown;
+  const known = named?.servicePorts ?? [];
   const showsAll = (family: Parameters<typeof showsServices>[2]): boolean =>
     mode !== undefined && showsServices(coverage, mode, family);
-  const flows = side.flows && findFlows(side.flows, { known, shown: ports, state, showsAll });
-  const read = { ...decompiled, state, owners, coverage, flows, log, knowsServices: known.length > 0 };
-  const evidence = state.virtualServers.map(weighServer);
-  const notes = [...(mode ? jumpNotes(side, mode) : []), ...notesOf(read, evidence, cluster !== undefined)];
-  return { ...read, notes, skipped: describeSkipped(side.doubts), nothing: findNothing(read, side) };
+  const flows = dump.flows && findFlows(dump.flows, { known, shown: ports, state, showsAll });
+  const evidence = state.virtualServers.map(weighServersOfSides(dump, dump));
+  const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOf(dump, evidence)];
+  return { dump, flows, notes, skipped: describeSkipped(dump.doubts), nothing: findNothing(dump) };
 }
 
-function jumpNotes(side: Side, mode: ProxyMode): readonly string[] {
+/** Whether manifests beside a dump say which Services there are. */
+export function knowsServices({ named }: DumpedSnapshot): boolean {
+  return (named?.servicePorts ?? []).length > 0;
+}
+
+function jumpNotes(side: Snapshot, mode: ProxyMode): readonly string[] {
   const lost = families.flatMap((family) => findLostJumps(side, mode, family));
   const unshown = findUnshownJumps(side, mode).filter(leadsToServices);
   const notes = [
@@ -86,9 +80,12 @@ function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJum
 
 /** A dump for programs: --output json of kpc describe. */
 export function readingJson(read: DumpReading) {
-  const { flows, log } = read;
+  const {
+    flows,
+    dump: { log, shown },
+  } = read;
   return {
-    ...dumpJson(read),
+    ...dumpJson(shown),
     ...skippedJson(read),
     flows: flows && flowsJson(flows, () => true),
     log: log && logJson(log),
@@ -100,15 +97,12 @@ export function skippedJson({ skipped }: Pick<DumpReading, 'skipped'>) {
   return { skipped: skipped.length > 0 ? skipped : undefined };
 }
 
-type ReadServices = Pick<DumpReading, 'mode' | 'ports' | 'coverage' | 'log' | 'knowsServices'>;
-
 function notesOf(
-  { mode, ports, coverage, log }: ReadServices,
+  { shown: { mode, ports }, coverage, log, named }: DumpedSnapshot,
   evidence: readonly Evidence[],
-  hasManifests: boolean,
 ): readonly string[] {
   const notes: string[] = [];
-  const isNamed = hasManifests || log !== undefined;
+  const isNamed = named !== undefined || log !== undefined;
   const said = log && modeOfLog(log);
   if (said && mode && said !== mode) notes.push(differentModes(said, mode));
   const facts = mode && modeFacts[mode];
@@ -164,8 +158,9 @@ const saveTools = [
   ['ipv6', 'ip6tables-save'],
 ] as const;
 
-function findNothing({ mode, ports, knowsServices, log }: ReadServices, side: Side): DumpReading['nothing'] {
-  if (ports.length > 0 || knowsServices || log) return undefined;
+function findNothing(side: DumpedSnapshot): DumpReading['nothing'] {
+  const { mode, ports } = side.shown;
+  if (ports.length > 0 || knowsServices(side) || side.log) return undefined;
   const ofIptables = ': nft lists its rules of iptables mode, and what iptables-save prints names their Services';
   const dormant = families.flatMap((family) => dormantCause(side, family) ?? [])[0];
   const why =
@@ -183,7 +178,7 @@ function findNothing({ mode, ports, knowsServices, log }: ReadServices, side: Si
   };
 }
 
-function whyNoMode({ state, doubts }: Side): string {
+function whyNoMode({ state, doubts }: Snapshot): string {
   if (doubts.some(({ kind }) => kind === 'unread' || kind === 'cut-line')) return ': not all of it could be read';
   const tables = families.flatMap((family) =>
     tableNames.map((name) => [name, state.iptables[family]?.[name]] as const),

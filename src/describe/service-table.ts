@@ -6,7 +6,8 @@ import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../
 import { groupBy } from '../cluster/group-by.ts';
 import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
-import { withoutName, type View } from './describe-services.ts';
+import { withoutName } from './describe-services.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 
 /** The columns of the table of all Services. What kpc assumed has a star. */
 const headings = {
@@ -32,7 +33,7 @@ type ServiceRow = { readonly [Column in keyof typeof headings]: string };
 const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'policies', 'notes']);
 
 /** One row for each Service, in the cluster's order. */
-export function serviceRows(view: Pick<View, 'services'>): readonly ServiceRow[] {
+export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
   return eachService(view).map((known) => {
     const { service, assumed } = known;
     const chosen = new Set(assumed ? assignedTexts(assumed) : []);
@@ -44,7 +45,7 @@ export function serviceRows(view: Pick<View, 'services'>): readonly ServiceRow[]
       addresses: addressesOf(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
       nodePorts: [...new Set(nodePorts)].map(star).join(', '),
-      endpoints: countReady(known, view.services.assumed.pods),
+      endpoints: countReady(known, view.assumed.pods),
       policies: policiesOf(known).join(', '),
       notes: oddities(known).join(', '),
     };
@@ -116,7 +117,7 @@ function oddities({ service, ports, choices, headless }: KnownService): readonly
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
 /** The rows of the table as data: numbers are numbers, and lists are lists. */
-export function summarizeServices(view: Pick<View, 'services'>) {
+export function summarizeServices(view: CompiledSnapshot) {
   return eachService(view).map(({ service, ports, choices, headless, assumed }) => {
     // All ports and families together, an address and port once.
     const labels = (endpoints: ServicePort['endpoints']) => endpoints.map(({ label }) => label);
@@ -144,7 +145,7 @@ export function summarizeServices(view: Pick<View, 'services'>) {
 type KnownService = ReturnType<typeof eachService>[number];
 
 /** The Services in the cluster's order, with the endpoints that the node chooses of each port. */
-function eachService({ services: { cluster, node, assumed } }: Pick<View, 'services'>) {
+function eachService({ cluster, node, assumed }: CompiledSnapshot) {
   const byService = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
   const chosen = new Map(assumed.services.map((each) => [each.service, each]));
   return cluster.services.map((service) => {

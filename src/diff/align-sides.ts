@@ -11,7 +11,7 @@ import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
 import { subtract, type KernelChange } from '../changes/kernel-change.ts';
 import { settingChange } from '../changes/list-changes.ts';
 import { labelInComment } from '../changes/owners.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { Gap } from './not-compared.ts';
 
@@ -21,13 +21,13 @@ import type { Gap } from './not-compared.ts';
  * should show and does not.
  */
 export function alignSides(
-  from: Side,
-  to: Side,
-): { readonly from: Side; readonly to: Side; readonly unshownSysctls: boolean } {
-  const align = (side: Side, other: Side) => {
+  from: Snapshot,
+  to: Snapshot,
+): { readonly from: Snapshot; readonly to: Snapshot; readonly unshownSysctls: boolean } {
+  const align = (side: Snapshot, other: Snapshot) => {
     const { shown: sysctls, unshown } = alignSysctls(side, other);
     const state: KernelState = { ...side.state, sysctls, ipvsTimeouts: alignTimeouts(side, other) };
-    return { side: { ...side, state }, unshown };
+    return { side: side.with({ state: () => state }), unshown };
   };
   const [before, after] = [align(from, to), align(to, from)];
   return { from: before.side, to: after.side, unshownSysctls: before.unshown + after.unshown > 0 };
@@ -45,7 +45,10 @@ const kubeProxySysctls: ReadonlySet<string> = new Set([
 ]);
 
 /** The sysctls of a side to compare, and how many more the other side should show and does not. */
-function alignSysctls(side: Side, other: Side): { readonly shown: KernelState['sysctls']; readonly unshown: number } {
+function alignSysctls(
+  side: Snapshot,
+  other: Snapshot,
+): { readonly shown: KernelState['sysctls']; readonly unshown: number } {
   const own = [...side.state.sysctls];
   const isShared = ([name]: readonly [string, string]) => other.state.sysctls.has(name);
   if (other.kind !== 'dump') {
@@ -57,7 +60,7 @@ function alignSysctls(side: Side, other: Side): { readonly shown: KernelState['s
 }
 
 /** A timeout of 0 is left as it is. */
-function alignTimeouts(side: Side, other: Side): IpvsTimeouts | undefined {
+function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefined {
   const own = side.state.ipvsTimeouts;
   if (side.kind !== 'dump' || other.kind === 'dump' || !own) return own;
   const asked = other.state.ipvsTimeouts;
@@ -71,10 +74,10 @@ function alignTimeouts(side: Side, other: Side): IpvsTimeouts | undefined {
  */
 export function dropUnusedFamily(
   changes: readonly KernelChange[],
-  from: Side,
-  to: Side,
+  from: Snapshot,
+  to: Snapshot,
 ): { readonly changes: readonly KernelChange[]; readonly gaps: readonly Gap[] } {
-  const isUnused = (family: Family, side: Side, other: Side) =>
+  const isUnused = (family: Family, side: Snapshot, other: Snapshot) =>
     other.kind === 'dump' && side.kind !== 'dump' && !side.families.includes(family);
   const unused = families.filter((family) => isUnused(family, from, to) || isUnused(family, to, from));
   const isLeftOut = ({ owner, family }: KernelChange) =>
@@ -87,10 +90,10 @@ export function dropUnusedFamily(
 }
 
 /** What differs in the settings that kpc-apply uses on the node, if both sides were compiled. */
-export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
-  if (!from.services || !to.services) return [];
-  const before = nodeSettings(from.services.settings);
-  const after = nodeSettings(to.services.settings);
+export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChange[] {
+  if (!from.settings || !to.settings) return [];
+  const before = nodeSettings(from.settings);
+  const after = nodeSettings(to.settings);
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
     const [old, wanted] = [before.get(name) ?? '', after.get(name) ?? ''];
     return old === wanted ? [] : [settingChange(name, old, wanted)];

@@ -10,11 +10,12 @@ import { separate, type StatePair } from './foreign-items.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
 import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
-import { findOwners, indexChains, type SideOwners } from '../changes/owners.ts';
+import { findOwners, indexChains } from '../changes/owners.ts';
+import { readBack, type ReadChanges } from './read-back.ts';
 import { diffServices, type ServicePortChange } from './service-changes.ts';
-import { findNodePortReasons, type ServiceReason } from './service-reasons.ts';
-import { nameServers } from './server-owners.ts';
-import type { Side } from '../dumps/side.ts';
+import { findNodePortReasons } from './service-reasons.ts';
+import { nameServers } from '../snapshot/server-owners.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 
 /** What differs and is not known to be a Service's: the title of each part, and what it is in a sentence. */
 export const otherParts = {
@@ -57,32 +58,19 @@ export interface ServicePortDiff extends ServicePortChange {
   readonly follows: readonly KernelChange[];
 }
 
-/** The result of comparing Service ports that were read from states. */
-export interface ReadChanges {
-  readonly changes: readonly ServicePortChange[];
-  /** How many Service ports both sides have, and for how many of these a side shows no endpoints. */
-  readonly compared: { readonly all: number; readonly withoutEndpoints: number };
-  /** The Service ports that each side shows, by label, one per family. */
-  readonly shown: Readonly<Record<'from' | 'to', ReadonlyMap<string, readonly ShownPort[]>>>;
-  /** Whether a kernel change merely follows from these reasons. */
-  readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
-}
-
-/** Compares the Services of two sides by their states, if a side does not record its Services. */
-export type ReadServices = (from: Side, to: Side, owners: SideOwners) => ReadChanges;
-
 /** How to compare two sides. */
 interface DiffChoices {
   /** Whether what is not kube-proxy's is compared too. */
   readonly foreign: boolean;
-  readonly readServices?: ReadServices;
+  /** Whether Service ports are read back from the states where a side does not record its Services. */
+  readonly readsBack?: boolean;
 }
 
 /** Compares two sides by meaning, without what one of them does not show and what is not kube-proxy's. */
-export function diffSides(one: Side, other: Side, options: DiffChoices): SideDiff {
+export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices): SideDiff {
   const { from, to, unshownSysctls } = alignSides(one, other);
   const { own, foreign, unshown, whole } = separate(from, to);
-  const changed = from.services && to.services ? diffServices(from.services, to.services) : undefined;
+  const changed = from.kind !== 'dump' && to.kind !== 'dump' ? diffServices(from, to) : undefined;
   const renames = changed?.flatMap(({ label, formerLabel }) =>
     formerLabel === undefined ? [] : [[formerLabel, label] as const],
   );
@@ -98,7 +86,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   const leftOf = findLeftovers(from, to);
   const ofNode = changes.filter((change) => leftOf(change) === undefined);
   const kept = dropUnusedFamily(ofNode, from, to);
-  const read = changed ? undefined : options.readServices?.(from, to, owners);
+  const read = changed || !options.readsBack ? undefined : readBack(from, to, owners);
   const reasons = changed ?? read?.changes ?? [];
   // A change is reported with its Service port, if that is reported.
   const labels = new Set(reasons.map(({ label }) => label));
@@ -132,16 +120,16 @@ export function isSame(diff: SideDiff): boolean {
 }
 
 /** The states that show what the items of `side` are there for; its own origins come first. */
-function statesOf(side: Side, other: Side): readonly KernelState[] {
+function statesOf(side: Snapshot, other: Snapshot): readonly KernelState[] {
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
   // Without names of virtual servers a change of mode would look like as many Services removed and added.
-  const isUnnamed = !side.services && side.state.virtualServers.length > 0;
-  if (!isUnnamed || !other.services || other.state.virtualServers.length > 0) return states;
-  return [...states, nameServers(side.state, other.services.cluster)];
+  const isUnnamed = side.kind === 'dump' && side.state.virtualServers.length > 0;
+  if (!isUnnamed || other.kind === 'dump' || other.state.virtualServers.length > 0) return states;
+  return [...states, nameServers(side.state, other.cluster)];
 }
 
 /** Reports what iptables mode left on the node of a dump: chains that nothing jumps to, and those that packets still come to. */
-function findLeftovers(from: Side, to: Side): (change: KernelChange) => 'dead' | 'live' | undefined {
+function findLeftovers(from: Snapshot, to: Snapshot): (change: KernelChange) => 'dead' | 'live' | undefined {
   const left = new Map(
     [from, to]
       .filter(({ kind }) => kind === 'dump')
@@ -158,16 +146,16 @@ function findLeftovers(from: Side, to: Side): (change: KernelChange) => 'dead' |
 function listServicePorts(
   byOwner: ReadonlyMap<string, readonly KernelChange[]>,
   reasons: readonly ServicePortChange[],
-  from: Side,
-  to: Side,
+  from: Snapshot,
+  to: Snapshot,
   read: ReadChanges | undefined,
 ): readonly ServicePortDiff[] {
   const explained = new Map(reasons.map((each) => [each.label, each]));
-  const before = from.services ? portsByLabel(from.services.cluster) : read?.shown.from;
-  const after = to.services ? portsByLabel(to.services.cluster) : read?.shown.to;
+  const before = from.cluster ? portsByLabel(from.cluster) : read?.shown.from;
+  const after = to.cluster ? portsByLabel(to.cluster) : read?.shown.to;
   const types = { from: typesByName(from), to: typesByName(to) };
   // Where each port is written in manifests; the later side wins.
-  const written = [from, to].flatMap(({ services }) => services?.cluster.servicePorts ?? []);
+  const written = [from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []);
   const places = new Map(written.flatMap(({ label, places: own }) => (own ? [[label, own.port] as const] : [])));
   const nodePortReasons = findNodePortReasons(from, to);
   const labels = [...new Set([...explained.keys(), ...byOwner.keys()])].filter(Boolean).toSorted();
@@ -200,8 +188,8 @@ function listServicePorts(
 }
 
 /** The types of the Services that a side was compiled from, by "namespace/name". */
-function typesByName({ services }: Side): ReadonlyMap<string, ServiceInfo['type']> {
-  return new Map((services?.cluster.services ?? []).map(({ namespace, name, type }) => [`${namespace}/${name}`, type]));
+function typesByName({ cluster }: Snapshot): ReadonlyMap<string, ServiceInfo['type']> {
+  return new Map((cluster?.services ?? []).map(({ namespace, name, type }) => [`${namespace}/${name}`, type]));
 }
 
 function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly ShownPort[]> {

@@ -10,8 +10,8 @@ import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
 import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
-import type { Side } from '../dumps/side.ts';
-import { weighServersOfSides } from './server-owners.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { weighServersOfSides } from '../snapshot/server-owners.ts';
 
 /** Two states cut down to what can be compared. */
 export interface StatePair {
@@ -31,7 +31,7 @@ export interface Separation {
 }
 
 /** Tells what is kube-proxy's from what is not. */
-export function separate(from: Side, to: Side): Separation {
+export function separate(from: Snapshot, to: Snapshot): Separation {
   const coverage = intersectCoverage(from.coverage, to.coverage);
   const pair = { from: coverState(from.state, coverage), to: coverState(to.state, coverage) };
   const weighServer = weighServersOfSides(from, to);
@@ -54,7 +54,7 @@ export function separate(from: Side, to: Side): Separation {
  * What of a side Services are read from: all but rules that are cut off somewhere. In nftables a Service port is in chains
  * and in maps, so that a part of a table shows too little.
  */
-export function coverForServices({ state, coverage }: Side): KernelState {
+export function coverForServices({ state, coverage }: Snapshot): KernelState {
   return {
     ...state,
     iptables: coverRulesToRead(state.iptables, coverage),
@@ -66,7 +66,7 @@ export function coverForServices({ state, coverage }: Side): KernelState {
  * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL on nodes whether kube-proxy asks for it or not:
  * next to a dump it counts only where the other side has rules in it.
  */
-function ownershipOf(from: Side, to: Side, weighServer: WeighServer): Ownership {
+function ownershipOf(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
   const { jump: weighJump } = weighEvidence(emptyState);
   const isOwnChain = (name: string, table: TableName): boolean => {
@@ -87,7 +87,7 @@ function ownershipOf(from: Side, to: Side, weighServer: WeighServer): Ownership 
   };
 }
 
-function wantsKubeletFirewall(sides: readonly Side[]): boolean {
+function wantsKubeletFirewall(sides: readonly Snapshot[]): boolean {
   const compiled = sides.filter((side) => side.kind !== 'dump');
   if (compiled.length === sides.length) return true;
   return compiled.some(({ state }) =>

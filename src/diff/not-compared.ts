@@ -10,7 +10,7 @@ import { unlistedWords } from '../kube-proxy/unlisted-servers.ts';
 import type { StatePair } from './foreign-items.ts';
 import { workingTables } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 
 /** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
 export interface Gap {
@@ -58,8 +58,8 @@ const parts: readonly Part[] = [
 ];
 
 interface ComparedSides {
-  readonly from: Side;
-  readonly to: Side;
+  readonly from: Snapshot;
+  readonly to: Snapshot;
   /** All of each side that is kube-proxy's, whether both show it or not. */
   readonly whole: StatePair;
   /** Whether a side has sysctls that the other does not show. */
@@ -127,7 +127,7 @@ function holds({ nftables, iptables, ...state }: KernelState, { kind, family }: 
 }
 
 /** A dump shows no timeouts. That is a gap only if the other side sets some. */
-function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Side): boolean {
+function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
   return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
 }
 
@@ -136,8 +136,8 @@ function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Side): boolean {
  * iptables leave what looks like one another's, and if nothing shows the modes it may be any of these; tables of
  * nftables would show it.
  */
-function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
-  const known = [from, to].flatMap(({ services, state }) => services?.settings.mode ?? modeOfState(state) ?? []);
+function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
+  const known = [from, to].flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
   const ofRules = proxyModes.filter((mode) => programs(mode, 'iptables') && isModeOf(mode, newestRelease));
   const modes = known.length === 0 || known.some((mode) => ofRules.includes(mode)) ? [...known, ...ofRules] : known;
   return (kind) => modes.some((mode) => programs(mode, kind));
@@ -147,7 +147,7 @@ function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
 export type Extent = 'all' | 'part' | 'nothing';
 
 /** `compared` is what both sides show. */
-export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, to: Side): Extent {
+export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
   if (gaps.length === 0) return 'all';
   const isAsked = askedOf(from, to);
   const isGap = ({ kind, family }: Part): boolean =>

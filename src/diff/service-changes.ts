@@ -4,7 +4,7 @@ import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/mod
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
 import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
-import type { SideServices } from '../dumps/side.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import {
   diffEndpointStates,
   diffFields,
@@ -30,7 +30,7 @@ export interface ServicePortChange {
 }
 
 /** Compares two clusters Service port by Service port; those without a difference are left out. Sorted by label. */
-export function diffServices(from: SideServices, to: SideServices): readonly ServicePortChange[] {
+export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): readonly ServicePortChange[] {
   const [before, after] = [indexCluster(from.cluster), indexCluster(to.cluster)];
   const renames = findRenames(before, after);
   const renamedFrom = new Set(renames.values());
@@ -158,8 +158,8 @@ function diffServiceFields(
 function diffPorts(
   from: readonly ServicePort[],
   to: readonly ServicePort[],
-  fromSide: SideServices,
-  toSide: SideServices,
+  fromSide: CompiledSnapshot,
+  toSide: CompiledSnapshot,
 ): readonly ServiceReason[] {
   const reasons: ServiceReason[] = [];
   for (const port of to) {
@@ -184,7 +184,7 @@ function diffPorts(
 }
 
 /** Whether two ports that differ in no field of their own have the same endpoints, and the same node looks at them. */
-function isSameUse(from: ServicePort, to: ServicePort, fromSide: SideServices, toSide: SideServices): boolean {
+function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapshot, toSide: CompiledSnapshot): boolean {
   const isSameNode = fromSide.node.name === toSide.node.name && fromSide.node.zone === toSide.node.zone;
   const isSameReach = from.hasIgnoredExternalIPs === to.hasIgnoredExternalIPs;
   if (!isSameNode || !isSameReach || from.endpoints.length !== to.endpoints.length) return false;
@@ -200,7 +200,7 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: SideServices, t
 }
 
 /** What a node makes of the endpoints of a port, by "ip:port". */
-function statesOf(port: ServicePort, { node }: SideServices): ReadonlyMap<string, EndpointState> {
+function statesOf(port: ServicePort, { node }: CompiledSnapshot): ReadonlyMap<string, EndpointState> {
   return new Map(
     explainEndpoints(port, node).map(({ endpoint, cluster, local }) => {
       const { nodeName, zone, nodeHints, zoneHints } = endpoint.status;

@@ -10,7 +10,7 @@ import {
   type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
 import { itemOf, pairUp } from '../kernel/diff-by-key.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 
 /** One reason why a Service port differs. */
 export type ServiceReason =
@@ -130,8 +130,8 @@ export function diffEndpointStates(before: EndpointStates, after: EndpointStates
  * manifests stays, and some addresses of the node stop to answer.
  */
 export function findNodePortReasons(
-  from: Side,
-  to: Side,
+  from: Snapshot,
+  to: Snapshot,
 ): (before: readonly ShownPort[] | undefined, after: readonly ShownPort[] | undefined) => readonly ServiceReason[] {
   const [old, fresh] = [wordsOfNodePorts(from), wordsOfNodePorts(to)];
   return (before = [], after = []) => {
@@ -154,7 +154,7 @@ export function findNodePortReasons(
 }
 
 /** Describes the addresses that a node port listens on, as a side shows them; undefined if it does not show them. */
-function wordsOfNodePorts({ kind, state, coverage }: Side) {
+function wordsOfNodePorts({ kind, state, coverage }: Snapshot) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
   // Only the rules of nftables mode show how connections on localhost end.
   const isNft = state.nftables.some(({ name }) => isKubeProxyTable(name));

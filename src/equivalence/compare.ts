@@ -34,9 +34,11 @@ export interface Counts {
  * destinations and ports are cut at all values that occur, sources at those that rules on the packet's path match.
  */
 export function compareScenes(from: Scene, to: Scene, found: (difference: Difference) => void, only?: Only): Counts {
-  const asked = new Questions([wholeState(from.side, from.mode), wholeState(to.side, to.mode)]);
+  const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
   const nodes = ownAddresses([from, to]);
-  const endpoints = [from, to].flatMap((scene) => [...scene.endpoints.values()].map(({ address }) => address.text));
+  const endpoints = [from, to].flatMap((scene) =>
+    [...scene.side.endpoints.values()].map(({ address }) => address.text),
+  );
   const clients = new Clients([from, to], asked, nodes, new Set(endpoints));
   const counts = { classes: 0, unknown: 0, reasons: new Set<string>() };
   for (const [address, keys] of destinationsOf(asked, nodes, only)) {

@@ -141,7 +141,7 @@ export class Findings {
   /** Returns a callback for the differences between two sides of one node. */
   collector(from: Scene, to: Scene): (difference: Difference) => void {
     const explain = explainer(from, to);
-    const node = from.side.services?.node.name ?? to.side.services?.node.name ?? '';
+    const node = from.side.node?.name ?? to.side.nodeName;
     return (difference) => {
       const { cause, because, ports, effect: found } = explain(difference);
       // Over all Services of a cluster, numbers of endpoints would split what has one cause.
@@ -159,9 +159,9 @@ export class Findings {
       for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
       const { advice }: Cause = causes[cause];
       if (advice && needsAdvice(effect.severity)) {
-        const { services } = to.side;
+        const { side } = to;
         const { family } = difference.packet.destination;
-        const detectsPods = !services || detectLocalTraffic(services.settings, services.node, family) !== undefined;
+        const detectsPods = side.kind === 'dump' || detectLocalTraffic(side.settings, side.node, family) !== undefined;
         const text = typeof advice === 'string' ? advice : advice({ place: difference.sender.place, detectsPods });
         if (text !== undefined) known.advice.add(text);
       }
@@ -229,15 +229,15 @@ function needsAdvice(severity: Severity): boolean {
 
 function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
   const { modes }: Cause = causes[cause];
-  if (!modes || from.mode === to.mode) return [];
-  return [from, to].flatMap(({ mode }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
+  if (!modes || from.side.mode === to.side.mode) return [];
+  return [from, to].flatMap(({ side: { mode } }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
 }
 
 /** Returns a function that explains differences between two sides of one node. */
 function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = ownAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
-  const [ignores, ignored] = scenes.map(({ side }) => side.services?.settings.ignoresExternalIPs === true);
+  const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
   const lostJumps = scenes.map((scene) => ({ name: scene.side.name, jumps: lostJumpsOf(scene) }));
   return (difference: Difference) => {
@@ -265,7 +265,7 @@ function explainer(...scenes: readonly [Scene, Scene]) {
         to: packet.protocol === 'icmp' ? packet.destination.text : joinHostPort(packet.destination.text, packet.port),
         protocol: packet.protocol,
         interface: sender.enters?.interface,
-        node: scene.side.services?.node.name ?? '',
+        node: scene.side.nodeName,
       },
       shownBy,
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
@@ -367,7 +367,7 @@ function destinationFinder(
     else targets.set(key, { kind, ports: [port] });
   };
   const served = new Set(scenes.flatMap(servedPorts));
-  for (const port of scenes.flatMap(({ ports }) => ports)) {
+  for (const port of scenes.flatMap(({ side }) => side.ports)) {
     const { family, protocol, nodePort, healthCheckNodePort } = port;
     for (const { kind, address } of portAddresses(port)) {
       if (port.port !== undefined) add(`${address.text} ${portKey(protocol, port.port)}`, kind, port);
@@ -392,7 +392,7 @@ function destinationFinder(
 }
 
 /** Service ports, by name and family, with an endpoint that may get connections. Rules name no other endpoints. */
-function servedPorts({ ports }: Scene): readonly string[] {
+function servedPorts({ side: { ports } }: Scene): readonly string[] {
   // A kernel has only endpoints that are used.
   const serves = (status: EndpointStatus | undefined): boolean =>
     !status || status.ready || (status.serving && status.terminating);

@@ -7,6 +7,7 @@ import { newSetsWords, readsAllNft } from '../kube-proxy/nft-versions.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import type { Node } from '../cluster/objects.ts';
 import type { Scene } from '../trace/scene.ts';
+import { titleOf } from '../trace/stop-words.ts';
 
 export const preparationShape = objectOf({
   what: anyText,
@@ -21,16 +22,16 @@ export type Preparation = Shaped<typeof preparationShape>;
 
 /** What to do before nodes change mode, and settings that change with the mode or the release; required steps first. */
 export function preparationsFor(from: Scene, to: Scene): readonly Preparation[] {
-  const rows = [...(from.mode === to.mode ? [] : modeNeeds(from, to)), ...settingsLost(from, to)];
+  const rows = [...(from.side.mode === to.side.mode ? [] : modeNeeds(from, to)), ...settingsLost(from, to)];
   return [...rows.filter(({ isRequired }) => isRequired), ...rows.filter(({ isRequired }) => !isRequired)];
 }
 
 function modeNeeds(from: Scene, to: Scene): readonly Preparation[] {
-  const nodes = to.objects.nodes.map(({ object }) => object);
+  const nodes = to.side.objects.nodes.map(({ object }) => object);
   return [
-    ...(from.mode && modeFacts[from.mode].kinds.has('links') ? answersLost(from, to) : []),
-    ...((to.mode && neededBy[to.mode]?.(nodes)) ?? []),
-    ...((from.mode && leftBehindBy[from.mode]?.(from, to)) ?? []),
+    ...(from.side.mode && modeFacts[from.side.mode].kinds.has('links') ? answersLost(from, to) : []),
+    ...((to.side.mode && neededBy[to.side.mode]?.(nodes)) ?? []),
+    ...((from.side.mode && leftBehindBy[from.side.mode]?.(from, to)) ?? []),
   ];
 }
 
@@ -79,20 +80,16 @@ const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene, to: Scene) => re
   ipvs: ipvsLeft,
 };
 
-function titleOf({ mode }: Scene): string {
-  return mode ? modeFacts[mode].title : 'the new mode';
-}
-
 /**
  * Addresses for which nodes answer ARP requests in IPVS mode alone, because kube-ipvs0 has them: Linux answers on any
  * link for an address of any other, unless strictARP forbids it. For IPv6, a link answers for its own addresses only.
  */
 function answersLost(from: Scene, to: Scene): readonly Preparation[] {
-  const { services } = from.side;
-  if (!services || services.settings.ipvs.strictARP) return [];
+  const { side } = from;
+  if (side.kind === 'dump' || side.settings.ipvs.strictARP) return [];
   const own = new Set(from.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
   const listAddresses = (kind: 'externalIPs' | 'loadBalancerIPs'): readonly string[] => {
-    const all = services.cluster.servicePorts.flatMap((port) => port[kind]);
+    const all = side.cluster.servicePorts.flatMap((port) => port[kind]);
     return [...new Set(all.filter(({ family, text }) => family === 'ipv4' && !own.has(text)).map(({ text }) => text))];
   };
   const [external, balanced] = [listAddresses('externalIPs'), listAddresses('loadBalancerIPs')];
@@ -124,7 +121,7 @@ function answersLost(from: Scene, to: Scene): readonly Preparation[] {
 
 /** Settings that the new mode reads in its own section, or not at all. */
 function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
-  const [before, after] = [from.side.services?.settings, to.side.services?.settings];
+  const [before, after] = [from.side.settings, to.side.settings];
   if (!before || !after) return [];
   const [old, fresh] = [modeFacts[before.mode], modeFacts[after.mode]];
   const section = fresh.masqueradeSection;
@@ -134,7 +131,7 @@ function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
     return { what: `set ${section}.${name}`, why, check: `${section}: {${name}: ${before[name]}}`, isRequired: true };
   });
   const [was, is] = [before, after].map(({ nodePortAddresses }) => nodePortAddresses.join(', ') || 'all');
-  if (was === is || from.ports.every(({ nodePort }) => !nodePort)) return rows;
+  if (was === is || from.side.ports.every(({ nodePort }) => !nodePort)) return rows;
   const opensAll = is === 'all';
   const nodePortAddresses = {
     what: opensAll
@@ -155,15 +152,15 @@ const forwarding = {
   },
 } as const;
 
-function ipvsLeft({ side: { families, services, state } }: Scene, to: Scene): readonly Preparation[] {
+function ipvsLeft({ side }: Scene, to: Scene): readonly Preparation[] {
   const rows: Preparation[] = [];
   const add = (what: string, why: string, check: string): number => rows.push({ what, why, check, isRequired: false });
   const mode = titleOf(to);
-  for (const { name, why } of families.map((family) => forwarding[family]))
+  for (const { name, why } of side.families.map((family) => forwarding[family]))
     add(`set ${name} to 1 on every node, and keep it across reboots`, `${why} ${mode}`, `sysctl ${name}`);
-  if (!services) return rows;
-  const { ipvs } = services.settings;
-  const annotated = services.cluster.servicePorts.flatMap(({ scheduler }) => scheduler || []);
+  if (side.kind === 'dump') return rows;
+  const { ipvs } = side.settings;
+  const annotated = side.cluster.servicePorts.flatMap(({ scheduler }) => scheduler || []);
   const schedulers = [...new Set([ipvs.scheduler, ...annotated])];
   add(
     `stop relying on the ${schedulers.length === 1 ? 'scheduler' : 'schedulers'} ${joinWords(schedulers)}`,
@@ -177,14 +174,14 @@ function ipvsLeft({ side: { families, services, state } }: Scene, to: Scene): re
       `tcpTimeout, tcpFinTimeout and udpTimeout (${timeouts.map((seconds) => `${seconds} s`).join(', ')}) apply in IPVS mode only`,
       'sysctl net.netfilter | grep timeout',
     );
-  const bound = state.links.find(({ name }) => name === serviceLink)?.addresses.length ?? 0;
+  const bound = side.state.links.find(({ name }) => name === serviceLink)?.addresses.length ?? 0;
   if (bound > 0)
     add(
       `find programs that bind an address of ${serviceLink} (it has ${formatCount(bound)}), or listen on all addresses and are reached through one of these`,
       `${mode} gives the node no address of a Service: ${serviceLink} goes away`,
       'ss -ltnup',
     );
-  const [clusterIP] = services.cluster.servicePorts.map((port) => port.clusterIP.text);
+  const [clusterIP] = side.cluster.servicePorts.map((port) => port.clusterIP.text);
   if (clusterIP !== undefined)
     add(
       'make sure that every node has a route to the cluster IPs, such as a default route',

@@ -74,7 +74,7 @@ export class Clients {
     nodes: ReadonlyMap<string, Address>,
     endpoints: ReadonlySet<string>,
   ) {
-    this.#scene = scenes.find(({ side }) => side.services) ?? scenes[1];
+    this.#scene = scenes.find(({ side }) => side.kind !== 'dump') ?? scenes[1];
     this.#nodes = nodes;
     this.#places = placesOf(scenes);
     this.#held = held;
@@ -160,15 +160,15 @@ export function placesOf(scenes: readonly Scene[]): Places {
       const network = address ? hostNetwork(address) : parseNetwork(text.trim());
       return network ? [[network, 'other-node'] as const] : [];
     });
-  const compiled = scenes.flatMap(({ side: { services } }) => services ?? []);
+  const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
   // Only of a dump is it unknown where an endpoint is: manifests that are compiled for no named node have none there.
-  const known = scenes.flatMap(({ endpoints }) =>
+  const known = scenes.flatMap(({ side: { endpoints } }) =>
     [...endpoints.values()].map(({ address, isLocal = compiled.length === 0 }) => {
       return [hostNetwork(address), isLocal ? 'pod' : 'other-node'] as const;
     }),
   );
   const here = compiled.flatMap(({ node }) => node.podCIDRs.map((network) => [network, 'pod'] as const));
-  const others = scenes.flatMap(({ objects }) =>
+  const others = scenes.flatMap(({ side: { objects } }) =>
     objects.nodes.flatMap(({ object: { addresses, podCIDRs } }) =>
       at([...addresses.map(({ address }) => address), ...podCIDRs]),
     ),

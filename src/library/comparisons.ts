@@ -1,31 +1,23 @@
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { planChange, sortPreparations } from '../equivalence/change.ts';
-import { Comparison } from '../equivalence/comparison.ts';
 import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
-import { chooseStandIns } from '../equivalence/representatives.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson, needsWork } from '../report/equivalence.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
-import { describeUnshown, onOneNode, sceneOfSide, type Scene } from '../trace/scene.ts';
-import {
-  checkPacketOptions,
-  joinScenes,
-  loadManifests,
-  nodesOf,
-  type LoadedManifests,
-  type ManifestsOfNodes,
-} from './scenes.ts';
+import { NodeComparison } from './compare-nodes.ts';
 import { flagWords } from './options.ts';
+import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './scenes.ts';
+import { openReading, type Opened } from '../snapshot/open/opened.ts';
 import { listOf, type NamedText } from './texts.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
 /** One side of a comparison: a mode, a release or kube-proxy's configuration to compile the manifests for, or a side. */
-export type ComparedSide = ProxyMode | Release | NamedText | Side;
+export type ComparedSide = ProxyMode | Release | NamedText | Snapshot;
 
 /** Options of equivalence: the flags of `kpc equivalence`, and its two sides. */
 export interface EquivalenceOptions extends Partial<ManifestsOfNodes> {
@@ -51,8 +43,7 @@ export interface EquivalenceResult {
 interface Spec {
   readonly name: string;
   readonly words: readonly string[];
-  readonly manifests: LoadedManifests | undefined;
-  readonly side: Side | undefined;
+  readonly opened: Opened;
 }
 
 /**
@@ -69,10 +60,11 @@ interface Spec {
 export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   const { from, to, ...input } = options;
   const flags = [from, to].map(flagsOf);
-  if (flags.every((each) => each === undefined)) checkPacketOptions({ side: from as Side, ...input }, ['from', 'to']);
+  if (flags.every((each) => each === undefined))
+    checkPacketOptions({ side: from as Snapshot, ...input }, ['from', 'to']);
   else checkPacketOptions(input as ManifestsOfNodes, ['from', 'to']);
   const specs = [from, to].map((side, i) => specOf(side, input, flags[i])) as [Spec, Spec];
-  return compareSpecs(specs, input.allNodes, undefined);
+  return compareSpecs(specs, undefined);
 }
 
 /** The options that make one side of manifests; undefined for a side that was compiled or read. */
@@ -93,8 +85,9 @@ function specOf(
   flags: Partial<ManifestsOfNodes> | undefined,
 ): Spec {
   if (!flags) {
-    const { name } = side as Side;
-    return { name, words: ['kpc', 'trace', pathWord(name)], manifests: undefined, side: side as Side };
+    const { name } = side as Snapshot;
+    const opened = openReading({ side: side as Snapshot, diagnostics: [], files: new Map(), notes: [] });
+    return { name, words: ['kpc', 'trace', pathWord(name)], opened };
   }
   const name = typeof side === 'string' ? side : (side as NamedText).name;
   return compiledSpec(name, { ...input, ...flags }, flags);
@@ -110,45 +103,29 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Par
     ...files.map(pathWord),
     ...Object.entries(flagWords({ ...flags, config: flags.config?.name })).flat(),
   ];
-  return { name, words, manifests: loadManifests({ ...input, manifests }), side: undefined };
+  return { name, words, opened: openTexts({ ...input, manifests }) };
 }
 
 /** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
 function compareSpecs(
   [from, to]: readonly [Spec, Spec],
-  allNodes: boolean | undefined,
   announced: readonly Preparation[] | undefined,
 ): EquivalenceResult {
-  const loaded = from.manifests && to.manifests ? from.manifests.loaded : undefined;
-  const nodes = loaded ? nodesOf(loaded, allNodes) : [''];
-  const standIns = loaded
-    ? chooseStandIns(loaded.prepared.nodes, loaded.prepared.cluster, nodes)
-    : nodes.map((node) => ({ node, only: undefined }));
-  const comparison = new Comparison();
+  const comparison = new NodeComparison(from.opened, to.opened);
   const said: Diagnostic[] = [];
   const notes = new Set<string>();
   let preparations: readonly Preparation[] | undefined;
-  for (const { node, only } of standIns) {
-    const { scenes, diagnostics } = joinScenes([from, to].map((spec) => scenesOfSpec(spec, node)));
-    said.push(...diagnostics);
-    const [before, after] = scenes ?? [];
-    if (!before || !after) return { passed: false, report: undefined, diagnostics: toldOnce(said), notes: [...notes] };
-    for (const note of [before, after].flatMap(describeUnshown)) notes.add(note);
-    const pair = onOneNode(before, after);
-    preparations ??= announced && sortPreparations([...announced, ...preparationsFor(...pair)]);
-    comparison.add(pair, only);
+  for (const { readings, scenes, notes: own } of comparison.run()) {
+    said.push(...readings.flatMap(diagnosticsOfNode));
+    if (!scenes) return { passed: false, report: undefined, diagnostics: toldOnce(said), notes: [...notes] };
+    for (const note of own) notes.add(note);
+    preparations ??= announced && sortPreparations([...announced, ...preparationsFor(...scenes)]);
   }
-  const counts = { nodes: nodes.length, standIns: standIns.length };
   const trace = { old: from.words, new: to.words };
-  const report = { from: from.name, to: to.name, trace, ...counts, ...comparison.result(), preparations };
+  const compared = { ...comparison.counts, ...comparison.result() };
+  const report = { from: from.name, to: to.name, trace, ...compared, preparations };
   const passed = announced ? !needsWork(report) : report.findings.length === 0;
   return { passed, report: equivalenceJson(report), diagnostics: toldOnce(said), notes: [...notes] };
-}
-
-function scenesOfSpec({ manifests, side }: Spec, node: string): ReturnType<LoadedManifests['compile']> {
-  if (manifests) return manifests.compile(node);
-  const scenes: readonly Scene[] = side ? [sceneOfSide(side)] : [];
-  return { scenes, diagnostics: [] };
 }
 
 function toldOnce(diagnostics: readonly Diagnostic[]): readonly JsonDiagnostic[] {
@@ -177,11 +154,12 @@ export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
 export function migrate(options: MigrateOptions): EquivalenceResult {
   checkPacketOptions(options, ['from', 'to', 'toKubernetesVersion']);
   const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
-  const { loaded } = loadManifests(input);
+  const { loaded } = openTexts(input);
   const change = planChange(options, loaded);
   if (change.kind === 'refused') throw new TypeError(`${inOptions(change.what)}: ${inOptions(change.help)}`);
+  const allNodes = options.node === undefined && loaded.prepared.nodes.size > 1;
   const specs = [change.from, change.to].map(({ words, options: own }) =>
-    compiledSpec(words, { ...input, ...own }, own),
+    compiledSpec(words, { ...input, ...own, allNodes }, own),
   ) as [Spec, Spec];
-  return compareSpecs(specs, options.node === undefined && loaded.prepared.nodes.size > 1, change.announced);
+  return compareSpecs(specs, change.announced);
 }

@@ -1,17 +1,16 @@
-import { makeBundle, type BundleContent, type BundleTexts } from '../bundle/make-bundle.ts';
+import { makeBundle, type BundleTexts } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { checkNodeName } from '../compile/chosen-nodes.ts';
+import { checkNodeName } from '../snapshot/open/chosen-nodes.ts';
 import {
   compileLoaded,
   compileFleet as compileNodes,
   type FleetNode,
   chooseFleet,
   type Hosts,
-} from '../compile/compile.ts';
-import { parseHostAddresses, loadTexts } from '../compile/load-texts.ts';
-import type { Side } from '../dumps/side.ts';
+} from '../snapshot/open/compile.ts';
+import { parseHostAddresses, loadTexts } from '../snapshot/open/load-texts.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
-import { sideOfManifests } from '../sides/stored-side.ts';
 import { pipelineOptions, textsOf, type InputOptions } from './inputs.ts';
 import { openOptions } from './options.ts';
 import { checkOptionNames, mapOf, type NamedText, type Texts } from './texts.ts';
@@ -25,16 +24,13 @@ export interface CompileOptions extends InputOptions {
   readonly hostAddresses?: NamedText | undefined;
 }
 
-/** A side that knows its Services. */
-export type CompiledSide = Side & { readonly services: NonNullable<Side['services']> };
-
 /** What kube-proxy would program on a node. */
 export interface CompiledBundle {
   /** The files that `kpc compile -o` writes, by name, manifest.json first. */
   readonly files: ReadonlyMap<string, string>;
   readonly manifest: Manifest;
   /** The bundle as data, to compare, describe and trace packets on. */
-  readonly side: CompiledSide;
+  readonly side: CompiledSnapshot;
 }
 
 /** A node's bundle, or why there is none. */
@@ -62,10 +58,10 @@ export function compile(options: CompileOptions): CompileResult {
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const request = pipelineOptions(options);
   const loaded = loadTexts(textsOf(options, options.hostAddresses), request);
-  const { content, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
+  const { snapshot, gaps, diagnostics } = compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []);
   return {
-    bundle: content && bundleOf(content),
-    diagnostics: diagnosticsOf([...gaps, ...diagnostics]),
+    bundle: snapshot && bundleOf(snapshot),
+    diagnostics: diagnosticsOf([...gaps(), ...diagnostics]),
   };
 }
 
@@ -105,11 +101,11 @@ export function compileFleet(options: FleetOptions): FleetResult {
 }
 
 function* nodeBundles(nodes: Iterable<FleetNode>): Generator<NodeBundle, void, undefined> {
-  for (const { node, texts, compile: compileOne } of nodes) yield { node, ...bundleOf(compileOne(), texts) };
+  for (const { node, texts, snapshot } of nodes) yield { node, ...bundleOf(snapshot, texts) };
 }
 
-function bundleOf(content: BundleContent, texts?: BundleTexts): CompiledBundle {
-  return { ...makeBundle(content, texts), side: sideOfManifests(content.node.name || 'manifests', content) };
+function bundleOf(side: CompiledSnapshot, texts?: BundleTexts): CompiledBundle {
+  return { ...makeBundle(side, texts), side };
 }
 
 function hostsOf(nodes: readonly string[], texts: ReadonlyMap<string, string>): Hosts {

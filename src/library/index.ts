@@ -15,7 +15,7 @@ export type { TraceQuestion } from '../report/trace-answer.ts';
 export type { NamedText, Texts } from './texts.ts';
 export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
-export type { Side } from '../dumps/side.ts';
+export type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 export type { KernelState } from '../kernel/state.ts';
 export type {
   ChangeJson as KernelChange,

@@ -1,5 +1,5 @@
-import { ipFamilyChoices, type IpFamilyChoice } from '../compile/choose-families.ts';
-import type { InputOptions as PipelineOptions, InputTexts } from '../compile/load-texts.ts';
+import { ipFamilyChoices, type IpFamilyChoice } from '../snapshot/open/choose-families.ts';
+import type { InputOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';

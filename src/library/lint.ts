@@ -1,7 +1,7 @@
 import { mostForPrograms } from '../diagnostics/tally.ts';
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { loadTexts } from '../compile/load-texts.ts';
+import { loadTexts } from '../snapshot/open/load-texts.ts';
 import { diagnosticCodes, type DiagnosticCode } from '../diagnostics/codes.ts';
 import { isError } from '../diagnostics/diagnostic.ts';
 import { lintInputs } from '../lint/lint.ts';

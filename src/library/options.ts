@@ -1,4 +1,4 @@
-import { ipFamilyChoices } from '../compile/choose-families.ts';
+import { ipFamilyChoices } from '../snapshot/open/choose-families.ts';
 import { newestRelease, releaseRange } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';
 import { proxyFlags, type ProxyFlags } from '../settings/table.ts';

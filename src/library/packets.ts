@@ -5,9 +5,9 @@ import { TextFile } from '../input/documents/text-file.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import type { tested, traced } from '../report/outputs/trace.ts';
 import { resultJson } from '../report/packet-tests.ts';
-import { answerTrace, nodeOfScene, type TraceAnswer, type TraceQuestion } from '../report/trace-answer.ts';
+import { answerTrace, type TraceAnswer, type TraceQuestion } from '../report/trace-answer.ts';
 import { readPacketTests, runPacketTest, type PacketResult, type SceneSettings } from '../trace/packet-tests.ts';
-import { checkPacketOptions, scenesOf, type PacketInput, type Scenes } from './scenes.ts';
+import { checkPacketOptions, keyOf, scenesOf, type PacketInput, type Scenes } from './scenes.ts';
 import { listOf, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
@@ -47,7 +47,7 @@ export function trace(options: TraceOptions): TraceResult {
   const answers: { readonly node: string; readonly trace: TraceAnswer['json'] }[] = [];
   for (const scene of scenes ?? []) {
     const answer = answerTrace(options, scene);
-    if ('json' in answer) answers.push({ node: nodeOfScene(scene), trace: answer.json });
+    if ('json' in answer) answers.push({ node: scene.side.nodeName, trace: answer.json });
     else wrong.push(...answer);
   }
   const said = diagnosticsOf([...wrong.slice(0, 1), ...diagnostics]);
@@ -102,7 +102,7 @@ export function test(options: TestOptions): TestResult {
   checkPacketOptions(options, ['tests', 'namespace']);
   const { tests: files, ...input } = options;
   const found = new Map<string, Diagnostic>();
-  const report = (each: Diagnostic) => void found.set(JSON.stringify([each.text, each.place?.locate()]), each);
+  const report = (each: Diagnostic) => void found.set(keyOf(each), each);
   const context = { given: givenBy(input), file: undefined, locate: (_: string, path: string) => path };
   const known = new Map<string, Scenes>();
   const results: PacketResult[] = [];

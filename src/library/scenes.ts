@@ -1,10 +1,8 @@
-import { compileLoaded } from '../compile/compile.ts';
-import { NodeMemo } from '../compile/compile-node.ts';
-import { loadTexts, type LoadedInputs } from '../compile/load-texts.ts';
+import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../dumps/side.ts';
-import { sideOfManifests } from '../sides/stored-side.ts';
-import { sceneOfSide, type Scene } from '../trace/scene.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { openManifests, type Opened, type Reading } from '../snapshot/open/opened.ts';
+import { sceneOf, type Scene } from '../trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
 import { shownOptions, textsOf } from './inputs.ts';
 import { openOptions } from './options.ts';
@@ -17,7 +15,7 @@ export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
 }
 
 /** Where packets are sent: manifests, or a side that was compiled, or read from a bundle or a dump. */
-export type PacketInput = ManifestsOfNodes | { readonly side: Side };
+export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 
 /** Throws for an option that is unknown, or that has no effect on a side. */
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
@@ -35,52 +33,36 @@ export interface Scenes {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Manifests, compiled node by node: '' is the usual node. */
-export interface LoadedManifests {
-  readonly loaded: LoadedInputs;
-  readonly compile: (node: string) => Scenes;
-}
-
-/** Reads manifests once, for all nodes. */
-export function loadManifests({ allNodes: _, ...options }: ManifestsOfNodes): LoadedManifests {
+/** Reads manifests, to be compiled node by node. */
+export function openTexts({ allNodes, ...options }: ManifestsOfNodes): Opened & { readonly loaded: LoadedInputs } {
   const request = shownOptions({ ...options, node: options.node });
   const assume = request.assume ?? 'by-default';
   const loaded = loadTexts(textsOf(options, options.hostAddresses), { ...request, assume, traffic: true });
-  const memo = new NodeMemo();
-  const compile = (node: string): Scenes => {
-    const named = { node: node === '' ? options.node : node, ipFamily: request.ipFamily };
-    const { content, gaps, diagnostics } = compileLoaded(loaded, named, [], memo);
-    const said = [...gaps, ...diagnostics];
-    if (!content) return { scenes: undefined, diagnostics: said };
-    return { scenes: [sceneOfSide(sideOfManifests('manifests', content), loaded.inputs)], diagnostics: said };
-  };
-  return { loaded, compile };
-}
-
-/** The nodes that the options name: '' is the usual one. */
-export function nodesOf({ prepared }: LoadedInputs, allNodes: boolean | undefined): readonly string[] {
-  return allNodes === true ? [...prepared.nodes.keys()].toSorted() : [''];
+  const named = { node: options.node, ipFamily: request.ipFamily, allNodes };
+  return { ...openManifests('manifests', loaded, named), loaded };
 }
 
 /** The nodes to send packets on. */
 export function scenesOf(options: PacketInput): Scenes {
-  if ('side' in options) return { scenes: [sceneOfSide(options.side)], diagnostics: [] };
-  const { loaded, compile } = loadManifests(options);
-  const nodes = nodesOf(loaded, options.allNodes);
+  if ('side' in options) return { scenes: [sceneOf(options.side)], diagnostics: [] };
+  const { loaded, nodes, at } = openTexts(options);
   if (nodes.length === 0) {
     return { scenes: undefined, diagnostics: [...loaded.diagnostics, diagnose('no-node', { problem: 'none-chosen' })] };
   }
-  return joinScenes(nodes.map(compile));
-}
-
-/** All scenes, and each diagnostic once: all nodes read the same input. */
-export function joinScenes(all: readonly Scenes[]): Scenes {
-  const diagnostics = new Map(all.flatMap((each) => each.diagnostics.map((one) => [keyOf(one), one] as const)));
+  const readings = nodes.map(at);
+  const diagnostics = new Map(readings.flatMap(diagnosticsOfNode).map((one) => [keyOf(one), one]));
   const found = [...diagnostics.values()];
-  const scenes = all.flatMap((each) => each.scenes ?? []);
-  return { scenes: found.some(isError) || all.some((each) => !each.scenes) ? undefined : scenes, diagnostics: found };
+  const sides = readings.flatMap(({ side }) => side ?? []);
+  const isUsable = sides.length === nodes.length && !found.some(isError);
+  return { scenes: isUsable ? sides.map(sceneOf) : undefined, diagnostics: found };
 }
 
-function keyOf({ text, place }: Diagnostic): string {
+/** What there is to say of a node. */
+export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): readonly Diagnostic[] {
+  return [...gaps(), ...diagnostics];
+}
+
+/** What two diagnostics have in common that say the same of the same place. */
+export function keyOf({ text, place }: Diagnostic): string {
   return JSON.stringify([text, place?.locate()]);
 }

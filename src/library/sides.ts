@@ -4,7 +4,7 @@ import { readDumped, readingJson } from '../describe/read-dumped.ts';
 import type { describedDump } from '../report/outputs/describe.ts';
 import { summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
 import { diagnose, diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../dumps/side.ts';
+import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import { LineBudget, mostLines } from '../base/bounds.ts';
@@ -13,15 +13,14 @@ import { holdsOutput } from '../dumps/split-outputs.ts';
 import { diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
 import { formatMarkdown, formatText } from '../report/text-and-markdown.ts';
 import { formatSideDiffs } from '../report/unified.ts';
-import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
-import type { CompiledSide } from './compile.ts';
+import { sideOfBundle, sideOfDump } from '../snapshot/open/stored-side.ts';
 import { checkOptionNames, mapOf, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
 /** A bundle that was read, or why it could not be. */
 export interface ParsedBundle {
   /** Undefined if a diagnostic is an error. */
-  readonly side: Side | undefined;
+  readonly side: Snapshot | undefined;
   /** Undefined if there is no side, and for what `kpc-apply dump` wrote. */
   readonly manifest: Manifest | undefined;
   readonly diagnostics: readonly JsonDiagnostic[];
@@ -38,13 +37,10 @@ export function parseBundle(name: string, files: Texts): ParsedBundle {
   };
 }
 
-/** A side that was read from the output of tools: it holds what a kernel had, and no Services. */
-export type DumpSide = Side & { readonly kind: 'dump'; readonly services: undefined };
-
 /** A dump that was read, with what was left out. */
 export interface ParsedDump {
   /** Undefined if no text is the output of one of the tools. */
-  readonly side: DumpSide | undefined;
+  readonly side: DumpedSnapshot | undefined;
   readonly diagnostics: readonly JsonDiagnostic[];
 }
 
@@ -63,10 +59,10 @@ export function parseDump(name: string, files: Texts): ParsedDump {
     ...(firstTooLong ? [diagnose('too-long', { of: 'lines', most: mostLines }, placeAtLine(firstTooLong[0]))] : []),
     ...dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line))),
   ];
-  const { side, diagnostics } = sideOfDump(name, dump, faults);
+  const read = sideOfDump(name, dump, faults);
   return {
-    side: dump.files.length === 0 ? undefined : (side as DumpSide | undefined),
-    diagnostics: diagnosticsOf(diagnostics),
+    side: read.kind === 'dump' && dump.files.length > 0 ? read.side : undefined,
+    diagnostics: diagnosticsOf(read.diagnostics),
   };
 }
 
@@ -77,7 +73,7 @@ export interface DiffOptions {
 }
 
 /** Compares two sides by meaning: what `kpc diff --output json` prints. */
-export function diff(from: Side, to: Side, options: DiffOptions = {}): DifferenceJson {
+export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): DifferenceJson {
   checkOptionNames(options, ['foreign']);
   const { foreign = false } = options;
   return diffToJson(from, to, diffSides(from, to, { foreign }));
@@ -91,8 +87,8 @@ export interface FormatOptions extends DiffOptions {
 
 /** Compares two sides, and writes what differs as `kpc diff --output` does. */
 export function formatDiff(
-  from: Side,
-  to: Side,
+  from: Snapshot,
+  to: Snapshot,
   format: 'text' | 'markdown' | 'unified',
   options: FormatOptions = {},
 ): string {
@@ -122,9 +118,9 @@ export type DumpDescription = Shaped<typeof describedDump>;
  * if (side) console.log(describe(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
  * ```
  */
-export function describe(side: DumpSide): DumpDescription;
-export function describe(side: CompiledSide): readonly ServiceSummary[];
-export function describe(side: Side): readonly ServiceSummary[] | DumpDescription;
-export function describe(side: Side): readonly ServiceSummary[] | DumpDescription {
-  return side.services ? summarizeServices({ services: side.services }) : readingJson(readDumped(side));
+export function describe(side: DumpedSnapshot): DumpDescription;
+export function describe(side: CompiledSnapshot): readonly ServiceSummary[];
+export function describe(side: Snapshot): readonly ServiceSummary[] | DumpDescription;
+export function describe(side: Snapshot): readonly ServiceSummary[] | DumpDescription {
+  return side.kind === 'dump' ? readingJson(readDumped(side)) : summarizeServices(side);
 }

@@ -14,9 +14,9 @@ import {
 } from '../cluster/objects.ts';
 import { ordinalLabels } from '../cluster/slices/assume-pods.ts';
 import { selectPods } from '../cluster/slices/select-pods.ts';
-import { inputsOfNode, type Prepared } from '../compile/compile-node.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
-import { prepareChecked, type NodeOptions } from '../compile/compile.ts';
+import { compileNode, type Prepared } from '../snapshot/open/compile-node.ts';
+import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
+import { prepareChecked, type NodeOptions } from '../snapshot/open/compile.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 
 /** All that the rules look at. */
@@ -76,20 +76,25 @@ export function readLintInput(
     groups.set(cluster, known);
     return (service: string) => known.get(service) ?? [];
   };
-  const { prepared, hostAddresses, modeNote, configured } = loaded;
+  const { prepared, hostAddresses } = loaded;
   const nodes = names.map((name): LintedNode => {
-    const { cluster, node, settings } = inputsOfNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily });
+    const { cluster, node, settings } = compileNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily });
     return { name, object: prepared.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
   });
   const input = {
     loaded,
     settings: prepared.settings,
-    namesMode: configured || modeNote?.code !== 'default-mode',
+    namesMode: namesMode(loaded),
     services: readServices(loaded, portsOf(prepared.cluster)),
     nodes,
     preparedFor,
   };
   return { input, diagnostics };
+}
+
+/** Whether flags or the input name the mode. */
+export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
+  return configured || modeNote?.code !== 'default-mode';
 }
 
 export function serviceOf({ namespace, service }: ServicePort): string {

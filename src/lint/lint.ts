@@ -2,8 +2,8 @@ import { pathBelow } from '../base/file-names.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { NodeOptions } from '../compile/compile.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
+import type { NodeOptions } from '../snapshot/open/compile.ts';
+import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { entryOf, type ArgumentsOf, type DiagnosticCode } from '../diagnostics/codes.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
@@ -33,7 +33,7 @@ import { unanswered, type Finding, type PacketClaim } from './finding.ts';
 import { findIdleHints } from './hint-rules.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
 import { objectFinder, titleOf } from './listed-objects.ts';
-import { readLintInput, serviceOf, type LintInput } from './lint-input.ts';
+import { namesMode, readLintInput, serviceOf, type LintInput } from './lint-input.ts';
 import { packetTracer, type TracePacket } from './packets.ts';
 import { findPolicyPorts } from './network-policy-rules.ts';
 import { findHostPorts } from './pod-rules.ts';
@@ -153,7 +153,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     notes: said.filter(isNote),
     hasRun: input !== undefined,
     mode: loaded.prepared.settings.mode,
-    namesMode: loaded.configured || loaded.modeNote?.code !== 'default-mode',
+    namesMode: namesMode(loaded),
     nodes: input?.nodes.length ?? 0,
     files: [...loaded.files.keys()],
     below: new Map([...loaded.files.values()].map((file) => [file.name, nameBelow(file)])),

@@ -1,10 +1,8 @@
-import { findOwners } from '../changes/owners.ts';
-import { NodeMemo } from '../compile/compile-node.ts';
-import type { IpFamilyChoice } from '../compile/choose-families.ts';
-import type { LoadedInputs } from '../compile/load-texts.ts';
+import type { IpFamilyChoice } from '../snapshot/open/choose-families.ts';
+import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { Family } from '../kernel/family.ts';
 import type { PacketProtocol, Verdict } from '../packet/packet.ts';
-import { compileAs } from '../sides/compile-as.ts';
+import { openManifests } from '../snapshot/open/opened.ts';
 import { packetOf, readSender, type Sender } from '../trace/question.ts';
 import { sceneOf, type Scene } from '../trace/scene.ts';
 import type { PacketClaim } from './finding.ts';
@@ -14,11 +12,14 @@ export type TracePacket = (claim: PacketClaim) => Verdict | undefined;
 
 /** Returns a function that traces packets. It compiles each node that it is asked about, once. */
 export function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): TracePacket {
-  const memo = new NodeMemo();
+  const opened = openManifests('-f', loaded, { ipFamily });
   const scenes = new Map<string, Scene | undefined>();
   const senders = new Map<string, Sender | undefined>();
   const sceneAt = (node: string): Scene | undefined => {
-    if (!scenes.has(node)) scenes.set(node, compileScene(loaded, node, ipFamily, memo));
+    if (!scenes.has(node)) {
+      const { side } = opened.at(node);
+      scenes.set(node, side && sceneOf(side));
+    }
     return scenes.get(node);
   };
   const senderAt = (scene: Scene, { from, node }: PacketClaim, family: Family): Sender | undefined => {
@@ -39,9 +40,4 @@ export function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): Tr
     );
     return verdict === 'unknown' ? undefined : verdict;
   };
-}
-
-function compileScene(loaded: LoadedInputs, node: string, ipFamily: IpFamilyChoice, memo: NodeMemo): Scene | undefined {
-  const { side, inputs } = compileAs('-f', loaded, node === '' ? { ipFamily } : { node, ipFamily }, memo);
-  return side && sceneOf(side, findOwners([side.state]), side.services?.settings.mode, [], inputs);
 }

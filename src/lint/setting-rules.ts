@@ -1,6 +1,6 @@
 import type { ServicePort } from '../cluster/model.ts';
-import { compileInputs, inputsOfNode, NodeMemo } from '../compile/compile-node.ts';
-import type { IpFamilyChoice } from '../compile/choose-families.ts';
+import { compileNode, NodeMemo } from '../snapshot/open/compile-node.ts';
+import type { IpFamilyChoice } from '../snapshot/open/choose-families.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import { isDeprecated } from '../kube-proxy/announced.ts';
 import { usualSetSize } from '../kube-proxy/ipvs-sets.ts';
@@ -72,9 +72,8 @@ export function findFullSets(
   const memo = new NodeMemo();
   const full = new Map<string, { entries: number; readonly nodes: string[] }>();
   for (const name of nodes.length === 0 ? [''] : nodes.map((node) => node.name)) {
-    const prepared = preparedFor(name);
-    const inputs = inputsOfNode(prepared, { nodeName: name, hostAddresses: loaded.hostAddresses, ipFamily });
-    for (const { name: set, type, entries } of compileInputs(prepared, inputs, memo).state.sets) {
+    const request = { nodeName: name, hostAddresses: loaded.hostAddresses, ipFamily };
+    for (const { name: set, type, entries } of compileNode(preparedFor(name), request, memo).state.sets) {
       if (type === 'bitmap:port' || entries.length <= usualSetSize) continue;
       const known = full.get(set) ?? { entries: 0, nodes: [] };
       full.set(set, { entries: Math.max(known.entries, entries.length), nodes: [...known.nodes, name] });

@@ -1,5 +1,5 @@
 import { countState, countServices, type BundleFiles } from '../bundle/make-bundle.ts';
-import type { Side, SideServices } from '../dumps/side.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { filesToRead, stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
@@ -43,10 +43,9 @@ export function mainFile({ mode, files }: Manifest): string {
 
 /** Like summarize, for a side that was compiled but not written. */
 export function summarizeSide(
-  { state, services, families }: Pick<Side, 'state' | 'families'> & { readonly services: SideServices },
+  { state, families, cluster, node, settings, assumed }: CompiledSnapshot,
   modeFrom = '',
 ): string {
-  const { cluster, node, settings, assumed } = services;
   const counts = { ...countServices(cluster), ...countState(state) };
   const name = assumed.node ? `${node.name} (assumed)` : node.name;
   return summarize({ counts, mode: settings.mode, node: { name }, families }, modeFrom);

@@ -1,17 +1,15 @@
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
 import { pathWord, printable, printableLines } from '../base/printable.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { describeKernelChange } from '../changes/kernel-change.ts';
-import type { Side } from '../dumps/side.ts';
+import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../diff/diff-sides.ts';
 import { reasonWords } from '../diff/reason-words.ts';
 import type { Location } from '../kernel/place.ts';
-import type { CheckResult } from '../sides/check-folder.ts';
-import { readStoredSide } from '../sides/read-side.ts';
-import { sideOfManifests } from '../sides/stored-side.ts';
+import type { CheckResult } from '../snapshot/files/check-folder.ts';
+import { readStoredSide } from '../snapshot/files/read-side.ts';
 import { formatJson } from './format-json.ts';
 import { annotate, diagnosticsToGithub, inRepository, type PathOf } from './github.ts';
 import { diagnosticsToJson, diffToJson } from './json.ts';
@@ -42,7 +40,7 @@ export interface CheckReport extends CheckWords {
   readonly form: FolderForm;
   readonly files: readonly string[];
   /** Undefined if the folder holds no readable bundle: the differences are unknown then. */
-  readonly comparison: { readonly from: Side; readonly to: Side; readonly diff: SideDiff } | undefined;
+  readonly comparison: { readonly from: Snapshot; readonly to: Snapshot; readonly diff: SideDiff } | undefined;
   readonly problems: readonly string[];
   /** Every Service port that was compiled, with its place. */
   readonly compiled: readonly { readonly label: string; readonly place: Location | undefined }[];
@@ -97,7 +95,7 @@ interface FleetReport extends Pick<CheckWords, 'taken'> {
 export async function reportCheck(
   folder: string,
   files: readonly string[],
-  content: BundleContent,
+  content: CompiledSnapshot,
   form: FolderForm,
   words: CheckWords,
 ): Promise<CheckReport> {
@@ -110,7 +108,7 @@ export async function reportCheck(
     const problems = stored.diagnostics.map(({ text }) => text);
     return { ...report, problems: problems.length > 0 ? problems : [`${folder} holds no bundle`] };
   }
-  const to = sideOfManifests('input', content);
+  const to = content.with({ name: 'input' });
   return { ...report, comparison: { from: stored.side, to, diff: diffSides(stored.side, to, { foreign: false }) } };
 }
 

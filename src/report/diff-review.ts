@@ -8,14 +8,14 @@ import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { listFacts, type WriteValue } from '../diff/port-facts.ts';
 import { reasonWords } from '../diff/reason-words.ts';
 import type { ServiceReason } from '../diff/service-reasons.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { EndpointShares, Severity, ServiceEffects } from '../equivalence/findings.ts';
 import { percent } from '../trace/expectation.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
 export interface Review {
-  readonly from: Side;
-  readonly to: Side;
+  readonly from: Snapshot;
+  readonly to: Snapshot;
   readonly diff: SideDiff;
   /** What happens to packets; undefined if there are too many Services to trace. */
   readonly packets: ServiceEffects | undefined;
@@ -183,10 +183,10 @@ interface Marks {
   readonly hasAssumedPods: boolean;
 }
 
-function findMarks(sides: readonly Side[]): (service: string) => Marks {
-  const assumed = sides.flatMap(({ services }) => services?.assumed.services ?? []);
+function findMarks(sides: readonly Snapshot[]): (service: string) => Marks {
+  const assumed = sides.flatMap(({ assumed: values }) => values?.services ?? []);
   const chosen = groupBy(assumed, ({ service }) => service);
-  const ports = sides.flatMap(({ services }) => services?.cluster.servicePorts ?? []);
+  const ports = sides.flatMap(({ cluster }) => cluster?.servicePorts ?? []);
   const withPods = new Set(
     ports.filter(({ endpoints }) => endpoints.some(({ status }) => status.assumed)).map(serviceName),
   );
@@ -235,9 +235,8 @@ export function listEffects({ packets, to, trace }: Review): {
   /** What was not looked at. */
   readonly gap?: string;
 } {
-  const { services } = to;
-  const name = services?.node.name ?? '';
-  const where = name === '' ? '' : ` on ${name}${services?.assumed.node ? ' (assumed)' : ''}`;
+  const name = to.nodeName;
+  const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
   const title = `Packets${where}`;
   if (!packets) {
     return {

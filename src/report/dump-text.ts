@@ -1,8 +1,8 @@
 import { count } from '../base/format-count.ts';
 import { printable } from '../base/printable.ts';
 import type { ShownPort } from '../cluster/model.ts';
-import { describeLeftovers } from '../describe/decompile.ts';
-import type { DecompiledPort } from '../describe/decompiled-port.ts';
+import { describeLeftovers } from '../snapshot/decompile.ts';
+import type { DecompiledPort } from '../snapshot/decompiled-port.ts';
 import { describeFlows } from '../describe/describe-flows.ts';
 import { describeLog } from '../describe/describe-log.ts';
 import { describeDecompiled, describeSharedInWords, line, type DescriptionLine } from '../describe/describe-words.ts';
@@ -23,12 +23,18 @@ interface DumpFormat {
 
 /** A table of all Services of a dump, then what another mode left, the flows that are stale, and what the log says. */
 export function formatDump(read: DumpReading, { limit, rows, width, isColoured }: DumpFormat): string {
-  const { mode, ports, flows, log } = read;
+  const {
+    flows,
+    dump: {
+      shown: { mode, ports, leftovers },
+      log,
+    },
+  } = read;
   const table = ports.length > 0 ? formatRows(rowsOfDump(ports), { rows, width }) : '';
   const total = mode && table !== '' ? `\n${count(ports.length, 'Service port')} in ${modeFacts[mode].title}\n` : '';
   const parts = [
     table + total,
-    describeLeftovers(read.leftovers)
+    describeLeftovers(leftovers)
       .map((text) => `${printable(text)}\n`)
       .join(''),
     flows ? formatDescription([describeFlows(flows, limit)], isColoured) : '',
@@ -48,9 +54,10 @@ export function isAmong(ports: readonly ShownPort[]): (port: ShownPort | undefin
 export function describeFound(
   ports: readonly DecompiledPort[],
   subjects: readonly SharedSubject[],
-  { leftovers, flows, skipped }: DumpReading,
+  { dump, flows, skipped }: DumpReading,
   limit: number,
 ): readonly (readonly DescriptionLine[])[] {
+  const { leftovers } = dump.shown;
   const left = new Set(leftovers.ports);
   const leftLine = (text: string) => line('plain', 1, `${leftBy('iptables').toLowerCase()}: ${text}`);
   return [

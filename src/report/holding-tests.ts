@@ -46,7 +46,9 @@ export function holdingTests(head: TestFileHead, scenes: readonly Scene[]): unkn
 /** Whether node ports are left out because a side shows no address at which to ask for them. */
 export function leavesOutNodePorts(scenes: readonly Scene[]): boolean {
   return scenes.some((scene) =>
-    scene.ports.some((port) => traceMatrix([port], scene).cells.some(({ target }) => isUnknownOwn(target.address))),
+    scene.side.ports.some((port) =>
+      traceMatrix([port], scene).cells.some(({ target }) => isUnknownOwn(target.address)),
+    ),
   );
 }
 
@@ -55,8 +57,8 @@ function oneOf(values: readonly string[]): string | readonly string[] {
 }
 
 function testsOnNode(scene: Scene): readonly HoldingTest[] {
-  const node = [scene.side.services?.node.name ?? ''];
-  return scene.ports.flatMap((port) =>
+  const node = [scene.side.nodeName];
+  return scene.side.ports.flatMap((port) =>
     // What is not known holds nothing, and nobody can ask at an address that is not known.
     traceMatrix([port], scene)
       .cells.filter(({ fate, target }) => fate.verdict !== 'unknown' && !isUnknownOwn(target.address))

@@ -3,7 +3,7 @@ import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.t
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../changes/kernel-change.ts';
 import { reasonJson } from '../diff/reason-words.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { describeGaps } from '../diff/not-compared.ts';
 import type { Location } from '../kernel/place.ts';
 import type { Review } from './diff-review.ts';
@@ -18,7 +18,7 @@ export type DifferenceJson = Shaped<typeof difference>;
 export type ServicePortDifference = Shaped<typeof servicePortDifference>;
 
 /** The complete difference for programs, without limits; `review` adds what happens to packets. */
-export function diffToJson(from: Side, to: Side, diff: SideDiff, review?: Review): DifferenceJson {
+export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?: Review): DifferenceJson {
   const [dead, live] = [diff.dead.map(changeToJson), diff.live.map(changeToJson)];
   return {
     from: { kind: from.kind, name: from.name },

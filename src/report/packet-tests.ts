@@ -54,9 +54,9 @@ function describeScenes(scenes: readonly Scene[]): readonly string[] {
   const each = <T>(values: readonly (T | undefined)[]): readonly T[] => [
     ...new Set(values.flatMap((value) => value ?? [])),
   ];
-  const nodes = each(scenes.map(({ side }) => side.services?.node.name || undefined));
-  const modes = each(scenes.map(({ mode }) => mode));
-  const releases = each(scenes.map(({ side }) => side.services?.settings.release));
+  const nodes = each(scenes.map(({ side }) => side.node?.name || undefined));
+  const modes = each(scenes.map(({ side }) => side.mode));
+  const releases = each(scenes.map(({ side }) => side.settings?.release));
   return [
     ...(nodes.length === 0 ? [] : [`on ${nameSome(nodes.map((name) => printable(name)))}`]),
     ...(modes.length === 0 ? [] : [joinWords(modes)]),
@@ -106,12 +106,13 @@ function resultsToTap(results: readonly PacketResult[]): string {
 
 /** A result of `--output json`. */
 export function resultJson({ title, place, faults, trace, scene }: PacketResult) {
-  const { side, mode } = scene;
+  const { side } = scene;
+  const { mode, node } = side;
   return {
     name: title,
     passed: faults.length === 0,
     ...place,
-    ...(side.services ? { node: side.services.node.name } : {}),
+    ...(node ? { node: node.name } : {}),
     ...(mode ? { mode } : {}),
     faults,
     trace: traceJson(trace, scene),

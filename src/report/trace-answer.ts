@@ -44,11 +44,6 @@ export function answerTrace(
   return question.all === undefined ? answerOne(question, scene, say) : answerAll(question.all, question, scene);
 }
 
-/** The name of the node that a scene is of; '' if it has none. */
-export function nodeOfScene({ side }: Scene): string {
-  return side.services?.node.name ?? '';
-}
-
 /** A table of all packets to a Service, or what is wrong with the question. */
 function answerAll(service: string, question: TraceQuestion, scene: Scene): TraceAnswer | readonly Diagnostic[] {
   const { from, inInterface, namespace } = question;
@@ -60,9 +55,9 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
   if (wrong?.kind === 'wrong' && senders.every(({ kind }) => kind === 'wrong')) return [wrong.diagnostic];
   const matrix = traceMatrix(ports.value, scene, named);
   const text = (isColoured: boolean, width?: number): string => {
-    const table = formatMatrix(matrix, nodeOfScene(scene), { isColoured, width });
-    const { services } = scene.side;
-    const mode = services?.assumed.mode ? [line('dim', 1, `mode ${services.settings.mode} ${unnamedMode}`)] : [];
+    const table = formatMatrix(matrix, scene.side.nodeName, { isColoured, width });
+    const { side } = scene;
+    const mode = side.assumed?.mode ? [line('dim', 1, `mode ${side.mode} ${unnamedMode}`)] : [];
     const assumed = [...matrix.assumed, ...mode];
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };

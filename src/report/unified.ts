@@ -5,7 +5,7 @@ import { freshTexts } from '../bundle/make-bundle.ts';
 import { writeServices } from '../bundle/services-file.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { alignSides, nodeSettings } from '../diff/align-sides.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { separate } from '../diff/foreign-items.ts';
 import { compareNamed, compareText } from '../kernel/compare-text.ts';
 import { isBuiltInChain, tableNames, type Chain, type Tables } from '../kernel/iptables/iptables.ts';
@@ -14,7 +14,7 @@ import { compareVirtualServers } from '../kernel/ipvs/ipvs.ts';
 import { canonicalElement, canonicalRule as canonicalNftRule, elementMeaning } from '../kernel/nftables/nft-meaning.ts';
 import { isLearned, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { CheckResult } from '../sides/check-folder.ts';
+import type { CheckResult } from '../snapshot/files/check-folder.ts';
 
 /**
  * The least difference of two very different files takes quadratic time: past this many lines, about four seconds, it
@@ -58,7 +58,7 @@ export function formatFileDiffs(
  * The unified diffs of two sides, in the form of a bundle's files. If a side is a dump, rules are normalised and chains
  * sorted by name: iptables-save neither writes rules as kube-proxy does nor keeps its order.
  */
-export function formatSideDiffs(one: Side, other: Side): string {
+export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
   const { from, to } = alignSides(one, other);
   const { own, unshown } = separate(from, to);
   const isDumped = from.kind === 'dump' || to.kind === 'dump';
@@ -108,11 +108,11 @@ function signed(sign: string, all: readonly string[], text: string): readonly st
 }
 
 /** What a side was compiled from; the parts that kpc-apply uses only if the other side was compiled too. */
-function writeInputs({ services, state }: Side, other: Side) {
-  if (!services || !other.services) return { 'manifest.json': '', 'services.json': '' };
+function writeInputs({ cluster, settings, state }: Snapshot, other: Snapshot) {
+  if (!cluster || !settings || other.kind === 'dump') return { 'manifest.json': '', 'services.json': '' };
   const timeouts = `ipvsTimeouts ${JSON.stringify(state.ipvsTimeouts ?? null)}\n`;
-  const settings = [...nodeSettings(services.settings)].map(([name, value]) => `${name} ${value}\n`);
-  return { 'manifest.json': [timeouts, ...settings].join(''), 'services.json': writeServices(services.cluster) };
+  const lists = [...nodeSettings(settings)].map(([name, value]) => `${name} ${value}\n`);
+  return { 'manifest.json': [timeouts, ...lists].join(''), 'services.json': writeServices(cluster) };
 }
 
 /** Writes the files of a state, and the virtual servers that may be kube-proxy's. */

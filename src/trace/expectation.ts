@@ -87,7 +87,7 @@ function findEndpoint(
   words: string,
   family: Family | undefined,
   namespace: string | undefined,
-  { pods }: Scene,
+  { side: { pods } }: Scene,
 ): Read<Pick<ExpectedEndpoint, 'address' | 'port'>> {
   const socket = parseSocketAddress(words);
   if (socket) return { kind: 'read', value: socket };

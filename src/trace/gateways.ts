@@ -35,7 +35,7 @@ interface Attachment {
 
 /** The entrances of the input. The listeners of a Gateway come before those of its ListenerSets, of which the oldest comes first. */
 export function listEntrances(scene: Scene): readonly Entrance[] {
-  const { gateways, ingresses } = scene.objects;
+  const { gateways, ingresses } = scene.side.objects;
   const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));
   const sets = groupBy(
     [...known.values()].filter(({ of }) => of !== undefined).toSorted(compareAge),
@@ -198,7 +198,11 @@ export function fitsHost(pattern: string, host: string): boolean {
 export function isGranted(
   { kind, metadata: { namespace: own } }: Ingress,
   { service, namespace }: IngressBackend,
-  { objects: { referenceGrants } }: Scene,
+  {
+    side: {
+      objects: { referenceGrants },
+    },
+  }: Scene,
 ): boolean {
   const isOf = `${kind} ${own}`;
   return (

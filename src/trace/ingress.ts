@@ -50,7 +50,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   const named = readName(question);
   const request = readRequest(question.to);
   if (named || request?.scheme !== undefined) {
-    const kinds = waysIn.flatMap(([list, words]) => (scene.objects.unread.has(list) ? [words] : []));
+    const kinds = waysIn.flatMap(([list, words]) => (scene.side.objects.unread.has(list) ? [words] : []));
     if (kinds.length > 0) return wrong({ problem: 'unread', what: question.to, kinds });
   }
   if (named) return followNamed(named, question, scene);
@@ -86,7 +86,7 @@ function readName({ to, namespace }: Question): Named | undefined {
 
 function followNamed({ kind, name }: Named, question: Question, scene: Scene): Read<IngressWay> {
   const entrances = listEntrances(scene);
-  const objects = scene.objects.ingresses.filter(({ object }) => object.kind === kind);
+  const objects = scene.side.objects.ingresses.filter(({ object }) => object.kind === kind);
   const gateways = kind === 'Gateway' ? entrances.flatMap(({ gateway }) => gateway ?? []) : [];
   const all = [...new Set(gateways), ...objects.map(({ object }) => fullName(object.metadata))];
   const names = all.filter((each) => isNamed(each, name));

@@ -1,6 +1,5 @@
-import type { Side } from '../dumps/side.ts';
-import { findUnshownJumps } from '../dumps/lost-jumps.ts';
-import type { ShownPort } from '../cluster/model.ts';
+import { stateWithOthers, type Snapshot } from '../snapshot/snapshot.ts';
+import { findUnshownJumps } from '../snapshot/lost-jumps.ts';
 import { isLoopback, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
@@ -18,14 +17,10 @@ import { isIn, type PodTraffic } from './pod-networks.ts';
 import { addressKind } from './port-at.ts';
 
 /** A side's state with the tables of other programs, and the sysctl that kube-proxy's rules imply. */
-export function wholeState({ state, doubts, coverage }: Side, mode: ProxyMode | undefined): KernelState {
-  const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
-  const tables = new Map(others.map((table) => [`${table.family} ${table.name}`, table]));
-  return {
-    ...state,
-    nftables: [...state.nftables, ...tables.values()],
-    sysctls: !coverage.sysctls && mode && servesLoopback(mode) ? withLocalnet(state) : state.sysctls,
-  };
+export function wholeState(side: Snapshot): KernelState {
+  const { state, coverage, mode } = side;
+  const sysctls = !coverage.sysctls && mode && servesLoopback(mode) ? withLocalnet(state) : state.sysctls;
+  return { ...stateWithOthers(side), sysctls };
 }
 
 /** Whether kube-proxy serves node ports at loopback addresses in a mode. */
@@ -44,21 +39,9 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
   return guards && !sysctls.has(localnet) ? new Map([...sysctls, [localnet, '1']]) : sysctls;
 }
 
-/** The Services that a side shows, and how its rules recognise pods. */
-interface Served {
-  readonly ports: readonly ShownPort[];
-  readonly endpoints: ReadonlyMap<string, { readonly address: Address }>;
-  readonly podTraffic: PodTraffic;
-}
-
 /** What is known of a side's node, and what is not: what no dump shows is not taken for absent. */
-export function knowledgeOf(
-  side: Side,
-  links: readonly Link[],
-  mode: ProxyMode | undefined,
-  { ports, endpoints, podTraffic }: Served,
-): Knowledge {
-  const { kind, coverage, doubts, services } = side;
+export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Knowledge {
+  const { kind, coverage, doubts, mode, ports, endpoints } = side;
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
@@ -80,7 +63,7 @@ export function knowledgeOf(
     ports.some(
       (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
     ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
-  const nodeIPs = services && Object.values(services.node.nodeIPs).filter((address) => !isLoopback(address));
+  const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter((address) => !isLoopback(address));
   return {
     links,
     hasAllAddresses: (family) =>
@@ -107,7 +90,7 @@ export function knowledgeOf(
 }
 
 /** What masquerades packets and is not shown, as rules of iptables to suppose. */
-function unshownMasquerading({ state, coverage }: Side, mode: ProxyMode, family: Family) {
+function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, family: Family) {
   const tables = state.iptables[family] ?? {};
   const { chains, jumps } = findUnshownMasquerading(tables, mode, coverage.iptables[family].includes('nat'));
   return {
@@ -117,7 +100,11 @@ function unshownMasquerading({ state, coverage }: Side, mode: ProxyMode, family:
 }
 
 /** The listings that a dump lacks of all that a packet of a family may meet. */
-function gapsOfFamily({ state, coverage, doubts }: Side, mode: ProxyMode | undefined, family: Family): readonly Gap[] {
+function gapsOfFamily(
+  { state, coverage, doubts }: Snapshot,
+  mode: ProxyMode | undefined,
+  family: Family,
+): readonly Gap[] {
   const shown = coverage.iptables[family];
   const hasRuleset = coverage.nftables.includes(family) && coverage.lacksTables !== true;
   // Without a mode, either tool may have all the rules.
@@ -159,7 +146,7 @@ function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): 
 }
 
 /** What could not be read of what a dump holds. */
-function doubtedGaps({ doubts }: Side): readonly Gap[] {
+function doubtedGaps({ doubts }: Snapshot): readonly Gap[] {
   return doubts.flatMap((doubt): readonly Gap[] => {
     switch (doubt.kind) {
       case 'unread': {

@@ -26,7 +26,7 @@ export function matches(selector: LabelSelector, { labels, isWhole }: KnownLabel
 }
 
 /** kube-apiserver puts its name on every Namespace. */
-export function labelsOfNamespace(namespace: string | undefined, { objects }: Scene): KnownLabels {
+export function labelsOfNamespace(namespace: string | undefined, { side: { objects } }: Scene): KnownLabels {
   if (namespace === undefined) return { labels: {}, isWhole: false };
   const own = objects.namespaces.find(({ object }) => object.metadata.name === namespace);
   const labels = { ...own?.object.metadata.labels, 'kubernetes.io/metadata.name': namespace };

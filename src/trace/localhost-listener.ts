@@ -1,6 +1,6 @@
 import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
 import type { ServicePort, ShownPort } from '../cluster/model.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { compareAddresses, loopbackAddresses } from '../kernel/address.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
@@ -13,7 +13,7 @@ import type { Reason } from '../packet/reason.ts';
  * 127.0.0.1 and ::1 alone. It connects to an endpoint at random, from the node's address; for policy Local to one on the node.
  * Where there is no such endpoint it does not listen.
  */
-export function withLocalhostListener(side: Side, ports: readonly ShownPort[], evaluate: Evaluator): Evaluator {
+export function withLocalhostListener(side: Snapshot, evaluate: Evaluator): Evaluator {
   const handlingOf = findLocalhostHandling(side.state);
   return (packet) => {
     const fate = evaluate(packet);
@@ -22,7 +22,9 @@ export function withLocalhostListener(side: Side, ports: readonly ShownPort[], e
     if (fate.verdict !== 'local' || protocol !== 'tcp' || destination.text !== loopbackAddresses[family].text)
       return fate;
     if (handlingOf({ family, protocol: 'TCP', port: nodePort }) !== 'kube-proxy itself listens') return fate;
-    const port = ports.find((each) => each.family === family && each.protocol === 'TCP' && each.nodePort === nodePort);
+    const port = side.ports.find(
+      (each) => each.family === family && each.protocol === 'TCP' && each.nodePort === nodePort,
+    );
     const endpoints = port && endpointsOf(port, side)?.toSorted(compareSockets);
     if (!endpoints) return { ...fate, verdict: 'unknown', reasons: [unreadEndpoints] };
     if (endpoints.length === 0) return fate;
@@ -56,10 +58,10 @@ function compareSockets(one: SocketAddress, other: SocketAddress): number {
 }
 
 /** The endpoints that kube-proxy connects to; undefined if a kernel does not show which these are. */
-function endpointsOf(port: ShownPort, { services }: Side): readonly SocketAddress[] | undefined {
-  const known = services?.cluster.servicePorts.find((each) => each === port);
-  if (services && known && !knowsEndpoints(services, known)) return undefined;
-  if (services && known) return chosenOf(known, chooseEndpoints(known, services.node));
+function endpointsOf(port: ShownPort, side: Snapshot): readonly SocketAddress[] | undefined {
+  const known = side.cluster?.servicePorts.find((each) => each === port);
+  if (side.kind !== 'dump' && known)
+    return knowsEndpoints(side, known) ? chosenOf(known, chooseEndpoints(known, side.node)) : undefined;
   // A kernel shows the endpoints of both policies together.
   if (port.externalPolicyLocal !== false || port.internalPolicyLocal !== false) return undefined;
   const shown = port.endpoints?.map(({ address, port: number }) => {

@@ -1,4 +1,4 @@
-import { dormantCause, entryOf, findLostJumps, lostJumpCause } from '../dumps/lost-jumps.ts';
+import { dormantCause, entryOf, findLostJumps, lostJumpCause } from '../snapshot/lost-jumps.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { MissingJump } from '../kube-proxy/missing-jumps.ts';
 import type { Trace } from './question.ts';
@@ -8,7 +8,8 @@ import { stopOf, type Stop } from './stop.ts';
 /** The jumps to the rules of Services that a side has lost, by family. */
 export type LostJumps = { readonly [F in Family]: readonly MissingJump[] };
 
-export function lostJumpsOf({ side, mode }: Scene): LostJumps {
+export function lostJumpsOf({ side }: Scene): LostJumps {
+  const { mode } = side;
   const [ipv4, ipv6] = families.map((family) => (mode ? findLostJumps(side, mode, family) : []));
   return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
 }
@@ -35,7 +36,7 @@ export function lostJumpOf(
 
 /** Why a packet to a Service does not come to the Service's rules, and what to do: a sentence. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
-  if (!scene.mode || !isUntaken(trace)) return undefined;
+  if (!scene.side.mode || !isUntaken(trace)) return undefined;
   const jump = lostJumpOf(trace, lostJumpsOf(scene));
   const words = jump && `chain ${jump.to} has rules for it, and nothing in ${jump.from} jumps there: ${lostJumpCause}`;
   return dormantCause(scene.side, trace.target.address.family) ?? words;

@@ -1,6 +1,6 @@
 import { portAddresses, serviceName, type ShownPort } from '../cluster/model.ts';
 import { addressWords } from '../diff/port-facts.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../kernel/address.ts';
 import type { Value } from '../kernel/nftables/element.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
@@ -47,7 +47,9 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const names = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
   const isHere = findEndpointsHere(scene.side);
   const cells = ports.flatMap((port) => {
-    const own = port.endpoints?.find(({ label }) => scene.endpoints.get(label)?.isLocal !== false && isHere(label));
+    const own = port.endpoints?.find(
+      ({ label }) => scene.side.endpoints.get(label)?.isLocal !== false && isHere(label),
+    );
     const itself = own?.port === undefined ? undefined : own.address?.text;
     const others = [...senderKinds, ...(itself === undefined ? [] : [itself])];
     const asked = others.map((from) => ({ from, inInterface: undefined, namespace: undefined }));
@@ -64,11 +66,11 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     );
   });
   const services = new Set(ports.map(serviceName));
-  const healthChecks = (scene.side.services?.cluster.healthChecks ?? []).filter(({ namespace, service }) =>
+  const healthChecks = (scene.side.cluster?.healthChecks ?? []).filter(({ namespace, service }) =>
     services.has(`${namespace}/${service}`),
   );
   const values = [
-    scene.side.services?.node.name ?? '',
+    scene.side.nodeName,
     ...names,
     ...cells.flatMap(({ target: { address, port } }) => [address.text, String(port)]),
     ...healthChecks.map(({ port }) => String(port)),
@@ -96,7 +98,7 @@ function listenersOf({ family, protocol }: ShownPort, port: number, state: Kerne
  * Finds whether an endpoint may be on the node, by its "ip:port". The sets for packets of endpoints to themselves list those that
  * are in a dump; without such a set, any may be.
  */
-function findEndpointsHere({ kind, state: { nftables, sets } }: Side): (label: string) => boolean {
+function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (label: string) => boolean {
   const ofTables = nftables.flatMap(({ name, sets: own }) => {
     const set = isKubeProxyTable(name) ? own.get(nftSets.hairpinConnections) : undefined;
     return set ? [set.elements.map(({ key }) => socketOfKey(key))] : [];

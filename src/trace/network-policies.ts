@@ -46,7 +46,7 @@ interface Connection {
 
 /** What the input's policies make of a packet that gets to Pods: nothing if they allow it. */
 export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFinding[] {
-  const { policies, unread } = scene.objects;
+  const { policies, unread } = scene.side.objects;
   const found = policies.length === 0 ? [] : new PolicyJudge(scene).judge(trace);
   const isUnknown = unread.has('policies') || (unread.has('pods') && policies.length > 0 && found.length === 0);
   const reached = isUnknown ? trace.fate.endpoints : [];
@@ -95,12 +95,12 @@ class PolicyJudge {
   readonly #networks: readonly Network[];
 
   constructor(scene: Scene) {
-    const { nodes } = scene.objects;
-    const own = scene.side.services?.settings.clusterCIDRs ?? [];
+    const { nodes } = scene.side.objects;
+    const own = scene.side.settings?.clusterCIDRs ?? [];
     const cidrs = [...own, ...nodes.flatMap(({ object }) => object.podCIDRs)];
     this.#scene = scene;
     this.#pods = knownPods(scene);
-    this.#policies = scene.objects.policies;
+    this.#policies = scene.side.objects.policies;
     this.#networks = cidrs.flatMap((text) => parseNetwork(text.trim()) ?? []);
   }
 
@@ -139,7 +139,7 @@ class PolicyJudge {
       if (client) add('egress', server, [judge('egress', client, this.#podAt(client))], allowsAsked(client));
       const pod = this.#podAt(address);
       // What comes from a Pod's own node always gets there.
-      const here = this.#scene.side.services?.node.name;
+      const here = this.#scene.side.node?.name;
       const isHere = pod?.nodeName ? pod.nodeName === here : isLocalEndpoint(this.#scene, server);
       const ingress = this.#clientsSeen(source, client, address.family).map((seen) =>
         (isHere ? this.#isOfNode(seen) : this.#isOfOtherNode(seen, pod?.nodeName))
@@ -154,7 +154,7 @@ class PolicyJudge {
   /** The clients that the plugin may see: the sender, or the node if kube-proxy masquerades. */
   #clientsSeen(source: Address | 'masqueraded', client: Address | undefined, family: Family) {
     if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
-    const known = this.#scene.side.services?.node.nodeIPs[family];
+    const known = this.#scene.side.node?.nodeIPs[family];
     // One that is not known is a loopback address there.
     const node = known && isLoopback(known) ? undefined : known;
     return this.#isOfNode(client) ? [node] : [client, node];
@@ -162,7 +162,7 @@ class PolicyJudge {
 
   /** Whether an address is one of another node of the input. */
   #isOfOtherNode(address: Address | undefined, name: string | undefined): boolean {
-    const node = this.#scene.objects.nodes.find(({ object }) => object.metadata.name === name);
+    const node = this.#scene.side.objects.nodes.find(({ object }) => object.metadata.name === name);
     return node !== undefined && nodeAddresses(node.object).some(({ text }) => text === address?.text);
   }
 
@@ -258,7 +258,8 @@ export function allowsPort(
  * The Pods of the input by address. Of an endpoint whose Pod is not among them, its Service's selector says some of the
  * labels. What runs in a host's network is no Pod to network plugins.
  */
-function knownPods({ objects: { pods, services, nodes }, ports }: Scene): ReadonlyMap<string, KnownPod> {
+function knownPods({ side: { objects, ports } }: Scene): ReadonlyMap<string, KnownPod> {
+  const { pods, services, nodes } = objects;
   const known = new Map<string, KnownPod>();
   /** The addresses of nodes, as far as Nodes and Pods in a host's network say them. */
   const hosts = new Set<string>();

@@ -183,7 +183,7 @@ export function runPacketTest(
       }
       if (!trace || expected.kind === 'wrong') return [];
       const packet = `${name === undefined ? '' : `${name}: `}${trace.target.protocol} from ${source} to ${target}`;
-      const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
+      const where = [scene.side.node?.name, scene.side.mode].filter(Boolean).join(', ');
       return [
         {
           title: printable(`${packet}${where === '' ? '' : ` (${where})`}`),
@@ -200,13 +200,14 @@ export function runPacketTest(
 /** A requirement that a bundle or a dump cannot meet, because it has one node, mode and release. */
 function findMisfit(
   { node, proxyMode, kubernetesVersion }: SceneSettings,
-  { side: { kind, services }, mode: own }: Scene,
+  { side }: Scene,
 ): readonly [field: string, reason: string] | undefined {
+  const { kind, mode: own } = side;
   if (kind === 'manifests') return undefined;
   const rows = [
     ['mode', proxyMode, own],
-    ['release', kubernetesVersion, services?.settings.release],
-    ['node', services && node, services?.node.name],
+    ['release', kubernetesVersion, side.settings?.release],
+    ['node', side.node && node, side.node?.name],
   ] as const;
   const [field, , known] = rows.find(([, asked, has]) => asked !== undefined && asked !== has) ?? [];
   if (!field) return undefined;

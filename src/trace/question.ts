@@ -5,7 +5,7 @@ import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../
 import { isLeftToOther } from '../cluster/build-cluster.ts';
 import { fullName } from '../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../cluster/model.ts';
-import type { SideServices } from '../dumps/side.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import { mostSuggestions, nearest } from '../base/find-nearest.ts';
 import { shellWord } from '../base/printable.ts';
 import {
@@ -82,9 +82,9 @@ export type NamedSender = Pick<Question, 'from' | 'inInterface' | 'namespace'>;
 
 /** Finds the sender and its address of a family. */
 export function readSender({ from, inInterface, namespace }: NamedSender, family: Family, scene: Scene): Read<Sender> {
-  const { services } = scene.side;
+  const { side } = scene;
   const sender = (words: string, address: Address, isPod: boolean): Read<Sender> => {
-    const usual = isPod ? podInterface(scene, family) : services && 'eth0';
+    const usual = isPod ? podInterface(scene, family) : side.kind === 'dump' ? undefined : 'eth0';
     return read({ words, address, enters: { interface: inInterface ?? usual }, isPod });
   };
   const kind = senderKinds.find((each) => each === from);
@@ -102,21 +102,21 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
       addresses.some((each) => each.address.text === address.text),
     );
     if (inInterface === undefined && isOwn) return read({ words: 'the node itself', address, enters: undefined });
-    const isPod = services?.node.podCIDRs.some((network) => contains(network, address)) === true;
+    const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
     return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
   }
   if (dottedQuad.test(from)) return wrong({ problem: 'no-address', text: from });
   const name = nameOfPod(from, namespace);
-  const pod = scene.pods.get(name);
-  if (!pod && scene.objects.unread.has('pods'))
+  const pod = scene.side.pods.get(name);
+  if (!pod && scene.side.objects.unread.has('pods'))
     return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
   if (!pod) {
-    const near = nearest(name, [...scene.pods.keys()]);
+    const near = nearest(name, [...scene.side.pods.keys()]);
     return wrong({ problem: 'no-sender', name, from, kinds: senderKinds, near });
   }
   const own = pod.status?.addresses.find((each) => each.family === family);
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
-  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === services?.node.name;
+  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === side.node?.name;
   return nodesUnnamed(scene) ?? sender(`Pod ${name}${isHere ? '' : ' on another node'}`, own, isHere);
 }
 
@@ -136,16 +136,16 @@ const strangers = {
 } as const;
 
 /** Without a named node, no pod is on the node. */
-function nodesUnnamed({ side, objects }: Scene): Wrong | undefined {
-  const nodes = objects.nodes.length;
-  return side.services?.node.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
+function nodesUnnamed({ side }: Scene): Wrong | undefined {
+  const nodes = side.objects.nodes.length;
+  return side.node?.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
 }
 
 /** The interface by which kube-proxy recognises pods; cni0 if it recognises them by address. */
-function podInterface({ side: { services }, podTraffic }: Scene, family: Family): string | undefined {
+function podInterface({ side, podTraffic }: Scene, family: Family): string | undefined {
   const [seen] = podTraffic.interfaces;
-  if (!services) return seen?.replace(/[+*]$/, '0');
-  const local = detectLocalTraffic(services.settings, services.node, family);
+  if (side.kind === 'dump') return seen?.replace(/[+*]$/, '0');
+  const local = detectLocalTraffic(side.settings, side.node, family);
   if (local?.kind === 'from-interface') return local.name;
   return local?.kind === 'from-interfaces' ? `${local.prefix}0` : 'cni0';
 }
@@ -156,14 +156,15 @@ const outside = { ipv4: parseNetwork('198.51.100.0/24'), ipv6: parseNetwork('200
 /** A free address for a sender of that kind. */
 function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene): Address | undefined {
   if (kind === 'external') return firstFree(outside[family], scene);
-  return scene.side.services ? findPod(kind, family, scene, scene.side.services) : findPodOfDump(kind, family, scene);
+  const { side } = scene;
+  return side.kind === 'dump' ? findPodOfDump(kind, family, scene) : findPod(kind, family, scene, side);
 }
 
 function findPod(
   kind: 'pod' | 'remote-pod',
   family: Family,
   scene: Scene,
-  { node: { podCIDRs }, settings }: SideServices,
+  { node: { podCIDRs }, settings }: CompiledSnapshot,
 ): Address | undefined {
   const besideOf = (isLocal: boolean | undefined) => beside(family, scene, (each) => each.isLocal === isLocal);
   if (kind === 'pod') {
@@ -187,7 +188,7 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
     .filter((network) => network.family === family && network.prefixLength < addressBits[family]);
   const here = ofLinks.filter(({ address }) => isIn(wide, address));
   const isHost = ({ text }: Address): boolean =>
-    scene.ports.some((port) => {
+    scene.side.ports.some((port) => {
       const isServer = serviceName(port) === 'default/kubernetes';
       return isServer && port.endpoints?.some(({ address }) => address?.text === text) === true;
     });
@@ -205,7 +206,7 @@ function beside(
   scene: Scene,
   isMeant: (endpoint: { readonly address: Address; readonly isLocal: boolean | undefined }) => boolean,
 ): Address | undefined {
-  const own = [...scene.endpoints.values()].find((each) => each.address.family === family && isMeant(each));
+  const own = [...scene.side.endpoints.values()].find((each) => each.address.family === family && isMeant(each));
   return own && (firstFree(parseNetwork(`${own.address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? own.address);
 }
 
@@ -215,8 +216,8 @@ const tried = 250;
 function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
   if (!network) return undefined;
   const taken = new Set([
-    ...[...scene.endpoints.values()].map(({ address }) => address.text),
-    ...scene.ports.flatMap((port) => portAddresses(port).map(({ address }) => address.text)),
+    ...[...scene.side.endpoints.values()].map(({ address }) => address.text),
+    ...scene.side.ports.flatMap((port) => portAddresses(port).map(({ address }) => address.text)),
     ...scene.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
   ]);
   const blocks = network.prefixLength <= 16 ? 256 : 1;
@@ -253,7 +254,7 @@ function readDestination(asked: Asked, family: Family | undefined, scene: Scene)
   }
   const { address } = named;
   const protocol = asked.protocol ?? (named.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
-  const own = scene.ports.filter((each) => hasAddress(each, address));
+  const own = scene.side.ports.filter((each) => hasAddress(each, address));
   const [only, ...others] = new Set(own.filter((each) => isOf(each, protocol)).map(({ port }) => port));
   const port = protocol === 'icmp' ? 0 : (named.port ?? (others.length === 0 ? only : undefined));
   if (port !== undefined) return read({ address, port, protocol, label: undefined });
@@ -312,7 +313,7 @@ export function isNamed(name: string, wanted: string): boolean {
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
   const asked = parseAskedAddress(what);
   if (asked) {
-    const found = scene.ports.filter(
+    const found = scene.side.ports.filter(
       (each) =>
         hasAddress(each, asked.address) &&
         (asked.port ?? each.port) === each.port &&
@@ -322,19 +323,19 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   }
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
-  const own = scene.ports.filter((each) => isNamed(serviceName(each), wanted));
+  const own = scene.side.ports.filter((each) => isNamed(serviceName(each), wanted));
   const services = [...new Set(own.map((each) => serviceName(each)))];
   if (services.length > 1) return wrong({ problem: 'several', kind: 'Service', name, names: services });
   if (own.length === 0) {
-    const others = scene.side.services?.cluster.services ?? [];
+    const others = scene.side.cluster?.services ?? [];
     const idle = others.find((each) => each.skipped && isNamed(`${each.namespace}/${each.name}`, wanted));
     if (idle?.skipped)
       return wrong({ problem: 'skipped', service: `${idle.namespace}/${idle.name}`, why: idle.skipped });
-    const left = scene.objects.services.find(
+    const left = scene.side.objects.services.find(
       ({ object }) => isLeftToOther(object) && isNamed(fullName(object.metadata), wanted),
     );
     if (left) return wrong({ problem: 'skipped', service: fullName(left.object.metadata), why: 'other-proxy' });
-    const names = scene.ports.map((each) => serviceName(each));
+    const names = scene.side.ports.map((each) => serviceName(each));
     return noService(wanted, nearNames(wanted, names), scene);
   }
   if (port === undefined) return read(own);

@@ -7,8 +7,8 @@ import { isGap, type Circumstance, type Missing, type Reason } from '../packet/r
 import type { Fate } from '../packet/packet.ts';
 import type { RuleStep } from '../packet/step.ts';
 import { unshownPosition } from '../packet/run-chain.ts';
-import { jumpCommand, unshownJumpWords } from '../dumps/lost-jumps.ts';
-import { showsIptablesAsNft, type Side } from '../dumps/side.ts';
+import { jumpCommand, unshownJumpWords } from '../snapshot/lost-jumps.ts';
+import { showsIptablesAsNft, type Snapshot } from '../snapshot/snapshot.ts';
 import type { Scene } from './scene.ts';
 
 /** Why a verdict is unknown, and what would settle it. */
@@ -171,7 +171,10 @@ function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'po
   }
 }
 
-function tableWords({ family, tables, unread }: Missing & { readonly kind: 'iptables' }, side: Side): MissingInWords {
+function tableWords(
+  { family, tables, unread }: Missing & { readonly kind: 'iptables' },
+  side: Snapshot,
+): MissingInWords {
   const command = savingCommands[family];
   if (unread) return { text: `kpc could not read line ${unread.line} of ${unread.file}, a rule`, command };
   if (tables.length === tableNames.length) {

@@ -1,5 +1,5 @@
 import type { ShownPort } from '../cluster/model.ts';
-import type { Side, SideServices } from '../dumps/side.ts';
+import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { Evaluator } from '../packet/evaluate.ts';
@@ -10,7 +10,7 @@ import { stopOf } from './stop.ts';
 type Named = Pick<ShownPort, 'namespace' | 'service'>;
 
 /** Whether the input shows the endpoints of a Service: its EndpointSlices, Endpoints or Pods. */
-export function knowsEndpoints({ cluster }: SideServices, { namespace, service }: Named): boolean {
+export function knowsEndpoints({ cluster }: CompiledSnapshot, { namespace, service }: Named): boolean {
   const info = cluster.services.find((each) => each.namespace === namespace && each.name === service);
   return info?.endpointsGiven !== false;
 }
@@ -19,11 +19,12 @@ export function knowsEndpoints({ cluster }: SideServices, { namespace, service }
  * Evaluates packets to Services whose endpoints the input lacks: what the rules refuse for want of an endpoint, the node may deliver. A
  * Service with a selector has an EndpointSlice in every cluster, if an empty one.
  */
-export function withUngivenEndpoints({ services }: Side, evaluate: Evaluator): Evaluator {
-  if (services?.cluster.services.every(({ endpointsGiven }) => endpointsGiven !== false) !== false) return evaluate;
+export function withUngivenEndpoints(side: Snapshot, evaluate: Evaluator): Evaluator {
+  if (side.kind === 'dump' || side.cluster.services.every(({ endpointsGiven }) => endpointsGiven !== false))
+    return evaluate;
   const ungiven = new Map(
-    services.cluster.servicePorts.flatMap((port) =>
-      knowsEndpoints(services, port) ? [] : [[port.label, `${port.namespace}/${port.service}`] as const],
+    side.cluster.servicePorts.flatMap((port) =>
+      knowsEndpoints(side, port) ? [] : [[port.label, `${port.namespace}/${port.service}`] as const],
     ),
   );
   return (packet) => {

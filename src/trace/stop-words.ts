@@ -12,10 +12,11 @@ import { stopOf, type Stop } from './stop.ts';
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
-  const port = portAt(trace.target, scene.ports);
+  const port = portAt(trace.target, scene.side.ports);
   if (stop) return stopWords(stop, port, trace, scene);
-  if (fate.verdict !== 'delivered' || !port || !scene.mode || !isLocalElsewhere(port, trace, scene)) return undefined;
-  return `${noLocalWords(port, trace)}: ${modeFacts[scene.mode].title} sends it to endpoints on other nodes`;
+  if (fate.verdict !== 'delivered' || !port || !scene.side.mode || !isLocalElsewhere(port, trace, scene))
+    return undefined;
+  return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
 }
 
 function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene: Scene): string | undefined {
@@ -43,7 +44,8 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
   }
 }
 
-function titleOf({ mode }: Scene): string {
+/** The mode of a node in words; kube-proxy, where nothing shows it. */
+export function titleOf({ side: { mode } }: Scene): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';
 }
 
@@ -57,7 +59,7 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
 }
 
 /** Whether the policy is Local, and all endpoints are known to be on other nodes. */
-function isLocalElsewhere(port: ShownPort, trace: Trace, { endpoints: known }: Scene): boolean {
+function isLocalElsewhere(port: ShownPort, trace: Trace, { side: { endpoints: known } }: Scene): boolean {
   const { endpoints = [] } = port;
   const policy = isInternal(port, trace) ? internalPolicyOf(port) : externalPolicyOf(port);
   const isElsewhere = endpoints.every((endpoint) => known.get(endpoint.label)?.isLocal === false);
@@ -68,7 +70,7 @@ function isLocalElsewhere(port: ShownPort, trace: Trace, { endpoints: known }: S
 function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
   const isKnown =
-    scene.side.services !== undefined || (scene.mode && !modeFacts[scene.mode].kinds.has('virtualServers'));
+    scene.side.kind !== 'dump' || (scene.side.mode && !modeFacts[scene.side.mode].kinds.has('virtualServers'));
   return `${port.label} has no ready endpoint${isKnown ? '' : ', or policy Local and none on this node'}`;
 }
 
@@ -81,7 +83,7 @@ function rangesWords({ label, sourceRanges = [] }: ShownPort, { sender }: Trace)
 /** What kube-proxy refuses at the cluster IP of a Service. */
 function unservedPortWords({ target }: Trace, scene: Scene): string | undefined {
   const { address, port, protocol } = target;
-  const own = scene.ports.filter((each) => addressKind(each, address) !== undefined);
+  const own = scene.side.ports.filter((each) => addressKind(each, address) !== undefined);
   const [first] = own;
   if (!first) return undefined;
   if (protocol === 'icmp') return `${titleOf(scene)} refuses pings of ${address.text}`;

@@ -9,7 +9,7 @@ import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { explainUnserved } from '../describe/find-subject.ts';
 import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import { describeSkipped } from '../dumps/dump.ts';
-import type { Side } from '../dumps/side.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
@@ -56,9 +56,10 @@ export interface TraceInWords {
 /** Puts a trace into words. Leaves out steps where nothing happens. */
 export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { sender, target, fate } = trace;
-  const { side, mode } = scene;
-  const name = side.services?.node.name ?? '';
-  const ofNone = side.services ? 'an unspecified node' : side.name;
+  const { side } = scene;
+  const { mode } = side;
+  const name = side.nodeName;
+  const ofNone = side.kind === 'dump' ? side.name : 'an unspecified node';
   const node = name === '' ? ofNone : `node ${name}`;
   const isPing = target.protocol === 'icmp';
   const where = isPing ? `ping to ${target.address.text}` : `${target.protocol} to ${socketWords(target)}`;
@@ -68,7 +69,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     fate.verdict === 'unknown' ? unknownWords(trace, scene) : [verdictWords(fate, trace)];
   const { endpoints, steps } = fate.otherwise ?? fate;
   return {
-    heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.services?.assumed.mode ? ` ${unnamedMode}` : ''}`,
+    heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
     isGood: fate.verdict === 'delivered' || fate.verdict === 'local' || fate.verdict === 'forwarded',
@@ -172,13 +173,13 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, scene: Sc
 /** Answers what an operator would ask next. */
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { sender, target, fate } = trace;
-  const { services } = scene.side;
-  const port = portAt(target, scene.ports);
+  const { side } = scene;
+  const port = portAt(target, scene.side.ports);
   const strays = fate.endpoints.some((end) => end.source !== 'masqueraded' && isLocalEndpoint(scene, end) === false);
   const notes = [
     healthCheckNote(trace, scene),
     ...describeSkipped(scene.side.doubts),
-    services && explainUnserved(target, scene.objects, services),
+    side.kind === 'dump' ? undefined : explainUnserved(target, side),
     port && (lostWayWords(trace, scene) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace, scene),
     causeNote(trace, scene),
@@ -202,7 +203,7 @@ function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefine
 }
 
 /** A program's packet needs a route before any rule sees it; IPVS mode gives the node the address itself. */
-function routeNote({ sender, target, fate }: Trace, { mode, links }: Scene): string | undefined {
+function routeNote({ sender, target, fate }: Trace, { side: { mode }, links }: Scene): string | undefined {
   const { address } = target;
   const own = links.flatMap(({ addresses }) => addresses);
   const isOwn = isLoopback(address) || own.some((each) => each.address.text === address.text);
@@ -244,7 +245,7 @@ const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
 const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
 
 /** Only kube-proxy itself delivers what comes to a loopback address in a mode without rules for that. */
-function listenerNote({ label, nodePort }: ShownPort, { target, fate }: Trace, { mode }: Scene) {
+function listenerNote({ label, nodePort }: ShownPort, { target, fate }: Trace, { side: { mode } }: Scene) {
   if (!mode || nodePort !== target.port || fate.verdict !== 'delivered' || !isLoopback(target.address))
     return undefined;
   if (modeFacts[mode].loopbackNodePorts.length > 0) return undefined;
@@ -255,7 +256,8 @@ function listenerNote({ label, nodePort }: ShownPort, { target, fate }: Trace, {
 const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);
 
 /** Why this address of the node serves no node port. */
-function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trace, { mode, side }: Scene) {
+function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trace, { side }: Scene) {
+  const { mode } = side;
   const { address, port } = target;
   const { verdict, steps } = fate.otherwise ?? fate;
   if (!mode || nodePort !== port) return undefined;
@@ -270,8 +272,8 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
     return `${why}: use another address of the node instead`;
   }
   // What a dump's kube-proxy was started with, nothing shows.
-  if (verdict !== 'local' || (!side.services && !defaultNodePortAddresses.includes('primary'))) return undefined;
-  const named = (side.services?.settings.nodePortAddresses ?? []).join(', ');
+  if (verdict !== 'local' || (side.kind === 'dump' && !defaultNodePortAddresses.includes('primary'))) return undefined;
+  const named = (side.settings?.nodePortAddresses ?? []).join(', ');
   const isUsual = named === '' || named === defaultNodePortAddresses.join(', ');
   const why =
     isUsual && defaultNodePortAddresses.includes('primary')
@@ -281,12 +283,13 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
 }
 
 /** Where kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
-function undetectedPods(port: ShownPort, { sender, target, fate }: Trace, { mode, side: { services } }: Scene) {
+function undetectedPods(port: ShownPort, { sender, target, fate }: Trace, { side }: Scene) {
+  const { mode } = side;
   const { family } = target.address;
   const stop = stopOf(fate.otherwise ?? fate);
   // What else stops it would stop a client outside, too.
   if (stop && stop.kind !== 'no-local-endpoints') return undefined;
-  const detects = !services || detectLocalTraffic(services.settings, services.node, family) !== undefined;
+  const detects = side.kind === 'dump' || detectLocalTraffic(side.settings, side.node, family) !== undefined;
   const isInternal = addressKind(port, target.address) === 'cluster-ip';
   if (!mode || !sender.isPod || isInternal || detects || externalPolicyOf(port) !== 'Local') return undefined;
   const { title, localWithoutEndpoints } = modeFacts[mode];
@@ -314,7 +317,7 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
-export function describeStep(step: Step, { owners }: Scene): StepInWords {
+export function describeStep(step: Step, { side: { owners } }: Scene): StepInWords {
   switch (step.kind) {
     case 'rule': {
       const own = step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined;
@@ -484,7 +487,7 @@ function valuesOf({ sender, target, fate }: Trace, { side }: Scene): readonly st
   return [
     ...socketValues(target),
     ...addressValues(sender.address),
-    side.services?.node.name ?? '',
+    side.nodeName,
     ...fate.endpoints.flatMap((each) => [
       ...socketValues(each),
       ...addressValues(each.source === 'masqueraded' ? undefined : each.source),
@@ -525,9 +528,9 @@ function valuesOfStep(step: Step): readonly string[] {
 }
 
 /** A line that names the values that kpc chose because the input lacks them; none if it chose none of these. */
-export function assumedLine(values: readonly string[], { services }: Side): readonly DescriptionLine[] {
-  if (!services) return [];
-  const { assumed, node } = services;
+export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
+  if (side.kind === 'dump') return [];
+  const { assumed, node } = side;
   const chosen = new Set([
     ...assumed.services.flatMap(assignedTexts),
     ...assumed.pods,
@@ -540,30 +543,29 @@ export function assumedLine(values: readonly string[], { services }: Side): read
 /** What kube-proxy answers a load balancer on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
 export function healthCheckWords(
   { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
-  { services }: Pick<Side, 'services'>,
+  side: Snapshot,
 ): string {
   const words = `health check of ${namespace}/${service} on port ${port}: kube-proxy answers`;
-  if (services && !knowsEndpoints(services, { namespace, service }))
+  if (side.kind !== 'dump' && !knowsEndpoints(side, { namespace, service }))
     return `${words} 200 with a ready endpoint on this node, and 503 without; the input holds no EndpointSlices of ${namespace}/${service}`;
-  const local = readyEndpoints.filter(({ nodeName }) => nodeName === services?.node.name).length;
+  const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.node?.name).length;
   const status = local > 0 ? 200 : 503;
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
 }
 
 /** The health check node port that rules of a dump show. */
-function shownHealthCheck(port: number, fate: Fate, ports: Scene['ports']): string | undefined {
+function shownHealthCheck(port: number, fate: Fate, ports: Snapshot['ports']): string | undefined {
   const label = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
   if (label === undefined || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
   return `port ${port} is the health check of ${label}: kube-proxy answers 200 with a ready endpoint on this node, and 503 without`;
 }
 
 /** Answers for one address of the node. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
-function healthCheckNote({ target: { address, port }, fate }: Trace, { side, ports }: Scene): string | undefined {
-  const { services } = side;
-  if (!services) return shownHealthCheck(port, fate, ports);
-  const check = services.cluster.healthChecks.find((each) => each.port === port);
+function healthCheckNote({ target: { address, port }, fate }: Trace, { side }: Scene): string | undefined {
+  if (side.kind === 'dump') return shownHealthCheck(port, fate, side.ports);
+  const check = side.cluster.healthChecks.find((each) => each.port === port);
   if (!check || fate.verdict !== 'local') return undefined;
-  const served = planNodePorts(services.settings, services.node, address.family).addresses;
+  const served = planNodePorts(side.settings, side.node, address.family).addresses;
   const listens = !served || served.some(({ text }) => text === address.text);
   return listens ? `this is the ${healthCheckWords(check, side)}` : undefined;
 }

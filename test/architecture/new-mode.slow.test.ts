@@ -11,9 +11,9 @@ import { showFiles, sourcesFolder, touchedFiles } from '../support/changed-sourc
 /** The files outside its own folders that a mode needs, and that the compiler asks for. */
 const askedOfMode = [
   // The call of its compiler.
-  'src/compile/compile-node.ts',
+  'src/snapshot/open/compile-node.ts',
   // Its Services, read back from a state.
-  'src/describe/decompile.ts',
+  'src/snapshot/decompile.ts',
   // What a change to it or from it comes to.
   'src/equivalence/causes.ts',
   'src/equivalence/findings.ts',

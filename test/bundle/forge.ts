@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { hashHex } from '../../src/base/hash-node.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
+import { compileState } from '../../src/snapshot/open/compile-node.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 
 export type Files = Map<string, string>;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
+import { compileState } from '../../src/snapshot/open/compile-node.ts';
 import type { Cluster } from '../../src/cluster/model.ts';
 import { describeNode } from '../../src/cluster/node-context.ts';
 import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkBundle } from '../../src/bundle/check-bundle.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
+import { compileState } from '../../src/snapshot/open/compile-node.ts';
 import { modeHistories } from '../../src/kube-proxy/releases.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
 import { compile } from '../../src/library/index.ts';

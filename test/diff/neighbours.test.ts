@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { loadBundle } from '../../src/sides/load-bundle.ts';
+import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
 import { separate } from '../../src/diff/foreign-items.ts';
 import { coverAll } from '../../src/dumps/coverage.ts';
-import type { Side } from '../../src/dumps/side.ts';
+import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
+import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
 import { equalStates } from '../../src/kernel/delta.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
@@ -29,7 +30,7 @@ function joinTables(first: string, text: string): string {
 
 test.each(['ipvs', 'iptables'])('mode %s: diff takes what other programs keep on a node for theirs', async (mode) => {
   const folder = `fixtures/dual-stack/expected-${mode}`;
-  const { state, manifest } = await loadBundle(folder);
+  const { state } = await loadBundle(folder);
   const files = readBundleFiles(folder);
   const all = (part: 'iptables' | 'ipset' | 'ipvsadm') => Object.values(others).flatMap((other) => other[part] ?? []);
   let tables = files.iptables ?? '';
@@ -40,10 +41,9 @@ test.each(['ipvs', 'iptables'])('mode %s: diff takes what other programs keep on
     sets: parseIpsetSave([files.ipset ?? '', ...all('ipset')].join('\n')).sets,
     virtualServers: parseIpvsadm([files.ipvsadm ?? '', ...all('ipvsadm')].join('\n')).virtualServers,
   };
-  const coverage = coverAll();
-  const both = { families: manifest.families, doubts: [], labels: undefined, coverage, services: undefined } as const;
-  const from: Side = { ...both, kind: 'bundle', name: 'bundle', state };
-  const to: Side = { ...both, kind: 'dump', name: 'dump', state: dumped };
+  const { side: from } = await readStoredSide(folder);
+  const to = new DumpedSnapshot({ name: 'dump', state: () => dumped, coverage: coverAll(), doubts: [] });
+  if (!from) throw new Error('no bundle');
   const { own, foreign } = separate(from, to);
   expect(equalStates(own.from, own.to)).toBe(true);
   expect(foreign().to.sets.map(({ name }) => name)).toContain('kube-router-local-pods');

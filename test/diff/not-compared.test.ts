@@ -2,12 +2,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readStoredSide } from '../../src/sides/read-side.ts';
+import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
 import { reportDiff } from '../../src/diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../../src/diff/diff-sides.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import type { Side } from '../../src/dumps/side.ts';
-import { families } from '../../src/kernel/family.ts';
+import { DumpedSnapshot, type Snapshot } from '../../src/snapshot/snapshot.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-gaps-'));
@@ -31,12 +30,12 @@ const sysctls = [
   'net.ipv4.conf.all.route_localnet',
 ];
 
-function sideOf(files: Files): Side {
+function sideOf(files: Files): Snapshot {
   const { state, coverage, doubts } = readDump(files);
-  return { kind: 'dump', name: 'dump', state, labels: undefined, coverage, families, doubts, services: undefined };
+  return new DumpedSnapshot({ name: 'dump', state: () => state, coverage, doubts });
 }
 
-async function compile(name: string): Promise<Side> {
+async function compile(name: string): Promise<Snapshot> {
   const at = join('fixtures/dumps', name);
   const inputs = ['cluster.yaml', 'node.yaml'].flatMap((file) => ['-f', join(at, file)]);
   const more = ['--config', join(at, 'config.yaml'), '--host-addresses', join(at, 'ip-addr.json')];
@@ -72,7 +71,7 @@ const damages: readonly (readonly [what: string, damage: (text: string) => strin
 
 describe('a dump that holds only a part of a node', () => {
   const name = 'kube-proxy-ipvs-dual-stack-nodeport';
-  let bundle: Side;
+  let bundle: Snapshot;
   beforeAll(async () => {
     bundle = await compile(name);
   });
@@ -112,7 +111,7 @@ describe('a dump that holds only a part of a node', () => {
   test('virtual servers are never called the other program’s where nothing tells whose they are', () => {
     const files = new Map(readFiles(name));
     files.delete('ip-addr.json');
-    const other: Side = { ...bundle, state: { ...bundle.state, virtualServers: [], links: [], sets: [] } };
+    const other = bundle.with({ state: () => ({ ...bundle.state, virtualServers: [], links: [], sets: [] }) });
     const bySets = diffSides(sideOf(files), other, { foreign: true });
     expect(bySets.servicePorts.flatMap(({ kernel }) => kernel).filter(isServer)).toHaveLength(7);
     expect(bySets.foreign.filter(isServer)).toEqual([]);

@@ -7,7 +7,7 @@ import { fixturesFolder } from '../support/fixtures.ts';
 import { compile } from '../../src/library/index.ts';
 import { answerTrace } from '../../src/report/trace-answer.ts';
 import { drawWays } from '../../src/report/draw-way.ts';
-import { sceneOfSide } from '../../src/trace/scene.ts';
+import { sceneOf } from '../../src/trace/scene.ts';
 import { expectWritten } from '../support/written-page.ts';
 
 /** All rules that these fixtures compile to in a mode. */
@@ -38,7 +38,7 @@ test('the pipeline is drawn', () => {
 test('a trace is drawn as kpc trace draws it, narrow enough for the first screen of the site', () => {
   const manifests = { 'svc.yaml': readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8') };
   const { bundle } = compile({ manifests, proxyMode: 'nftables' });
-  const found = bundle && answerTrace({ from: 'pod', to: 'svc/nginx' }, sceneOfSide(bundle.side));
+  const found = bundle && answerTrace({ from: 'pod', to: 'svc/nginx' }, sceneOf(bundle.side));
   if (!found || !('ways' in found)) throw new Error('no trace');
   expectWritten('docs/trace.svg', drawWays(found.ways, 440));
 });

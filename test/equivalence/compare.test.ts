@@ -2,7 +2,6 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { findOwners } from '../../src/changes/owners.ts';
 import { compareScenes, endsAlike, type Difference } from '../../src/equivalence/compare.ts';
 import { Findings, type Finding } from '../../src/equivalence/findings.ts';
 import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/equivalence/senders.ts';
@@ -21,7 +20,7 @@ async function labScene(
   change: (state: KernelState) => KernelState = (state) => state,
 ): Promise<Scene> {
   const side = await labSide(mode);
-  return sceneOf({ ...side, state: change(side.state) }, findOwners([side.state]), mode, []);
+  return sceneOf(side.with({ state: () => change(side.state), owners: side.owners }));
 }
 
 function find(from: Scene, to: Scene): readonly Finding[] {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadInputs } from '../../src/compile/read-texts.ts';
+import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
 import { chooseStandIns } from '../../src/equivalence/representatives.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 

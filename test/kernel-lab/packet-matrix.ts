@@ -4,6 +4,8 @@ import type { Link } from '../../src/kernel/link/link.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
+import { readStoredSide } from '../../src/snapshot/files/read-side.ts';
+import type { CompiledSnapshot } from '../../src/snapshot/snapshot.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 import { assert } from './harness.ts';
 import { addresses, pods, run } from './network.ts';
@@ -96,6 +98,13 @@ export function read(text: string): Address {
   const address = parseAddress(text);
   assert(address !== undefined, text);
   return address;
+}
+
+/** What a bundle holds. */
+export async function readBundleSide(folder: string): Promise<CompiledSnapshot> {
+  const stored = await readStoredSide(folder);
+  if (stored.kind !== 'bundle') throw new Error(`${folder} is not a bundle`);
+  return stored.side;
 }
 
 /** An evaluator of a state on node 1, as buildNetwork makes it. */

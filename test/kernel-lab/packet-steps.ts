@@ -3,17 +3,15 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readStoredSide } from '../../src/sides/read-side.ts';
 import { ruleMeaning } from '../../src/kernel/nftables/nft-meaning.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import type { NftRule } from '../../src/kernel/nftables/table.ts';
-import type { KernelState } from '../../src/kernel/state.ts';
 
 import type { Way } from '../../src/packet/packet.ts';
 import { makeRandom, shuffle } from '../support/random.ts';
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run } from './network.ts';
-import { listQuestions, prepareNode1, read, type Question, type Services } from './packet-matrix.ts';
+import { listQuestions, prepareNode1, read, readBundleSide, type Question } from './packet-matrix.ts';
 import { startServers } from './servers.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
@@ -27,11 +25,9 @@ const traffic = await startServers(['tcp', 'udp']);
 await suite.check(`the steps are those of nft monitor trace (seed ${seed})`, async () => {
   await expectApply(['apply', `${bundles}/whole-nftables`], 0);
   for (const family of ['ip', 'ip6']) run('nft', ['-f', '-'], tracing(family));
-  const { side } = (await readStoredSide(`${bundles}/whole-nftables`)) as {
-    side: { state: KernelState; services: Services };
-  };
+  const side = await readBundleSide(`${bundles}/whole-nftables`);
   const evaluate = prepareNode1(side.state);
-  const all = listQuestions(side.services, false).filter(({ protocol }) => protocol !== 'icmp');
+  const all = listQuestions(side, false).filter(({ protocol }) => protocol !== 'icmp');
   const questions = shuffle(all, makeRandom(seed)).slice(0, 800);
   const monitor = watchTraces();
   await sleep(500);

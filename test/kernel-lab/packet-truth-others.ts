@@ -1,10 +1,7 @@
 // The same with rules of other programs beside kube-proxy's: kpc reads what the node's tools print, and what it says for certain is
 // what the kernel does. What it does not know is counted. The seed is printed.
-import { findOwners } from '../../src/changes/owners.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import type { Side } from '../../src/dumps/side.ts';
-import { families } from '../../src/kernel/family.ts';
-import { modeOfState } from '../../src/kube-proxy/mode-of-state.ts';
+import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import type { Evaluator } from '../../src/packet/evaluate.ts';
 import { sceneOf } from '../../src/trace/scene.ts';
 import { run } from './network.ts';
@@ -33,17 +30,7 @@ export function printNode(withSave: boolean, withLinks: boolean): string {
 /** An evaluator of what the tools printed, as kpc trace makes it. */
 export function evaluatorOfDump(text: string): Evaluator {
   const { state, coverage, doubts } = readDump(new Map([['node.txt', text]]));
-  const side: Side = {
-    kind: 'dump',
-    name: 'node.txt',
-    state,
-    labels: undefined,
-    coverage,
-    families,
-    doubts,
-    services: undefined,
-  };
-  return sceneOf(side, findOwners([state]), modeOfState(state), []).evaluate;
+  return sceneOf(new DumpedSnapshot({ name: 'node.txt', state: () => state, coverage, doubts })).evaluate;
 }
 
 /** Puts rules beside those that are there. Returns how to take them away. */

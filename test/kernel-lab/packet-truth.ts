@@ -5,19 +5,25 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readStoredSide } from '../../src/sides/read-side.ts';
 import { contains, parseNetwork, type Address } from '../../src/kernel/address.ts';
 import type { Evaluator } from '../../src/packet/evaluate.ts';
 import { isUnknownOwn } from '../../src/packet/own-address.ts';
 import type { Fate, PacketProtocol } from '../../src/packet/packet.ts';
-import type { KernelState } from '../../src/kernel/state.ts';
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run, supportsSctp } from './network.ts';
 import { makeRandom, shuffle } from '../support/random.ts';
 import { listNodeRulesets } from './node-rulesets.ts';
 import { listRulesets, valuesOf, type OtherRuleset } from './other-rulesets.ts';
 import { evaluatorOfDump, load, printNode } from './packet-truth-others.ts';
-import { listQuestions, nameOf, prepareNode1, read, type Question, type Services } from './packet-matrix.ts';
+import {
+  listQuestions,
+  nameOf,
+  prepareNode1,
+  read,
+  readBundleSide,
+  type Question,
+  type Services,
+} from './packet-matrix.ts';
 import { makeCluster } from './random-cluster.ts';
 import { startServers } from './servers.ts';
 import { repeat } from './traffic.ts';
@@ -59,12 +65,9 @@ for (const mode of rounds > 0 ? [] : modes) {
   await suite.check(`${mode}: kpc and the kernel agree on every packet`, async () => {
     await expectApply(['apply', `${bundles}/whole-${mode}`, '--drain-timeout', '0s'], 0);
     run('conntrack', ['-F']);
-    const { side } = (await readStoredSide(`${bundles}/whole-${mode}`)) as {
-      side: { state: KernelState; services: Services };
-    };
-    const { state, services } = side;
-    const evaluate = prepareNode1(state);
-    const trials = listQuestions(services, hasSctp)
+    const side = await readBundleSide(`${bundles}/whole-${mode}`);
+    const evaluate = prepareNode1(side.state);
+    const trials = listQuestions(side, hasSctp)
       .filter((_, i) => i % every === first)
       .map((question) => tryOut(evaluate, question));
     // Each lot takes as long as its slowest packet: those that nothing answers go together.
@@ -123,9 +126,9 @@ async function applyCluster(mode: string, random: () => number): Promise<Service
   const compile = ['compile', '-q', join(folder, 'cluster.yaml'), ...common, '--proxy-mode', mode, ...flags];
   run(process.execPath, ['dist/kpc.js', ...compile, '-o', join(folder, 'bundle')]);
   await expectApply(['apply', join(folder, 'bundle'), '--drain-timeout', '0s'], 0);
-  const { side } = (await readStoredSide(join(folder, 'bundle'))) as { side: { services: Services } };
+  const side = await readBundleSide(join(folder, 'bundle'));
   rmSync(folder, { recursive: true });
-  return side.services;
+  return side;
 }
 
 /** Asks packets, and returns of how many kpc does not know what becomes of them. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { decompileIptables } from '../../src/describe/decompile-iptables.ts';
+import { decompileIptables } from '../../src/snapshot/decompile-iptables.ts';
 import { diffStates } from '../../src/kernel/delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';

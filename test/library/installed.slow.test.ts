@@ -61,7 +61,7 @@ test.each([
 const typed = `
 import {
   compile, compileFleet, diff, formatDiff, parseBundle, parseDump, releases,
-  type CompileOptions, type CompileResult, type Diagnostic, type Difference, type KernelState, type NamedText, type Side,
+  type CompileOptions, type CompileResult, type Diagnostic, type Difference, type KernelState, type NamedText, type Snapshot,
 } from 'kube-proxy-compiler';
 
 const manifests: readonly NamedText[] = [{ name: 'svc.yaml', text: '' }];
@@ -69,9 +69,9 @@ const options: CompileOptions = { manifests, proxyMode: 'ipvs', ipFamily: 'dual'
 const result: CompileResult = compile(options);
 const faults: readonly Diagnostic[] = result.diagnostics.filter(({ severity }) => severity === 'error');
 export const lines: readonly (number | undefined)[] = faults.map(({ line }) => line);
-const side: Side | undefined = result.bundle?.side;
+const side: Snapshot | undefined = result.bundle?.side;
 export const state: KernelState | undefined = side?.state;
-export const stored: Side | undefined = parseBundle('b', new Map<string, string>()).side ?? parseDump('d', { a: 'b' }).side;
+export const stored: Snapshot | undefined = parseBundle('b', new Map<string, string>()).side ?? parseDump('d', { a: 'b' }).side;
 export const difference: Difference | undefined = side && stored ? diff(side, stored, { foreign: true }) : undefined;
 export const text: string = side && stored ? formatDiff(side, stored, 'markdown', { limit: 5 }) : '';
 for (const { node, files } of compileFleet({ manifests, nodes: ['a'] }).bundles ?? []) node.concat(files.get('a') ?? '');

@@ -1,15 +1,14 @@
 import { join } from 'node:path';
 import type { KernelState } from '../../src/kernel/state.ts';
-import type { Side } from '../../src/dumps/side.ts';
+import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { modeHistories, newestRelease, type Release } from '../../src/kube-proxy/releases.ts';
 import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
-import { loadInputs } from '../../src/compile/read-texts.ts';
-import { compileAs } from '../../src/sides/compile-as.ts';
-import { linksOfSide } from '../../src/trace/scene.ts';
+import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
+import { openManifests } from '../../src/snapshot/open/opened.ts';
 
 const folder = join(import.meta.dirname, '../kernel-lab/packets');
 
@@ -19,7 +18,7 @@ export function lastReleaseWith(mode: ProxyMode): Release {
 }
 
 /** Node 1 of the kernel tests' network, with its Services: what packets do there is known from kernels. */
-export async function labSide(mode: ProxyMode): Promise<Side> {
+export async function labSide(mode: ProxyMode): Promise<Snapshot> {
   const options = {
     file: ['before', 'more', 'node.yaml'].map((name) => join(folder, name)),
     config: join(folder, 'config.yaml'),
@@ -27,13 +26,13 @@ export async function labSide(mode: ProxyMode): Promise<Side> {
     kubernetesVersion: lastReleaseWith(mode),
     ipFamily: 'auto',
   } as const;
-  const { side } = compileAs('-f', await loadInputs(options, async () => ''), options);
+  const { side } = openManifests('-f', await loadInputs(options, async () => ''), options).at('');
   if (!side) throw new Error('the Services of the kernel tests do not compile');
   return side;
 }
 
-export function evaluatorOf(side: Side, state: KernelState = side.state): Evaluator {
-  return prepare(state, knowAll(linksOfSide(side)));
+export function evaluatorOf(side: Snapshot, state: KernelState = side.state): Evaluator {
+  return prepare(state, knowAll(side.links));
 }
 
 /** Who sends in the kernel tests. Where packets of pods come in matters to no rule there. */

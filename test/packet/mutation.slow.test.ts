@@ -4,12 +4,12 @@ import { families } from '../../src/kernel/family.ts';
 import type { NftTable } from '../../src/kernel/nftables/table.ts';
 import { formatRule as formatNftRule } from '../../src/kernel/nftables/format-expression.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
-import type { Side } from '../../src/dumps/side.ts';
+import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { portsOf } from './packets-of-side.ts';
 import { evaluatorOf, inShort, labSide, packet, senders, type SenderName } from './lab.ts';
 
 /** What becomes of every packet of the kernel tests, in one text. */
-function outcomes(side: Side, state: KernelState = side.state): string {
+function outcomes(side: Snapshot, state: KernelState = side.state): string {
   const evaluate = evaluatorOf(side, state);
   const names = Object.keys(senders) as SenderName[];
   return names
@@ -22,7 +22,7 @@ function outcomes(side: Side, state: KernelState = side.state): string {
 }
 
 /** Whether some packet fares otherwise, if need be under another program's policy to drop what no rule admits. */
-function comparer(side: Side): (mutant: KernelState) => boolean {
+function comparer(side: Snapshot): (mutant: KernelState) => boolean {
   const open = outcomes(side);
   const shut = outcomes(side, closed(side.state));
   return (mutant) => outcomes(side, mutant) !== open || outcomes(side, closed(mutant)) !== shut;

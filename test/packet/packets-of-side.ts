@@ -1,4 +1,4 @@
-import type { Side } from '../../src/dumps/side.ts';
+import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
 
 /** An address and port to send to. */
@@ -9,12 +9,12 @@ export interface AskedPort {
 }
 
 /** Every address and port of a side's Services, a wrong port of each, pings, node ports and addresses that nothing has. */
-export function portsOf({ services }: Side): readonly AskedPort[] {
+export function portsOf({ cluster }: Snapshot): readonly AskedPort[] {
   const asked = new Map<string, AskedPort>();
   const add = (address: string, port: number, protocol: PacketProtocol): void => {
     asked.set(`${protocol} ${address} ${port}`, { address, port, protocol });
   };
-  for (const port of services?.cluster.servicePorts ?? []) {
+  for (const port of cluster?.servicePorts ?? []) {
     const protocol = port.protocol.toLowerCase() as PacketProtocol;
     for (const { text } of [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs]) {
       add(text, port.port, protocol);

@@ -3,7 +3,7 @@ import { readFolder } from '../../src/bundle/folder.ts';
 import { isGoldenFile, readGolden } from '../../src/bundle/golden.ts';
 import type { BundleContent } from '../../src/bundle/make-bundle.ts';
 import type { StoredBundle } from '../../src/bundle/read-bundle.ts';
-import { compileState } from '../../src/compile/compile-node.ts';
+import { compileState } from '../../src/snapshot/open/compile-node.ts';
 
 /** What a bundle is made of, to make it again. */
 export function contentOf({ manifest, state, cluster }: StoredBundle): BundleContent {

@@ -1,8 +1,7 @@
-import { findOwners } from '../../src/changes/owners.ts';
-import { loadTexts } from '../../src/compile/load-texts.ts';
+import { loadTexts } from '../../src/snapshot/open/load-texts.ts';
 import { isError } from '../../src/diagnostics/diagnostic.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
-import { compileAs } from '../../src/sides/compile-as.ts';
+import { openManifests } from '../../src/snapshot/open/opened.ts';
 import { ask } from '../../src/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/trace/scene.ts';
 import { judgePolicies, type PolicyFinding } from '../../src/trace/network-policies.ts';
@@ -12,10 +11,10 @@ export function sceneOfManifests(text: string, node: string): Scene {
   const manifests = { files: [new TextFile('in.yaml', text)], diagnostics: [] };
   const options = { traffic: true, proxyMode: 'nftables', ipFamily: 'auto', node } as const;
   const loaded = loadTexts({ manifests, config: undefined, hostAddresses: undefined }, options);
-  const { side, diagnostics, inputs } = compileAs('in.yaml', loaded, options);
+  const { side, diagnostics } = openManifests('in.yaml', loaded, options).at('');
   const errors = diagnostics.filter(isError).map((each) => each.text);
   if (!side || errors.length > 0) throw new Error(errors.join('\n'));
-  return sceneOf(side, findOwners([side.state]), 'nftables', [], inputs);
+  return sceneOf(side);
 }
 
 /** A connection from a sender to an address and port, or to a Service. */

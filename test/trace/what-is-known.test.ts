@@ -1,13 +1,8 @@
 // What a dump does not show decides nothing: the verdict is unknown, and says what settles it.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { findOwners } from '../../src/changes/owners.ts';
-import { decompile } from '../../src/describe/decompile.ts';
-import { weighServersOfSides } from '../../src/diff/server-owners.ts';
-import type { Side } from '../../src/dumps/side.ts';
+import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import { families } from '../../src/kernel/family.ts';
-import { modeOfState } from '../../src/kube-proxy/mode-of-state.ts';
 import { traceMatrix } from '../../src/trace/matrix.ts';
 import { ask } from '../../src/trace/question.ts';
 import { holdingTests, leavesOutNodePorts } from '../../src/report/holding-tests.ts';
@@ -16,11 +11,7 @@ import { onOneNode, sceneOf, type Scene } from '../../src/trace/scene.ts';
 
 function sceneOfText(text: string): Scene {
   const { state, coverage, doubts } = readDump(new Map([['node.txt', text]]));
-  const common = { labels: undefined, families, services: undefined } as const;
-  const side: Side = { kind: 'dump', name: 'node.txt', state, coverage, doubts, ...common };
-  const owners = findOwners([state]);
-  const shown = decompile(state, owners, weighServersOfSides(side, side), coverage);
-  return sceneOf(side, owners, shown.mode ?? modeOfState(state), shown.ports);
+  return sceneOf(new DumpedSnapshot({ name: 'node.txt', state: () => state, coverage, doubts }));
 }
 
 function trace(text: string, from: string, to: string, inInterface?: string): string {
@@ -381,7 +372,7 @@ describe('a dump of nftables mode without ip addr', () => {
   const dump = readFileSync('fixtures/dumps/kube-proxy-nftables-dual-stack-nodeport/nft-ruleset', 'utf8');
   const cellsOf = (text: string) => {
     const scene = sceneOfText(text);
-    return traceMatrix(scene.ports, scene).cells.map(({ from, kind, target }) => ({
+    return traceMatrix(scene.side.ports, scene).cells.map(({ from, kind, target }) => ({
       from,
       kind,
       at: target.address.text,

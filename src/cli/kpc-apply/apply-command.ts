@@ -29,7 +29,7 @@ import { applyFlags, defineCommand, type Options } from './options.ts';
 import { BundleSource } from './bundle-source.ts';
 import { describeLeftSettings, formatPlanText, formatStates, summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';
-import { loadBundleToApply } from '../../sides/load-bundle.ts';
+import { loadBundleToApply } from './load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 import { describeConflict } from '../../apply/plan/ownership-draft.ts';
 import { count } from '../../base/format-count.ts';

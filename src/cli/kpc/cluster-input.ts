@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { pathWord, printable } from '../../base/printable.ts';
 import { joinWords } from '../../base/join-words.ts';
-import type { FileOptions } from '../../compile/read-texts.ts';
+import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import { Cluster, type Answer, type ClusterUse, type UnreadResource } from '../../programs/ask-cluster.ts';
 import { callWords, failureWords, type ProgramFailure } from '../../programs/run-program.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';

@@ -3,13 +3,14 @@ import { printable } from '../../base/printable.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
-import { formatFile, joinFiles, makeBundle, makeLongBundle, type BundleContent } from '../../bundle/make-bundle.ts';
+import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
-import { compileLoaded, chooseFleet, compileFleet, isFleet, type FleetOptions } from '../../compile/compile.ts';
-import { compileState, chooseNodeName } from '../../compile/compile-node.ts';
-import { checkNodeName } from '../../compile/chosen-nodes.ts';
-import { loadTexts, type InputTexts, type LoadedInputs } from '../../compile/load-texts.ts';
-import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../compile/read-texts.ts';
+import { compileLoaded, chooseFleet, compileFleet, isFleet, type FleetOptions } from '../../snapshot/open/compile.ts';
+import { compileState, chooseNodeName } from '../../snapshot/open/compile-node.ts';
+import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
+import { loadTexts, type InputTexts, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { formatAll, mainFile, modeOfPrint, printNames, summarize } from '../../report/bundle-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { compiled } from '../../report/outputs/compile.ts';
@@ -153,7 +154,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   // With --check, the bundle names the mode.
   const loaded = checked === undefined ? read : { ...read, modeNote: undefined };
   const mistaken = isEmpty(loaded)
-    ? await (await import('../../sides/read-side.ts')).describeNoManifests(options.file ?? [], terminal)
+    ? await (await import('../../snapshot/files/read-side.ts')).describeNoManifests(options.file ?? [], terminal)
     : undefined;
   const failed = mistaken && (await reportAll([mistaken], loaded, options, terminal));
   if (failed !== undefined) return failed;
@@ -169,7 +170,7 @@ function impliedMode({ modeNote, prepared }: LoadedInputs, file: string | undefi
 }
 
 async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
-  const { checkFolder } = await import('../../sides/check-folder.ts');
+  const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
   return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
 }
@@ -247,23 +248,23 @@ async function runOne(
   const hasSummary = options.print === undefined && options.output === 'text';
   const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
   const made = compileLoaded(own, { node, ipFamily }, wrong);
-  const { content, gaps, diagnostics: found } = hasSummary ? withoutDefaultMode(made) : made;
-  const diagnostics = makeStrict([...gaps, ...found], options);
+  const { snapshot, gaps, diagnostics: found } = hasSummary ? withoutDefaultMode(made) : made;
+  const diagnostics = makeStrict([...gaps(), ...found], options);
   const failed = await reportAll(diagnostics, loaded, options, terminal);
-  if (!content || failed !== undefined) return failed ?? exitStatus.badInput;
-  if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
+  if (!snapshot || failed !== undefined) return failed ?? exitStatus.badInput;
+  if (options.check !== undefined) return check(options.check, snapshot, diagnostics, options, terminal);
   return options.print === undefined
-    ? output(content, diagnostics, { ...options, modeFrom: modeFromWords(loaded) }, terminal)
-    : print(options.print, content, terminal);
+    ? output(snapshot, diagnostics, { ...options, modeFrom: modeFromWords(loaded) }, terminal)
+    : print(options.print, snapshot, terminal);
 }
 
 async function output(
-  content: BundleContent,
+  snapshot: CompiledSnapshot,
   diagnostics: readonly Diagnostic[],
   { out, golden, assume, output: format, modeFrom }: CompileOptions & { readonly modeFrom: string },
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const bundle = makeLongBundle(content);
+  const bundle = makeLongBundle(snapshot);
   const { manifest } = bundle;
   const folder = out ?? golden;
   if (out !== undefined && assume && (await holdsReal(out, manifest))) {
@@ -276,7 +277,7 @@ async function output(
   if (folder !== undefined) {
     const problem =
       out === undefined
-        ? await replaceFolder(folder, makeGolden(content, compileState), writeQuickly)
+        ? await replaceFolder(folder, makeGolden(snapshot, compileState), writeQuickly)
         : await replaceFolder(folder, bundle.files);
     if (problem) return refuse(terminal, ...describeFolderProblem(problem));
     await say(terminal, `${summarize(manifest, modeFrom)}\nWritten to ${folder}.\n`);
@@ -296,15 +297,15 @@ async function output(
 
 async function check(
   folder: string,
-  content: BundleContent,
+  snapshot: CompiledSnapshot,
   diagnostics: readonly Diagnostic[],
   { output: format, words, taken }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { checkBundle, lookInto } = await import('../../sides/check-folder.ts');
+  const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
   const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
-  const fresh = form === 'golden' ? makeGolden(content, compileState) : makeBundle(content).files;
+  const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;
   const result = await checkBundle(folder, fresh, tree);
   if (result.kind === 'unreadable') return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
   const same = result.kind === 'same';
@@ -313,7 +314,7 @@ async function check(
   // What a revision holds stays as it is.
   const accept = tree ? undefined : acceptCommand(words.argv, folder, form);
   const said = { accept, trace: words.trace, taken, pathOf: repositoryPaths() };
-  const report = await reportCheck(folder, same ? [] : result.files, content, form, said);
+  const report = await reportCheck(folder, same ? [] : result.files, snapshot, form, said);
   const { printed, note } = await formatCheck(report, result, format, diagnostics);
   await terminal.out(printed);
   await say(terminal, note);
@@ -327,11 +328,11 @@ async function check(
   return exitStatus.negative;
 }
 
-async function print(name: string, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {
+async function print(name: string, snapshot: CompiledSnapshot, terminal: Terminal): Promise<ExitStatus> {
   const file = printNames.get(name) ?? 'manifest.json';
-  const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
+  const text = file === 'manifest.json' ? makeBundle(snapshot).files.get(file) : formatFile(file, snapshot);
   if (text === undefined) {
-    const { settings, families } = content;
+    const { settings, families } = snapshot;
     return refuse(terminal, `there is no ${file} in mode ${settings.mode} for ${families.join(' and ')}`);
   }
   await terminal.out(text);

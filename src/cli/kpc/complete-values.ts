@@ -1,8 +1,8 @@
 import { diagnosticCodes, entryOf } from '../../diagnostics/codes.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';
-import { loadInputs, type FileOptions } from '../../compile/read-texts.ts';
-import type { Prepared } from '../../compile/compile-node.ts';
+import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import type { Prepared } from '../../snapshot/open/compile-node.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Candidate, ValueRequest } from '../shared/completion.ts';
 import { isConfigured } from './kpc-yaml-values.ts';

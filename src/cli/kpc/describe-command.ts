@@ -1,18 +1,17 @@
 import type { Command } from 'commander';
 import { count } from '../../base/format-count.ts';
 import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
-import { type View, describeService } from '../../describe/describe-services.ts';
-import { compileState } from '../../compile/compile-node.ts';
-import { loadInputs } from '../../compile/read-texts.ts';
-import { describeLeftovers, findShown } from '../../describe/decompile.ts';
+import { describeService } from '../../describe/describe-services.ts';
+import { openPaths } from '../../snapshot/files/open.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { describeLeftovers } from '../../snapshot/decompile.ts';
 import { decompiledJson, serviceJson } from '../../describe/describe-json.ts';
 import { describeServiceInWords, describeSharedInWords, line } from '../../describe/describe-words.ts';
 import { flowsJson } from '../../describe/describe-flows.ts';
 import { findInDump, findSubject } from '../../describe/find-subject.ts';
-import { readDumped, readingJson, type DumpReading, skippedJson } from '../../describe/read-dumped.ts';
+import { knowsServices, readDumped, readingJson, type DumpReading, skippedJson } from '../../describe/read-dumped.ts';
 import { formatRows, serviceRows, summarizeServices } from '../../describe/service-table.ts';
-import { findOwners } from '../../changes/owners.ts';
-import type { Cluster } from '../../cluster/model.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarizeSide } from '../../report/bundle-text.ts';
 import { formatDescription } from '../../report/colours.ts';
@@ -21,15 +20,8 @@ import { formatJson } from '../../report/format-json.ts';
 import { describedDump, describedServices, serviceTable, sharedSubjects } from '../../report/outputs/describe.ts';
 import { openFlags } from '../../library/options.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
-import { compileAs } from '../../sides/compile-as.ts';
-import {
-  readNames,
-  readStoredSide,
-  recogniseInputs,
-  type NamedInput,
-  type SideOptions,
-} from '../../sides/read-side.ts';
-import type { DumpedSide, SideReading } from '../../sides/stored-side.ts';
+import type { Reading, Recognised } from '../../snapshot/open/opened.ts';
+import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import type { Cluster as AskedCluster } from '../../programs/ask-cluster.ts';
 import { isName } from '../../base/object-names.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
@@ -37,7 +29,7 @@ import { isFileName, isPath } from '../shared/path-words.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import { clusterFlags, withCluster, type ClusterOptions } from './cluster-input.ts';
 import { addFlags, givenFlags, limitFlag, nodeFlag, outputFlag } from './flags.ts';
-import { describeIdleFlags, modeFromWords, namedInputs, storedPath, withoutDefaultMode } from './input-options.ts';
+import { describeIdleFlags, modeFromWords, namedInputs, withoutDefaultMode } from './input-options.ts';
 import { messageFlags, quieten, type MessageOptions, reportInput, refuse } from './messages.ts';
 
 interface DescribeOptions extends SideOptions, MessageOptions, ClusterOptions {
@@ -154,67 +146,51 @@ async function runDescribe(
   flags: readonly Flag[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { fromDump, file, node } = options;
-  const input = await recogniseInputs(file, { node, readStdin: terminal.readStdin });
-  const { kind } = input;
+  const { fromDump, node } = options;
+  const opened = await openPaths({ ...options, into: 'kpc describe -' }, terminal.readStdin);
+  const { kind, loaded } = opened;
   if (fromDump !== undefined && kind !== 'dump' && kind !== 'unreadable') {
     const tools = 'iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr';
     const help = `name a file or folder with what ${tools} print on a node, as kpc-apply dump writes it`;
     return refuse(terminal, `${fromDump} is not a dump`, help);
   }
-  const idle = describeIdleFlags(flags, input, { path: storedPath(file, input), node });
+  const idle = describeIdleFlags(flags, opened, node);
   if (idle !== undefined) return refuse(terminal, idle);
   if (what === undefined && options.clusterDomain !== usualDomain)
     return refuse(terminal, '--cluster-domain: the table has no DNS names: name a Service');
   const noRules = options.rules ? whyNoRules(kind, what, options.output) : undefined;
   if (noRules !== undefined) return refuse(terminal, `--rules: ${noRules}`);
-  if (input.kind === 'dump') {
+  const read = opened.at('');
+  if (kind === 'dump') {
     if (options.clusterDomain !== usualDomain) return refuse(terminal, '--cluster-domain: a dump shows no DNS names');
-    return describeDump(input, what, options, terminal);
+    return describeDump(read, opened.leftOut, what, options, terminal);
   }
-  const loaded =
-    kind === 'manifests' ? await loadInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin) : undefined;
-  const read = loaded ? compileAs('-f', loaded, options) : input;
   // What is printed says which mode it is.
   const reading = options.output === 'text' ? withoutDefaultMode(read) : read;
   const modeFrom = loaded ? modeFromWords(loaded) : '';
   const isRight = await reportInput(reading, options, terminal);
-  const view = isRight ? await viewOf(reading, terminal) : undefined;
-  if (!view) return exitStatus.badInput;
+  const view = reading.side;
+  if (!isRight || !view || view.kind === 'dump') return exitStatus.badInput;
+  await sayRelease(view, reading, terminal);
   return what === undefined
     ? printTable(view, { ...options, modeFrom }, terminal)
     : printSubject(what, view, { ...options, modeFrom }, terminal);
 }
 
 /** Why --rules would do nothing; undefined if it does. */
-function whyNoRules(kind: NamedInput['kind'], what: string | undefined, output: DescribeOptions['output']) {
+function whyNoRules(kind: Recognised['kind'], what: string | undefined, output: DescribeOptions['output']) {
   if (what === undefined) return 'for a single Service: name one';
   if (kind === 'dump') return 'a dump holds the rules itself: ask about a chain or a set of it';
   return output === 'json' ? 'JSON has them always' : undefined;
 }
 
-async function viewOf({ side, diagnostics, inputs }: SideReading, terminal: Terminal): Promise<View | undefined> {
-  if (!side?.services) return undefined;
-  const { services, state, labels } = side;
-  const { node, settings } = services;
-  const { release } = settings;
-  if (release !== newestRelease && !diagnostics.some(({ code }) => code === 'kubernetes-version')) {
-    await say(terminal, `note: follows the kube-proxy of Kubernetes ${release}\n`);
-  }
-  const owners = findOwners(labels ? [labels, state] : [state]);
-  return {
-    state,
-    families: side.families,
-    services,
-    objects: inputs,
-    owners,
-    shownOf: findShown(state, owners),
-    compile: (cluster) => compileState(cluster, node, settings, side.families),
-  };
+async function sayRelease({ settings: { release } }: CompiledSnapshot, { diagnostics }: Reading, terminal: Terminal) {
+  if (release === newestRelease || diagnostics.some(({ code }) => code === 'kubernetes-version')) return;
+  await say(terminal, `note: follows the kube-proxy of Kubernetes ${release}\n`);
 }
 
 async function printTable(
-  view: View,
+  view: CompiledSnapshot,
   options: DescribeOptions & { readonly modeFrom: string },
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -229,7 +205,7 @@ async function printTable(
 
 async function printSubject(
   what: string,
-  view: View,
+  view: CompiledSnapshot,
   { namespace, limit, output, clusterDomain, rules, modeFrom }: DescribeOptions & { readonly modeFrom: string },
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -255,7 +231,7 @@ async function printSubject(
     const json = described.map(({ because, ...each }) => ({ because, ...serviceJson(each) }));
     await terminal.out(formatJson(describedServices, json));
   } else {
-    const { node, assumed } = view.services;
+    const { node, assumed } = view;
     const name = assumed.node ? `${node.name} (assumed)` : node.name;
     const limits = { node: name === '' ? 'a node without a name' : name, limit, hasRules: rules === true };
     const blocks = described.map((each) => {
@@ -264,7 +240,7 @@ async function printSubject(
     });
     const hidden = matches.length - described.length;
     const closing = [
-      ...(modeFrom === '' ? [] : [`mode ${view.services.settings.mode}${modeFrom}`]),
+      ...(modeFrom === '' ? [] : [`mode ${view.mode}${modeFrom}`]),
       ...(rules ? [] : ['--rules shows what is in the kernel']),
     ];
     const rest = [
@@ -280,23 +256,16 @@ async function printSubject(
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
 async function describeDump(
-  dump: NamedInput & DumpedSide,
+  reading: Reading,
+  leftOut: Diagnostic | undefined,
   what: string | undefined,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { side, beside, manifests = [] } = dump;
-  if (!(await reportInput(dump, options, terminal))) return exitStatus.badInput;
-  let cluster: Cluster | undefined;
-  if (beside.length + manifests.length > 0) {
-    const found = await readNames({ ...options, file: beside, texts: manifests }, terminal.readStdin);
-    const [wrong] = found.cluster ? [] : found.diagnostics;
-    // Nobody chose what a support bundle holds.
-    if (wrong && beside.length === 0) await say(terminal, `note: left out its manifests: ${printable(wrong.text)}\n`);
-    else if (!(await reportInput(found, options, terminal))) return exitStatus.badInput;
-    cluster = found.cluster;
-  }
-  const read = readDumped(side, cluster);
+  const { side } = reading;
+  if (!(await reportInput(reading, options, terminal)) || side?.kind !== 'dump') return exitStatus.badInput;
+  if (leftOut) await say(terminal, `note: left out its manifests: ${printable(leftOut.text)}\n`);
+  const read = readDumped(side.named ? side.namedBy(side.named) : side);
   for (const note of read.notes) await say(terminal, `note: ${printable(note)}\n`);
   return what === undefined
     ? printAllOfDump(read, options, terminal)
@@ -305,13 +274,14 @@ async function describeDump(
 
 /** Prints a table of all Services, the leftovers of another mode, and the flows that are stale. */
 async function printAllOfDump(read: DumpReading, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
-  const { ports, flows, log, nothing } = read;
-  const hasLeftovers = describeLeftovers(read.leftovers).length > 0;
+  const { dump, flows, nothing } = read;
+  const { ports, leftovers } = dump.shown;
+  const hasLeftovers = describeLeftovers(leftovers).length > 0;
   if (nothing && (options.output === 'text' || !hasLeftovers)) {
     if (hasLeftovers) await say(terminal, `note: ${nothing.text}\n`);
     else await terminal.err(`error: ${nothing.text}\n${nothing.help === undefined ? '' : `  help: ${nothing.help}\n`}`);
   }
-  if (ports.length === 0 && !hasLeftovers && !(flows && read.knowsServices) && !log) return exitStatus.negative;
+  if (ports.length === 0 && !hasLeftovers && !(flows && knowsServices(dump)) && !dump.log) return exitStatus.negative;
   if (options.output === 'json') {
     await terminal.out(formatJson(describedDump, readingJson(read)));
     return exitStatus.ok;
@@ -329,8 +299,8 @@ async function printSubjectOfDump(
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { mode, leftovers } = read;
-  const found = findInDump(typed, read);
+  const { mode, leftovers } = read.dump.shown;
+  const found = findInDump(typed, read.dump);
   if (found.kind === 'nothing') {
     await terminal.err(`error: ${printable(found.why)}\n`);
     return exitStatus.negative;

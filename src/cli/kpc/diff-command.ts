@@ -1,17 +1,16 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
-import { chooseNodeName } from '../../compile/compile-node.ts';
-import { prepareChecked } from '../../compile/compile.ts';
-import { loadInputs } from '../../compile/read-texts.ts';
-import { diffDecompiled } from '../../describe/decompile.ts';
+import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
+import { prepareChecked } from '../../snapshot/open/compile.ts';
+import { compileSide } from '../../snapshot/files/open.ts';
+import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import { revisionOf } from '../../git/revision-path.ts';
-import type { Side } from '../../dumps/side.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { reportDiff, type ReportLimits } from '../../diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../../diff/diff-sides.ts';
 import { describeGaps } from '../../diff/not-compared.ts';
-import { nameServers } from '../../diff/server-owners.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { painter } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
@@ -24,15 +23,14 @@ import { diffToJson } from '../../report/json.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../../report/text-and-markdown.ts';
 import { openFlags } from '../../library/options.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
-import { chooseReleases, compareReleases } from '../../sides/compare-releases.ts';
-import { compileSide } from '../../sides/compile-side.ts';
-import { readNames, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
-import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
+import { chooseReleases, compareReleases } from '../../snapshot/open/compare-releases.ts';
+import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
+import type { Reading, Recognised } from '../../snapshot/open/opened.ts';
 import { type Done, type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 import { addFlags, givenFlags, leaveOut, limitFlag, nodeFlag, outputFlag } from './flags.ts';
 import { describeStrays, traceSide } from './input-options.ts';
 import { optionsInTree, takenWords, type KpcYaml } from './kpc-yaml.ts';
-import { messageFlags, quieten, type MessageOptions, reportInput, refuse, sayTaken } from './messages.ts';
+import { messageFlags, quieten, type MessageOptions, reportInput, refuse, refuseStored, sayTaken } from './messages.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
@@ -130,8 +128,9 @@ function tracer(
 
 /** What the command line says of the sides. */
 interface SideWords {
+  /** The flags that shape what manifests compile to. */
   readonly flags: readonly Flag[];
-  readonly traceOf: (from: Side, to: Side) => Tracing;
+  readonly traceOf: (from: Snapshot, to: Snapshot) => Tracing;
   /** The options of a side in a revision that has a kpc.yaml. */
   readonly optionsOf: (path: string) => Promise<ReturnType<typeof optionsInTree>>;
 }
@@ -151,7 +150,7 @@ async function runDiff(
   const strays = isStored ? flags.filter((each) => !isUseful(each, paths, [from, to])) : [];
   if (strays.length > 0) return refuse(terminal, describeStrays(strays, paths));
   const taken = [...(options.taken ?? [])];
-  const finish = async (path: string, side: StoredSide, other: StoredSide): Promise<SideReading> => {
+  const finish = async (path: string, side: Recognised, other: Recognised): Promise<Reading> => {
     if (side.kind !== 'manifests') return side;
     const own = await optionsOf(path);
     if (own && own.diagnostics.some(isError)) return failedSide(own);
@@ -170,8 +169,7 @@ async function runDiff(
   if (options.file && isStored) {
     const { cluster, ...names } = await readNames(options, readStdin);
     if (!(await reportInput(names, options, terminal)) || !cluster) return exitStatus.badInput;
-    const name = (side: Side): Side =>
-      side.kind === 'dump' ? { ...side, labels: nameServers(side.state, cluster) } : side;
+    const name = (side: Snapshot): Snapshot => (side.kind === 'dump' ? side.namedBy(cluster) : side);
     [fromSide, toSide] = [name(fromSide), name(toSide)];
   }
   const status = await compareSides(fromSide, toSide, traceOf(fromSide, toSide), { ...options, taken }, terminal);
@@ -180,7 +178,7 @@ async function runDiff(
 }
 
 /** Those of both sides, without the warnings and notes of a revision that are still true of the new side. */
-function joinDiagnostics(path: string, from: SideReading, to: SideReading): readonly Diagnostic[] {
+function joinDiagnostics(path: string, from: Reading, to: Reading): readonly Diagnostic[] {
   const revision = revisionOf(path);
   if (revision === undefined) return [...from.diagnostics, ...to.diagnostics];
   const words = ({ code, text, place }: Diagnostic): string =>
@@ -190,12 +188,12 @@ function joinDiagnostics(path: string, from: SideReading, to: SideReading): read
 }
 
 /** A side that cannot be compiled, because the kpc.yaml of its revision is wrong. */
-function failedSide({ file, diagnostics }: KpcYaml): SideReading {
+function failedSide({ file, diagnostics }: KpcYaml): Reading {
   return { side: undefined, diagnostics, files: new Map([[file.name, file]]), notes: [] };
 }
 
 /** Whether a flag has an effect on sides without manifests: it gives a dump names, or selects a node of a fleet. */
-function isUseful({ key, needs }: Flag, paths: readonly string[], sides: readonly StoredSide[]): boolean {
+function isUseful({ key, needs }: Flag, paths: readonly string[], sides: readonly Recognised[]): boolean {
   if (key === 'file') return sides.some(({ kind }) => kind === 'dump');
   // The bundle of a node was found inside the named folder.
   if (needs === 'nodes') return sides.some((side, i) => side.kind === 'bundle' && side.side.name !== paths[i]);
@@ -203,13 +201,13 @@ function isUseful({ key, needs }: Flag, paths: readonly string[], sides: readonl
 }
 
 async function compareSides(
-  from: Side,
-  to: Side,
+  from: Snapshot,
+  to: Snapshot,
   trace: Tracing,
   options: DiffOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const [before, after] = [from.services?.settings.release, to.services?.settings.release];
+  const [before, after] = [from.settings?.release, to.settings?.release];
   // If the sides follow two releases, the manifests do not show why they differ.
   if (before !== undefined && after !== undefined && before !== after) {
     const follows = `${from.name} follows Kubernetes ${before}, ${to.name} follows ${after}`;
@@ -217,9 +215,9 @@ async function compareSides(
     const note = `${follows}: a Service can differ though its manifest is the same; "${command}" says why`;
     await say(terminal, `note: ${printable(note)}\n`);
   }
-  const diff = diffSides(from, to, { foreign: options.foreign === true, readServices: diffDecompiled });
+  const diff = diffSides(from, to, { foreign: options.foreign === true, readsBack: true });
   // A dump is compared for its rules.
-  const isReview = !options.rules && from.services !== undefined && to.services !== undefined;
+  const isReview = !options.rules && from.kind !== 'dump' && to.kind !== 'dump';
   return printFound({ from, to, diff, trace: isReview ? trace : undefined }, options, terminal);
 }
 
@@ -233,14 +231,9 @@ async function runReleaseDiff(
   if (second !== undefined) {
     return refuse(terminal, `${toFlag} compares the same manifests by two releases`, `leave out ${second}`);
   }
-  const { kind } = await readStoredSide(path ?? '');
-  if (kind === 'bundle' || kind === 'dump') {
-    return refuse(
-      terminal,
-      `${path} is a ${kind}, and ${toFlag} needs manifests`,
-      'name those that are in the cluster',
-    );
-  }
+  const help = 'name those that are in the cluster';
+  const refused = path && (await refuseStored(path, `${toFlag} needs manifests`, help, terminal));
+  if (refused) return refused;
   const file = [...(path === undefined ? [] : [path]), ...(options.file ?? [])];
   const loaded = await loadInputs({ ...options, file }, terminal.readStdin);
   const nodeName = chooseNodeName(options.node, loaded.prepared);
@@ -257,8 +250,8 @@ async function runReleaseDiff(
 }
 
 interface Found {
-  readonly from: Side;
-  readonly to: Side;
+  readonly from: Snapshot;
+  readonly to: Snapshot;
   readonly diff: SideDiff;
   /** For a review without rules. */
   readonly trace: Tracing | undefined;

@@ -1,10 +1,8 @@
-import { pathWord, quotePrintable } from '../../base/printable.ts';
+import { pathWord, printable, quotePrintable } from '../../base/printable.ts';
 import type { Command } from 'commander';
-import { loadInputs } from '../../compile/read-texts.ts';
+import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { modeFacts, unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { planChange, sortPreparations } from '../../equivalence/change.ts';
-import { Comparison } from '../../equivalence/comparison.ts';
-import { chooseStandIns } from '../../equivalence/representatives.ts';
 import {
   equivalenceOutputs,
   formatEquivalence,
@@ -12,18 +10,20 @@ import {
   type EquivalenceReport,
   type Tracing,
 } from '../../report/equivalence.ts';
-import { type Done, type Terminal, exitStatus, type ExitStatus } from '../shared/terminal.ts';
+import { type Done, type Terminal, exitStatus, say, type ExitStatus } from '../shared/terminal.ts';
 import { addFlags, givenFlags, nodeFlag, outputFlag } from './flags.ts';
 import { describeStrays, namedInputs, namesOf, traceSide, traceWords } from './input-options.ts';
-import { preparationsFor } from '../../equivalence/preparations.ts';
+import { NodeComparison } from '../../library/compare-nodes.ts';
+import type { Opened } from '../../snapshot/open/opened.ts';
+import { preparationsFor, type Preparation } from '../../equivalence/preparations.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { lastRelease } from '../../kube-proxy/releases.ts';
-import { readStoredSide } from '../../sides/read-side.ts';
+import { readStoredSide } from '../../snapshot/files/read-side.ts';
 import { flagWords, openFlags } from '../../library/options.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
 import type { Scene } from '../../trace/scene.ts';
 import { refuse, refuseStored, messageFlags, quieten, showProgress } from './messages.ts';
-import { findMeant, readPairs, readSpec, type Pairs, type SceneOptions, type Spec } from './read-scene.ts';
+import { findMeant, openPair, readSpec, reportReading, type SceneOptions, type Spec } from './read-scene.ts';
 
 interface EquivalenceOptions extends SceneOptions {
   readonly output: (typeof equivalenceOutputs)[number];
@@ -63,13 +63,13 @@ export function addEquivalenceCommand(program: Command, terminal: Terminal, done
       done(await refuse(quiet, idle));
       return;
     }
-    const pairs = await readPairs(old, fresh, options, quiet);
+    const sides = await openPair(old, fresh, options, quiet);
     const traceOf = ([before, after]: readonly [Scene, Scene]): Tracing => {
       const words = ({ side }: Scene, { name, adds }: Spec) =>
         traceSide(command, side, adds ? (options.file ?? []) : [name], adds);
       return { old: words(before, old), new: words(after, fresh) };
     };
-    done(await report(pairs, { from, to, traceOf, preparations: undefined }, options, quiet));
+    done(await report(sides, { from, to, traceOf, announced: undefined }, options, quiet));
   });
 }
 
@@ -90,58 +90,50 @@ async function findIdle(
     : undefined;
 }
 
-interface Asked extends Pick<EquivalenceReport, 'from' | 'to' | 'preparations'> {
+interface Asked extends Pick<EquivalenceReport, 'from' | 'to'> {
   /** The commands that show both sides of a node; those of all nodes differ in the node alone. */
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
+  /** What a change of mode or release asks for; undefined for any other comparison. */
+  readonly announced: readonly Preparation[] | undefined;
 }
 
-/**
- * Compares both sides on the nodes that represent all. `pairs` is undefined if a side is unusable; that has been
- * reported.
- */
+/** Compares both sides on the nodes that represent all. `sides` is undefined if one is unusable; that has been reported. */
 async function report(
-  pairs: Pairs | undefined,
-  { traceOf, ...asked }: Asked,
-  { output }: EquivalenceOptions,
+  sides: readonly [Opened, Opened] | undefined,
+  { traceOf, announced, ...asked }: Asked,
+  options: EquivalenceOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  if (!pairs) return exitStatus.badInput;
-  const { nodes, loaded, read } = pairs;
-  const standIns = loaded
-    ? chooseStandIns(loaded.prepared.nodes, loaded.prepared.cluster, nodes)
-    : nodes.map((node) => ({ node, only: undefined }));
-  const comparison = new Comparison();
+  if (!sides) return exitStatus.badInput;
+  const comparison = new NodeComparison(...sides);
   let trace: Tracing = { old: [], new: [] };
   let sharedMode: string | undefined;
-  const progress = showProgress(standIns.length, terminal);
-  for (const { node, only } of standIns) {
-    const scenes = await read(node);
+  let preparations: readonly Preparation[] | undefined;
+  const progress = showProgress(comparison.counts.standIns, terminal);
+  for (const { readings, scenes, notes } of comparison.run()) {
+    for (const reading of readings) {
+      if (!(await reportReading(reading, options, terminal))) return exitStatus.badInput;
+    }
     if (!scenes) return exitStatus.badInput;
+    for (const note of notes) await say(terminal, `note: ${printable(note)}\n`);
     trace = traceOf(scenes);
-    sharedMode = asked.preparations ? undefined : sharedModeOf(scenes);
-    comparison.add(scenes, only);
+    sharedMode = announced ? undefined : sharedModeOf(scenes);
+    preparations ??= announced && sortPreparations([...announced, ...preparationsFor(...scenes)]);
     await progress.step();
   }
   await progress.end();
-  const compared = {
-    ...asked,
-    trace,
-    sharedMode,
-    nodes: nodes.length,
-    standIns: standIns.length,
-    ...comparison.result(),
-  };
-  await terminal.out(formatEquivalence(compared, output, terminal.colour.out));
+  const compared = { ...asked, trace, sharedMode, ...comparison.counts, ...comparison.result(), preparations };
+  await terminal.out(formatEquivalence(compared, options.output, terminal.colour.out));
   // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
-  const isWorse = asked.preparations ? needsWork(compared) : compared.findings.length > 0;
+  const isWorse = announced ? needsWork(compared) : compared.findings.length > 0;
   return isWorse ? exitStatus.negative : exitStatus.ok;
 }
 
 /** In words; undefined if the sides differ in it, or one does not show its settings. */
 function sharedModeOf([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): string | undefined {
-  const mode = fresh.services?.settings.mode;
-  if (mode === undefined || mode !== old.services?.settings.mode) return undefined;
-  return `${modeFacts[mode].title}${fresh.services?.assumed.mode ? ` ${unnamedMode}` : ''}`;
+  const mode = fresh.settings?.mode;
+  if (mode === undefined || mode !== old.settings?.mode) return undefined;
+  return `${modeFacts[mode].title}${fresh.assumed?.mode ? ` ${unnamedMode}` : ''}`;
 }
 
 interface MigrateOptions extends EquivalenceOptions {
@@ -214,12 +206,10 @@ async function runMigrate(
     return { name: words, adds: flagWords(own), flags: { ...common, ...own } };
   });
   const [old, fresh] = specs as [Spec, Spec];
-  const pairs = await readPairs(old, fresh, common, terminal);
-  const scenes = await pairs?.read(pairs.nodes[0] ?? '');
+  const sides = await openPair(old, fresh, common, terminal);
   const traceOf = (): Tracing => ({
     old: traceWords(command, options.file.map(pathWord), old.adds),
     new: traceWords(command, options.file.map(pathWord), fresh.adds),
   });
-  const preparations = scenes && sortPreparations([...change.announced, ...preparationsFor(...scenes)]);
-  return report(scenes && pairs, { from: from.words, to: to.words, traceOf, preparations }, options, terminal);
+  return report(sides, { from: from.words, to: to.words, traceOf, announced: change.announced }, options, terminal);
 }

@@ -14,13 +14,14 @@ import {
 import { isInShard } from '../../bundle/fleet/shard.ts';
 import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
 import { makeGolden } from '../../bundle/golden.ts';
-import { makeBundle, type BundleContent, type BundleTexts } from '../../bundle/make-bundle.ts';
-import { compileFleet, type FleetNode, type Fleet, type FleetOptions } from '../../compile/compile.ts';
+import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { compileFleet, type FleetNode, type Fleet, type FleetOptions } from '../../snapshot/open/compile.ts';
 import { exitStatus, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
-import { compileState } from '../../compile/compile-node.ts';
-import { loadTexts, type InputOptions, type InputTexts } from '../../compile/load-texts.ts';
+import { compileState } from '../../snapshot/open/compile-node.ts';
+import { loadTexts, type InputOptions, type InputTexts } from '../../snapshot/open/load-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import type { FileOptions } from '../../compile/read-texts.ts';
+import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import { printable } from '../../base/printable.ts';
 import { acceptCommand } from './accept-command.ts';
 import { type MessageOptions, showProgress, refuse } from './messages.ts';
@@ -91,11 +92,10 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   let example: CheckReport | undefined;
   let isGolden = false;
   const progress = showProgress(run.fleet.nodes.length, run.terminal);
-  for (const { node, texts, compile } of run.nodes) {
+  for (const { node, texts, snapshot } of run.nodes) {
     const form = await formOf(join(path, node));
     isGolden ||= form === 'golden';
-    const content = compile();
-    const difference = await folder.compare(node, filesOf(content, texts, form));
+    const difference = await folder.compare(node, filesOf(snapshot, texts, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
       return refuse(run.terminal, `cannot read ${path}/${node}: ${difference.reason}`);
@@ -106,7 +106,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
       const { argv, trace } = run.options.words;
       const words = { accept: acceptCommand(argv, path, form), trace, pathOf: repositoryPaths() };
-      example = await reportCheck(join(path, node), difference.files, content, form, words);
+      example = await reportCheck(join(path, node), difference.files, snapshot, form, words);
     }
     await progress.step();
   }
@@ -239,14 +239,14 @@ function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile 
 
 /** People may have edited a golden, so it is always compared with what the input compiles to. */
 async function writeNode(folder: FleetFolder, each: FleetNode, form: FolderForm): Promise<WrittenNode | FleetProblem> {
-  const hash = form === 'golden' ? undefined : hashInputs(each.inputs, each.gates, each.texts);
-  return folder.write(each.node, () => filesOf(each.compile(), each.texts, form), hash);
+  const hash = form === 'golden' ? undefined : hashInputs(each.snapshot, each.gates, each.texts);
+  return folder.write(each.node, () => filesOf(each.snapshot, each.texts, form), hash);
 }
 
 /** The files of one node's folder, as a bundle or as a golden. */
-function filesOf(content: BundleContent, texts: BundleTexts, form: FolderForm): NodeFiles {
-  if (form === 'golden') return { files: makeGolden(content, compileState), digests: {} };
-  const bundle = makeBundle(content, texts);
+function filesOf(snapshot: CompiledSnapshot, texts: BundleTexts, form: FolderForm): NodeFiles {
+  if (form === 'golden') return { files: makeGolden(snapshot, compileState), digests: {} };
+  const bundle = makeBundle(snapshot, texts);
   return { files: bundle.files, digests: bundle.manifest.files };
 }
 

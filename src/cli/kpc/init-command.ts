@@ -8,11 +8,12 @@ import { describeError } from '../../base/system-errors.ts';
 import { projectUrl, repository, version } from '../../base/version.ts';
 import { replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
-import { makeBundle, type BundleContent } from '../../bundle/make-bundle.ts';
-import { chooseNodeName, compileState } from '../../compile/compile-node.ts';
-import { compileLoaded } from '../../compile/compile.ts';
-import { releaseRunBy, type LoadedInputs } from '../../compile/load-texts.ts';
-import { loadInputs, type FileOptions } from '../../compile/read-texts.ts';
+import { makeBundle } from '../../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
+import { compileLoaded } from '../../snapshot/open/compile.ts';
+import { releaseRunBy, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { openFlags } from '../../library/options.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarize } from '../../report/bundle-text.ts';
@@ -86,13 +87,17 @@ async function runInit(
   const setup = chooseSetup(await loadInputs(options, terminal.readStdin), options, given);
   const chosen = { ...options, ...setup.options, emptyResult: 'refused', into: 'kpc describe -' } as const;
   const loaded = await loadInputs(chosen, terminal.readStdin);
-  const { content, gaps, diagnostics } = compileLoaded(loaded, { node: setup.node, ipFamily: options.ipFamily });
-  const isRight = await reportInput({ diagnostics: [...gaps, ...diagnostics], files: loaded.files }, options, terminal);
-  if (!content || !isRight) return exitStatus.badInput;
-  const problem = await replaceFolder(golden, makeGolden(content, compileState), writeQuickly);
+  const { snapshot, gaps, diagnostics } = compileLoaded(loaded, { node: setup.node, ipFamily: options.ipFamily });
+  const isRight = await reportInput(
+    { diagnostics: [...gaps(), ...diagnostics], files: loaded.files },
+    options,
+    terminal,
+  );
+  if (!snapshot || !isRight) return exitStatus.badInput;
+  const problem = await replaceFolder(golden, makeGolden(snapshot, compileState), writeQuickly);
   if (problem) return refuse(terminal, ...describeFolderProblem(problem));
   try {
-    writeFileSync(kpcYaml, kpcYamlText(file, setup, content, given), { flag: 'wx' });
+    writeFileSync(kpcYaml, kpcYamlText(file, setup, snapshot, given), { flag: 'wx' });
     if (github) {
       mkdirSync(dirname(workflowFile), { recursive: true });
       writeFileSync(workflowFile, workflowText(file, golden), { flag: 'wx' });
@@ -100,13 +105,13 @@ async function runInit(
   } catch (error) {
     return refuse(terminal, describeError(error));
   }
-  await sayNext(content, options, terminal);
+  await sayNext(snapshot, options, terminal);
   return exitStatus.ok;
 }
 
-async function sayNext(content: BundleContent, { golden, github }: InitOptions, terminal: Terminal): Promise<void> {
+async function sayNext(snapshot: CompiledSnapshot, { golden, github }: InitOptions, terminal: Terminal): Promise<void> {
   const wrote = [kpcYaml, golden, ...(github ? [workflowFile] : [])];
-  await terminal.out(`Wrote ${printable(joinWords(wrote))}: ${printable(summarize(makeBundle(content).manifest))}\n`);
+  await terminal.out(`Wrote ${printable(joinWords(wrote))}: ${printable(summarize(makeBundle(snapshot).manifest))}\n`);
   await say(
     terminal,
     `Commit ${wrote.length === 2 ? 'both' : 'all of it'}. After a change of manifests, this shows what it does, and how to accept it:\n` +
@@ -153,7 +158,7 @@ function chooseSetup(
 function kpcYamlText(
   file: readonly string[],
   { lines }: Setup,
-  { assigned, assumedEndpoints = [], isNodeAssumed }: BundleContent,
+  { assigned, assumedEndpoints = [], isNodeAssumed }: CompiledSnapshot,
   given: ReadonlyMap<string, string | readonly string[] | boolean>,
 ): string {
   const isAssumed = assigned.length + assumedEndpoints.length > 0 || isNodeAssumed === true;

@@ -3,10 +3,10 @@ import { pathWord } from '../../base/printable.ts';
 import { withSlashes } from '../../base/system-paths.ts';
 import { proxyModeNames, unnamedMode } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
-import type { LoadedInputs } from '../../compile/load-texts.ts';
+import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { Side } from '../../dumps/side.ts';
-import type { StoredSide } from '../../sides/stored-side.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import type { OpenedPaths } from '../../snapshot/files/open.ts';
 import { givenFlags } from './flags.ts';
 
 /** The paths of the arguments and of -f. kpc.yaml's count only if the command line has none. */
@@ -43,25 +43,17 @@ function isOfManifests(needs: Flag['needs']): boolean {
   return needs === 'manifests' || needs === 'manifests-or-packets';
 }
 
-/** Of the paths that are named, the first that is no manifests. */
-export function storedPath(
-  paths: readonly string[],
-  { beside }: { readonly beside: readonly string[] },
-): string | undefined {
-  return paths.find((path) => !beside.includes(path));
-}
-
 /** Why flags of the command line would do nothing for an input that is compiled already; undefined if none would. */
 export function describeIdleFlags(
   flags: readonly Flag[],
-  { kind, side }: StoredSide,
-  { path, node }: { readonly path: string | undefined; readonly node: string | undefined },
+  { kind, path, nodes, at }: OpenedPaths,
+  node: string | undefined,
 ): string | undefined {
   if (kind !== 'bundle' && kind !== 'dump') return undefined;
   const idle = flags.filter(({ needs }) => isOfManifests(needs));
   if (idle.length > 0) return `${namesOf(idle)}: only for manifests, and ${path} is a ${kind}`;
   if (!flags.some(({ needs }) => needs === 'nodes')) return undefined;
-  const own = side?.services?.node.name;
+  const [own] = nodes.map((name) => at(name).side?.nodeName);
   if (kind === 'bundle') return own === node ? undefined : `--node ${node}: ${path} is a bundle of ${own || 'no node'}`;
   return `--node: only for manifests and bundles, and ${path} is a dump of one node`;
 }
@@ -102,11 +94,12 @@ export function traceWords(
 /** A `kpc trace` over one side of a comparison, without the packet: `inputs` and `settings` are those of manifests. */
 export function traceSide(
   command: Command,
-  { kind, name, services }: Side,
+  side: Snapshot,
   inputs: readonly string[],
   settings: Readonly<Record<string, string>> = {},
 ): readonly string[] {
-  if (kind === 'manifests') return traceWords(command, inputs.map(pathWord), { ...services?.taken, ...settings });
+  const { kind, name } = side;
+  if (kind === 'manifests') return traceWords(command, inputs.map(pathWord), { ...side.taken, ...settings });
   const addresses: unknown = kind === 'dump' ? command.getOptionValue('hostAddresses') : undefined;
   return ['kpc', 'trace', pathWord(name), ...(typeof addresses === 'string' ? ['--host-addresses', addresses] : [])];
 }

@@ -8,7 +8,7 @@ import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
 import { repositoryPaths } from './repository-paths.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
-import { readStoredSide } from '../../sides/read-side.ts';
+import { readStoredSide } from '../../snapshot/files/read-side.ts';
 import { type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
 
 export interface MessageOptions {

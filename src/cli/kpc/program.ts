@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { checkFlags, type GivenFlags } from '../../compile/compile.ts';
+import { checkFlags, type GivenFlags } from '../../snapshot/open/compile.ts';
 import { revisionOf } from '../../git/revision-path.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { isNetworks, knownNetworks } from '../../input/configuration/range-flags.ts';

@@ -19,6 +19,7 @@ import { holdingTests, leavesOutNodePorts } from '../../report/holding-tests.ts'
 import { openFlags } from '../../library/options.ts';
 import { flagRow } from '../../settings/flag.ts';
 import { formatResults, testOutputs } from '../../report/packet-tests.ts';
+import { keyOf } from '../../library/scenes.ts';
 import { addFlags, givenFlags, leaveOut, nodeFlag, outputFlag } from './flags.ts';
 import { messageFlags, quieten, reportDiagnostics } from './messages.ts';
 import { readScenes, type SceneOptions } from './read-scene.ts';
@@ -82,7 +83,7 @@ async function printHoldingTests(options: TestOptions, terminal: Terminal): Prom
   const scenes = await readScenes(options, terminal);
   if (!scenes) return exitStatus.badInput;
   const [first] = scenes;
-  const settings = first?.side.kind === 'manifests' ? first.side.services?.settings : undefined;
+  const settings = first?.side.kind === 'manifests' ? first.side.settings : undefined;
   const head = {
     inputs: [...(options.file ?? []), ...(options.config === undefined ? [] : [options.config])],
     hostAddresses: options.hostAddresses,
@@ -90,7 +91,7 @@ async function printHoldingTests(options: TestOptions, terminal: Terminal): Prom
     mode: settings?.mode,
     // Each node has its own with auto.
     release: options.kubernetesVersion === 'auto' ? undefined : settings?.release,
-    node: options.allNodes ? 'all' : settings && (first?.side.services?.node.name || undefined),
+    node: options.allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };
   const lack = leavesOutNodePorts(scenes)
     ? "# Without node ports: the input does not show the node's addresses. Add what ip addr prints.\n"
@@ -108,7 +109,7 @@ async function runTests(
   const known = new Map<string, readonly Scene[] | undefined>();
   const quiet = once(terminal);
   const diagnostics = new Map<string, Diagnostic>();
-  const found = (each: Diagnostic) => diagnostics.set(JSON.stringify([each.text, each.place?.locate()]), each);
+  const found = (each: Diagnostic) => diagnostics.set(keyOf(each), each);
   const files = new Map<string, TextFile>();
   const tests: PacketTest[] = [];
   for (const path of paths) {

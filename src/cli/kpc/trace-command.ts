@@ -4,7 +4,7 @@ import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { packetProtocols } from '../../packet/packet.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { answer as answerShape, tracedNodes } from '../../report/outputs/trace.ts';
-import { answerTrace, nodeOfScene, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
+import { answerTrace, type TraceAnswer, type TraceQuestion } from '../../report/trace-answer.ts';
 import { drawWays } from '../../report/draw-way.ts';
 import { openFlags } from '../../library/options.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
@@ -109,7 +109,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
       await reportDiagnostics(answer, new Map(), terminal);
       return answer.every(isAbsence) ? exitStatus.negative : exitStatus.badInput;
     }
-    answers.push({ node: nodeOfScene(scene), answer });
+    answers.push({ node: scene.side.nodeName, answer });
   }
   if (options.output === 'json') {
     const byNode = answers.map(({ node, answer }) => ({ node, trace: answer.json }));
@@ -123,8 +123,9 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
 }
 
 /** Whether no name is looked up: neither of the question, nor of objects beside a bundle or dump. */
-function readsNoNames({ from, to, all }: TraceOptions, { side, objects }: Scene): boolean {
-  if (side.kind === 'manifests' || objects.services.length + objects.pods.length > 0) return false;
+function readsNoNames({ from, to, all }: TraceOptions, { side }: Scene): boolean {
+  const { services, pods } = side.objects;
+  if (side.kind === 'manifests' || services.length + pods.length > 0) return false;
   return all === undefined && from !== undefined && to !== undefined && hasNoNames({ from, to });
 }
 

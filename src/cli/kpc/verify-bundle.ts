@@ -16,7 +16,7 @@ import {
   signatureFile,
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
-import { compileState } from '../../compile/compile-node.ts';
+import { compileState } from '../../snapshot/open/compile-node.ts';
 import { summarize } from '../../report/bundle-text.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BundleMemo, makeBundle } from '../../../src/bundle/make-bundle.ts';
-import { compileNode, NodeMemo, prepare, type NodeRequest } from '../../../src/compile/compile-node.ts';
+import { compileNode, NodeMemo, prepare, type NodeRequest } from '../../../src/snapshot/open/compile-node.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../../src/input/configuration/range-flags.ts';
 import { collectFiles } from '../../../src/input/read-inputs.ts';

@@ -1,11 +1,10 @@
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Assumptions } from './assumptions.ts';
-import type { BundleContent, BundleInputs } from '../bundle/make-bundle.ts';
-import { assignAddresses, type AssignmentRanges } from '../cluster/assign-addresses.ts';
-import { buildCluster, clusterOfNode } from '../cluster/build-cluster.ts';
-import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
-import type { Cluster, NodeContext, ServiceRange } from '../cluster/model.ts';
-import { describeNode } from '../cluster/node-context.ts';
+import { assignAddresses, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
+import { buildCluster, clusterOfNode } from '../../cluster/build-cluster.ts';
+import { checkAnnotations } from '../../cluster/ipvs-annotations.ts';
+import type { Cluster, NodeContext, ServiceRange } from '../../cluster/model.ts';
+import { describeNode } from '../../cluster/node-context.ts';
 import {
   fullName,
   workloadKinds,
@@ -14,32 +13,33 @@ import {
   type Service,
   type Source,
   type Sourced,
-} from '../cluster/objects.ts';
-import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
-import { findCoveredAddresses } from '../cluster/node-port-addresses.ts';
-import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../cluster/check-services.ts';
-import type { Inputs } from '../input/read-inputs.ts';
-import { isDeprecated } from '../kube-proxy/announced.ts';
-import { modeFacts, programs } from '../kube-proxy/modes.ts';
+} from '../../cluster/objects.ts';
+import { assignableNetworks, serviceRanges } from '../../cluster/service-ranges.ts';
+import { findCoveredAddresses } from '../../cluster/node-port-addresses.ts';
+import { checkSize, findConflicts, findUnloadableRanges, findUnserved } from '../../cluster/check-services.ts';
+import type { Inputs } from '../../input/read-inputs.ts';
+import { isDeprecated } from '../../kube-proxy/announced.ts';
+import { modeFacts, programs } from '../../kube-proxy/modes.ts';
 import {
   behavioursOf,
   concernsMode,
   type Behaviours,
   type FeatureGates,
   type Release,
-} from '../kube-proxy/releases.ts';
-import { compileIptables, IptablesMemo } from '../modes/iptables/compile-iptables.ts';
-import { compileIpvs, IpvsMemo } from '../modes/ipvs/compile-ipvs.ts';
-import { isLoopback, type Address, type Network } from '../kernel/address.ts';
-import { compileNftables, NftablesMemo, findLongComments } from '../modes/nftables/compile-nftables.ts';
-import { compileUserspace } from '../modes/userspace/compile-userspace.ts';
-import { checkProxyPorts } from '../modes/userspace/proxy-ports.ts';
-import { families as allFamilies, type Family } from '../kernel/family.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { findSlices } from '../cluster/slices/find-slices.ts';
-import { describeSlicePorts, describeStrays } from '../cluster/slices/slice-warnings.ts';
-import { gatesOfSettings, withGatedSettings } from '../settings/feature-gates.ts';
-import { version } from '../base/version.ts';
+} from '../../kube-proxy/releases.ts';
+import { compileIptables, IptablesMemo } from '../../modes/iptables/compile-iptables.ts';
+import { compileIpvs, IpvsMemo } from '../../modes/ipvs/compile-ipvs.ts';
+import { isLoopback, type Address, type Network } from '../../kernel/address.ts';
+import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nftables/compile-nftables.ts';
+import { compileUserspace } from '../../modes/userspace/compile-userspace.ts';
+import { checkProxyPorts } from '../../modes/userspace/proxy-ports.ts';
+import { families as allFamilies, type Family } from '../../kernel/family.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { findSlices } from '../../cluster/slices/find-slices.ts';
+import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
+import { gatesOfSettings, withGatedSettings } from '../../settings/feature-gates.ts';
+import { version } from '../../base/version.ts';
+import { CompiledSnapshot, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
 /** Inputs that were read and checked, and what all nodes have in common. */
@@ -54,8 +54,8 @@ export interface Prepared {
   readonly assumedNodes: readonly string[];
   /** Includes what kpc assigned, and Services that kube-proxy programs nothing for. */
   readonly services: readonly Sourced<Service>[];
-  readonly assigned: BundleContent['assigned'];
-  readonly assumedEndpoints: BundleContent['assumedEndpoints'];
+  readonly assigned: CompiledSnapshot['assigned'];
+  readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly diagnostics: readonly Diagnostic[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
@@ -208,6 +208,11 @@ export interface NodeRequest {
   /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly ipFamily: IpFamilyChoice;
+  /** What the user calls the manifests; without it, the node names them. */
+  readonly name?: string | undefined;
+  readonly objects?: SnapshotObjects | undefined;
+  /** Whether nothing named the mode. */
+  readonly isModeAssumed?: boolean | undefined;
 }
 
 /** Remembers what nodes have in common while one after the other is compiled. It changes no result. */
@@ -217,22 +222,31 @@ export class NodeMemo {
   readonly nftables = new NftablesMemo();
 }
 
-export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
-  return compileInputs(prepared, inputsOfNode(prepared, request), memo);
-}
-
-/** Everything that a node's bundle is made of, before its state is compiled. */
-export function inputsOfNode(prepared: Prepared, request: NodeRequest): BundleInputs {
-  const { settings } = prepared;
-  const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
+/** What a node has of the inputs. Its state is compiled when it is asked for. */
+export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): CompiledSnapshot {
+  const { settings, assigned, assumedEndpoints } = prepared;
+  const { nodeName, name = nodeName || 'manifests', objects, isModeAssumed } = request;
+  const node = describeNode(nodeName, prepared.nodes.get(nodeName), request.hostAddresses, settings);
   const cluster = clusterOfNode(prepared.cluster, node, behavioursFor(prepared));
   const asked = chooseFamilies(request.ipFamily, () => usedFamilies(cluster, node));
   const known = modeFacts[settings.mode].families;
-  const chosen = known.length === allFamilies.length ? asked : known;
-  const { assigned, assumedEndpoints } = prepared;
-  const isNodeAssumed = prepared.assumedNodes.includes(request.nodeName);
-  const inputs = { cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
-  return isNodeAssumed ? { ...inputs, isNodeAssumed } : inputs;
+  const families = known.length === allFamilies.length ? asked : known;
+  return new CompiledSnapshot({
+    kind: 'manifests',
+    name,
+    cluster,
+    node,
+    settings,
+    families,
+    assigned,
+    assumedEndpoints,
+    isNodeAssumed: prepared.assumedNodes.includes(nodeName) ? true : undefined,
+    isModeAssumed,
+    kpcVersion: version,
+    objects,
+    state: () => compileState(cluster, node, settings, families, memo, behavioursFor(prepared)),
+    compile: (own) => compileState(own, node, settings, families),
+  });
 }
 
 function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
@@ -243,11 +257,6 @@ function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
       !isLoopback(node.nodeIPs[family]),
   );
   return used.length > 0 ? used : ['ipv4'];
-}
-
-export function compileInputs(prepared: Prepared, inputs: BundleInputs, memo?: NodeMemo): BundleContent {
-  const { cluster, node, settings, families: chosen } = inputs;
-  return { ...inputs, state: compileState(cluster, node, settings, chosen, memo, behavioursFor(prepared)) };
 }
 
 function behavioursFor({ behaviours, settings, gates }: Prepared): Behaviours {

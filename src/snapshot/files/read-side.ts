@@ -1,33 +1,25 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { describeError } from '../base/system-errors.ts';
-import { isStoredFile } from '../bundle/folder.ts';
-import { isGoldenFile } from '../bundle/golden.ts';
-import { loadInputs, type FileOptions, type ReadStdin } from '../compile/read-texts.ts';
-import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
-import { openTrees } from '../git/open-trees.ts';
-import { disk, type FileTree, type Trees } from '../input/files/file-tree.ts';
-import { isInside, listFolder } from '../input/files/list-files.ts';
+import { describeError } from '../../base/system-errors.ts';
+import { isStoredFile } from '../../bundle/folder.ts';
+import { isGoldenFile } from '../../bundle/golden.ts';
+import { loadInputs, type FileOptions, type ReadStdin } from './read-texts.ts';
+import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '../../diagnostics/diagnostic.ts';
+import { openTrees } from '../../git/open-trees.ts';
+import { disk, type FileTree, type Trees } from '../../input/files/file-tree.ts';
+import { isInside, listFolder } from '../../input/files/list-files.ts';
+import type { Recognised } from '../open/opened.ts';
 import { lookInto, readTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
-import {
-  manifests,
-  sideOfBundle,
-  sideOfDump,
-  sideOfGolden,
-  unreadable,
-  type DumpedSide,
-  type StoredSide,
-  isRefusedOnly,
-} from './stored-side.ts';
-import { LineBudget, mostLines } from '../base/bounds.ts';
-import { decodePrinted, type Decoded } from '../base/odd-texts.ts';
-import { UnreadableFile } from '../base/read-file.ts';
-import { bundleOfPath } from '../dumps/support-bundles.ts';
-import { TextFile } from '../input/documents/text-file.ts';
-import { expectDumpFile, isDumpFileName, readDump } from '../dumps/read-dump.ts';
-import { holdsOutput } from '../dumps/split-outputs.ts';
-import type { Dump } from '../dumps/dump.ts';
+import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable, isRefusedOnly } from '../open/stored-side.ts';
+import { LineBudget, mostLines } from '../../base/bounds.ts';
+import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
+import { UnreadableFile } from '../../base/read-file.ts';
+import { bundleOfPath } from '../../dumps/support-bundles.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import { expectDumpFile, isDumpFileName, readDump } from '../../dumps/read-dump.ts';
+import { holdsOutput } from '../../dumps/split-outputs.ts';
+import type { Dump } from '../../dumps/dump.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
@@ -42,32 +34,40 @@ export interface SideContext {
   readonly readStdin?: ReadStdin | undefined;
 }
 
+/** A path, while it is found out what it is. */
+interface Source {
+  readonly path: string;
+  readonly tree: FileTree;
+  readonly isFolder: boolean;
+  readonly trees: Trees;
+  readonly context: SideContext;
+}
+
 /**
- * Finds out what a path is: a folder with a manifest.json or a pack is a bundle, and what holds a tool's output a dump. The path may be
- * one of a git revision.
+ * What a path may be, in the order in which that is tried: the one place that knows the kinds of input. Manifests are what is none
+ * of these. A row gives undefined for what is not of its kind.
  */
-export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
+const kindsOfInput: readonly ((source: Source) => Promise<Recognised | undefined>)[] = [
+  async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
+  readPack,
+  ({ path, context, trees }) => readStoredDump([path], context, trees),
+  readOneOfMany,
+];
+
+/** Finds out what a path is. It may be one of a git revision. */
+export async function readStoredSide(path: string, context: SideContext = {}): Promise<Recognised> {
   const { trees, faults } = await openTrees([path]);
   const fault = faults.get(path);
   if (fault) return unreadable([fault]);
   const tree = trees.get(path) ?? disk;
   if (path !== '-' && !tree.exists(path)) return manifests;
   try {
-    const isFolder = path !== '-' && tree.isFolder(path);
-    const found = isFolder ? await readStoredFolder(path, tree) : undefined;
-    if (found) return found;
-    if (/\.(?:tgz|tar\.gz)$/.test(path) && !isFolder) {
-      const { beginsPack, largestPack, unpack } = await import('../bundle/pack/pack.ts');
-      const first = tree === disk ? await firstOfArchive(path) : undefined;
-      const packed = beginsPack(first ?? 'manifest.json')
-        ? await unpack(path, tree.read(path, largestPack))
-        : undefined;
-      if (packed) return sideOfBundle(path, packed);
+    const source = { path, tree, isFolder: path !== '-' && tree.isFolder(path), trees, context };
+    for (const read of kindsOfInput) {
+      const found = await read(source);
+      if (found) return found;
     }
-    const dump = await readStoredDump([path], context, trees);
-    if (dump) return dump;
-    const isOfMany = isFolder && listFolder(path, [], tree).files.length === 0;
-    return isOfMany ? await readOneOfMany(path, context, tree) : manifests;
+    return manifests;
   } catch (error) {
     const reason = error instanceof UnreadableFile ? error.reason : describeError(error);
     return unreadable([diagnose('unreadable', { path, reason })]);
@@ -75,7 +75,7 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
 }
 
 /** The bundle or golden in a folder; undefined if there is none. */
-async function readStoredFolder(path: string, tree: FileTree): Promise<StoredSide | undefined> {
+async function readStoredFolder(path: string, tree: FileTree): Promise<Recognised | undefined> {
   switch (lookInto(path, tree).kind) {
     case 'bundle':
       return sideOfBundle(path, await readTexts(path, tree, isStoredFile));
@@ -87,8 +87,19 @@ async function readStoredFolder(path: string, tree: FileTree): Promise<StoredSid
   }
 }
 
-/** Reads the named node's bundle from a fleet folder; unreadable if there is none, or for a folder of several dumps. */
-async function readOneOfMany(path: string, { node }: SideContext, tree: FileTree): Promise<StoredSide> {
+/** The bundle in an archive; undefined if it is none, or holds something else. */
+async function readPack({ path, tree, isFolder }: Source): Promise<Recognised | undefined> {
+  if (isFolder || !/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
+  const { beginsPack, largestPack, unpack } = await import('../../bundle/pack/pack.ts');
+  const first = tree === disk ? await firstOfArchive(path) : undefined;
+  const packed = beginsPack(first ?? 'manifest.json') ? await unpack(path, tree.read(path, largestPack)) : undefined;
+  return packed && sideOfBundle(path, packed);
+}
+
+/** The bundle of the named node in the folder of a fleet; unreadable if there is none, or for a folder of several dumps. */
+async function readOneOfMany({ path, tree, isFolder, context }: Source): Promise<Recognised | undefined> {
+  if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
+  const { node } = context;
   const content = lookInto(path, tree);
   if (content.kind === 'fleet') {
     const own = node === undefined || /[/\\]/.test(node) ? undefined : tree.join(path, node);
@@ -101,7 +112,7 @@ async function readOneOfMany(path: string, { node }: SideContext, tree: FileTree
     if (!(await readDumpFiles([example], undefined, new Map([[example, tree]])))) continue;
     return unreadable([diagnose('nodes-folder', { path, example, of: 'dumps' })]);
   }
-  return manifests;
+  return undefined;
 }
 
 /** Reads what was taken from one node, in one file or several; undefined if none holds the output of a tool. */
@@ -109,21 +120,17 @@ async function readStoredDump(
   paths: readonly string[],
   { readStdin }: SideContext,
   trees: Trees,
-): Promise<StoredSide | undefined> {
+): Promise<Recognised | undefined> {
   const found = await readDumpFiles(paths, paths.includes('-') ? await readStdin?.() : undefined, trees);
   if (!found) return undefined;
-  const side = sideOfDump(paths.join(', '), found.dump, found.diagnostics);
-  return side.kind === 'dump' ? { ...side, manifests: found.manifests } : side;
+  return sideOfDump(paths.join(', '), found.dump, found.diagnostics, found.manifests);
 }
 
-/** What the named files and folders are, taken together. `beside`: the paths of manifests beside a dump. */
-export type NamedInput = StoredSide & { readonly beside: readonly string[] };
-
 /** Classifies paths by content. Leaves errors in manifests to the reader of manifests. */
-export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<NamedInput> {
+export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<Recognised> {
   const beside: string[] = [];
   const dumps: string[] = [];
-  let dump: StoredSide | undefined;
+  let dump: Recognised | undefined;
   for (const path of paths) {
     const stored = await readUnlessManifests(path, context);
     const other = paths.find((each) => each !== path);
@@ -153,19 +160,19 @@ export async function describeNoManifests(
 }
 
 /** Skips files with the names of manifests, which are large. */
-async function readUnlessManifests(path: string, context: SideContext): Promise<StoredSide> {
+async function readUnlessManifests(path: string, context: SideContext): Promise<Recognised> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
   return isNamed ? manifests : readStoredSide(path, context);
 }
 
 /**
- * Reads the Services of manifests, which name what a dump holds; `cluster` is undefined if the manifests have errors.
+ * Reads the Services of manifests, which name what a dump holds, and the other objects; `cluster` is undefined if they have errors.
  * Other diagnostics do not matter here.
  */
 export async function readNames(options: FileOptions, readStdin: ReadStdin) {
-  const { diagnostics, files, prepared } = await loadInputs(options, readStdin);
-  const errors = diagnostics.filter(isError);
-  return { cluster: errors.length > 0 ? undefined : prepared.cluster, diagnostics: errors, files };
+  const { diagnostics: all, files, inputs, prepared } = await loadInputs(options, readStdin);
+  const diagnostics = all.filter(isError);
+  return { cluster: diagnostics.length > 0 ? undefined : prepared.cluster, objects: inputs, diagnostics, files };
 }
 
 /** A file that was named or found, and may belong to a dump. */
@@ -179,6 +186,14 @@ interface FoundFile {
   readonly isManifest?: boolean;
 }
 
+/** What was taken from one node, with what there is to say of its files. */
+interface DumpFiles {
+  readonly dump: Dump;
+  readonly diagnostics: readonly Diagnostic[];
+  /** Those of a support bundle. */
+  readonly manifests: readonly TextFile[];
+}
+
 /**
  * Reads what was taken from one node: folders, single files, and - for stdin; `diagnostics` is about its files.
  * Undefined if none of them is, or is meant to be, the output of a tool.
@@ -187,7 +202,7 @@ async function readDumpFiles(
   sources: readonly string[],
   stdin: Uint8Array | string | undefined,
   trees: Trees,
-): Promise<(Pick<DumpedSide, 'manifests' | 'diagnostics'> & { readonly dump: Dump }) | undefined> {
+): Promise<DumpFiles | undefined> {
   const texts = new Map<string, string>();
   const paths = new Map<string, string>();
   const passedOver: Diagnostic[] = [];

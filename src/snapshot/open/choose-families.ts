@@ -1,4 +1,4 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 
 /** --ip-family: auto takes the families that the Services and the node use. */
 export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;

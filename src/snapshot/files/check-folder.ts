@@ -1,12 +1,12 @@
-import { goldenHead } from '../base/file-names.ts';
-import { isObject } from '../base/json-shape.ts';
-import { conflictText, findConflict } from '../base/odd-texts.ts';
-import { describeError, hasCode } from '../base/system-errors.ts';
-import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
-import { isGoldenFile } from '../bundle/golden.ts';
-import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { disk, type FileTree } from '../input/files/file-tree.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { goldenHead } from '../../base/file-names.ts';
+import { isObject } from '../../base/json-shape.ts';
+import { conflictText, findConflict } from '../../base/odd-texts.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
+import { isBundleFile, listStrangers, readFolder } from '../../bundle/folder.ts';
+import { isGoldenFile } from '../../bundle/golden.ts';
+import type { BundleFiles } from '../../bundle/make-bundle.ts';
+import { disk, type FileTree } from '../../input/files/file-tree.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 
 /** What kpc wrote into a folder: the bundle or golden of one node, or those of many; `example` is one of them. */
 export type FolderContent =

@@ -1,10 +1,10 @@
-import type { Side } from './side.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { nftChains, nftTableName } from '../kube-proxy/nft-names.ts';
+import type { Snapshot } from './snapshot.ts';
 
 /** Why they are lost, and what to do. */
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
@@ -13,7 +13,7 @@ export const lostJumpCause = "something removed kube-proxy's jump; restart kube-
  * The jumps that are gone from a node whose Services hang on them, though the Services' rules are there: kube-proxy makes each
  * (iptablesJumpChains in iptables/proxier.go, nftablesJumpChains), and something removed it.
  */
-export function findLostJumps(side: Side, mode: ProxyMode, family: Family): readonly MissingJump[] {
+export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const translates = !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
   return missingJumps(side, mode, family).filter(
     (jump) => translates && jump.hasTarget && leadsToServices(jump) && isRead(side, jump),
@@ -21,7 +21,7 @@ export function findLostJumps(side: Side, mode: ProxyMode, family: Family): read
 }
 
 /** That kube-proxy's table of a family is dormant, and what to do; undefined if it is not. */
-export function dormantCause({ doubts }: Side, family: Family): string | undefined {
+export function dormantCause({ doubts }: Snapshot, family: Family): string | undefined {
   const table = `${nftFamily[family]} ${nftTableName}`;
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table)
     ? `table ${table} is dormant, so no packet comes to its rules: delete the table and restart kube-proxy`
@@ -29,16 +29,16 @@ export function dormantCause({ doubts }: Side, family: Family): string | undefin
 }
 
 /** The jumps that a part of a listing lacks: whether they are there is not known. */
-export function findUnshownJumps(side: Side, mode: ProxyMode): readonly MissingJump[] {
+export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }
 
-function missingJumps({ kind, state }: Side, mode: ProxyMode, family: Family): readonly MissingJump[] {
+function missingJumps({ kind, state }: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   return kind === 'dump' ? findMissingJumps(state, mode, family) : [];
 }
 
 /** Whether all rules of its chain are known. */
-function isRead({ coverage }: Side, jump: MissingJump): boolean {
+function isRead({ coverage }: Snapshot, jump: MissingJump): boolean {
   if (jump.tool === 'nftables') return jump.hasChain || coverage.nftables.includes(jump.family);
   return coverage.iptables[jump.family].includes(jump.table);
 }

@@ -1,11 +1,11 @@
-import { foundOf, nameForms } from '../diagnostics/fields.ts';
-import { diagnose, isError, type Diagnostic, placeAtLine } from '../diagnostics/diagnostic.ts';
-import { isName } from '../base/object-names.ts';
-import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../input/configuration/range-flags.ts';
-import { readConfigText, type ConfigFile } from '../input/configuration/read-config.ts';
-import { collectInputs, keyOfObject, type Inputs, readsManifests } from '../input/read-inputs.ts';
-import type { UnreadLists } from '../input/objects/kinds.ts';
-import { type Node, fullName } from '../cluster/objects.ts';
+import { foundOf, nameForms } from '../../diagnostics/fields.ts';
+import { diagnose, isError, type Diagnostic, placeAtLine } from '../../diagnostics/diagnostic.ts';
+import { isName } from '../../base/object-names.ts';
+import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../../input/configuration/range-flags.ts';
+import { readConfigText, type ConfigFile } from '../../input/configuration/read-config.ts';
+import { collectInputs, keyOfObject, type Inputs, readsManifests } from '../../input/read-inputs.ts';
+import type { UnreadLists } from '../../input/objects/kinds.ts';
+import { type Node, fullName } from '../../cluster/objects.ts';
 import {
   type Release,
   isPreview,
@@ -13,22 +13,22 @@ import {
   parseRelease,
   releaseRange,
   releases,
-} from '../kube-proxy/releases.ts';
-import type { ProxyFlags } from '../settings/table.ts';
-import { resolveSettings, type GateOptions } from '../input/configuration/resolve-settings.ts';
-import { sortDiagnostics } from '../input/sort-diagnostics.ts';
-import type { LoadedFiles, TextFile } from '../input/documents/text-file.ts';
-import type { Address } from '../kernel/address.ts';
+} from '../../kube-proxy/releases.ts';
+import type { ProxyFlags } from '../../settings/table.ts';
+import { resolveSettings, type GateOptions } from '../../input/configuration/resolve-settings.ts';
+import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
+import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
+import type { Address } from '../../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import { prepare, type Prepared } from './compile-node.ts';
-import { findOutermost } from '../input/files/kustomizations.ts';
+import { findOutermost } from '../../input/files/kustomizations.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
-import { splitOutputs } from '../dumps/split-outputs.ts';
-import { parseIpAddrText } from '../dumps/ip-addr-text.ts';
-import { parseIpAddrJson, type Link } from '../kernel/link/link.ts';
-import { serviceLink } from '../kube-proxy/service-link.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
+import { splitOutputs } from '../../dumps/split-outputs.ts';
+import { parseIpAddrText } from '../../dumps/ip-addr-text.ts';
+import { parseIpAddrJson, type Link } from '../../kernel/link/link.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {

@@ -1,28 +1,11 @@
 import { count } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
-import { groupBy } from '../cluster/group-by.ts';
-import type { KernelChange } from '../changes/kernel-change.ts';
 import type { Owners } from '../changes/owners.ts';
-import type { Side } from '../dumps/side.ts';
-import type { ReadChanges, ReadServices } from '../diff/diff-sides.ts';
-import { coverForServices } from '../diff/foreign-items.ts';
-import type { ServicePortChange } from '../diff/service-changes.ts';
-import {
-  diffEndpointStates,
-  diffFields,
-  uniqueReasons,
-  type EndpointState,
-  type ServiceReason,
-} from '../diff/service-reasons.ts';
-import { weighServersOfSides } from '../diff/server-owners.ts';
-import { parseServiceChain } from '../kube-proxy/chain-names.ts';
-import { coverAll, type Coverage } from '../dumps/coverage.ts';
+import type { Coverage } from '../dumps/coverage.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import { families, type Family } from '../kernel/family.ts';
-import type { Rule } from '../kernel/iptables/iptables.ts';
+import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/service-link.ts';
 import type { Evidence } from '../kube-proxy/evidence.ts';
@@ -30,14 +13,14 @@ import { describeReach, findLeftChains, leftBy, leftChainTitles, type LeftChain 
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
-import { decompileIptables, destinationOf } from './decompile-iptables.ts';
+import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 import { decompileNftables } from './decompile-nftables.ts';
 import { decompileUserspace } from './decompile-userspace.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 
 /** What a state shows of the Services that it came from. */
-export interface Decompiled {
+export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
   readonly ports: readonly DecompiledPort[];
@@ -66,7 +49,7 @@ export function decompile(
   owners: Owners,
   weighServer: (server: VirtualServer) => Evidence,
   coverage: Coverage,
-): Decompiled {
+): ShownServices {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
   const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && weighServer(server) === 'certain';
@@ -98,30 +81,9 @@ export function decompile(
   };
 }
 
-/** The Services of a dump, where nothing is known of another side. */
-export function decompileSide(side: Side, owners: Owners): Decompiled {
-  return decompile(side.state, owners, weighServersOfSides(side, side), side.coverage);
-}
-
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {
   const key = ({ label, family }: DecompiledPort) => `${label} ${family}`;
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
-}
-
-/** Finds what a state that is compiled shows of a Service port. It is read when it is first asked for. */
-export function findShown(
-  state: KernelState,
-  owners: Owners,
-): (label: string, family: Family) => DecompiledPort | undefined {
-  let ports: ReadonlyMap<string, DecompiledPort> | undefined;
-  return (label, family) => {
-    ports ??= new Map(
-      decompile(state, owners, () => 'certain', coverAll()).ports.map(
-        (port) => [`${port.family} ${port.label}`, port] as const,
-      ),
-    );
-    return ports.get(`${family} ${label}`);
-  };
 }
 
 /** What another mode left on a node, a line for each kind; nothing if it left nothing. */
@@ -149,62 +111,4 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
     }),
     ...(ofIpvs.length > 0 ? [`${leftBy('ipvs')}: ${ofIpvs.join(', ')}`] : []),
   ];
-}
-
-/**
- * Compares the Service ports of two sides by what their states show, for example if one side is a dump: a dump does not
- * record its Services. What a state does not show of a port is not a difference.
- */
-export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
-  const weighServer = weighServersOfSides(from, to);
-  const read = (side: Side, own: Owners) =>
-    groupBy(decompile(coverForServices(side), own, weighServer, side.coverage).ports, ({ label }) => label);
-  const [before, after] = [read(from, owners.from), read(to, owners.to)];
-  const changes: ServicePortChange[] = [];
-  const compared = { all: 0, withoutEndpoints: 0 };
-  for (const [label, ports] of after) {
-    const reasons = ports.flatMap((port) => {
-      const old = before.get(label)?.find(({ family }) => family === port.family);
-      if (!old) return [];
-      compared.all++;
-      if (!old.endpoints || !port.endpoints) compared.withoutEndpoints++;
-      return [...diffFields(old, port), ...diffEndpoints(old, port)];
-    });
-    if (reasons.length === 0) continue;
-    changes.push({ label, change: 'changed', reasons: uniqueReasons(reasons), place: undefined });
-  }
-  return { changes, compared, shown: { from: before, to: after }, follows };
-};
-
-/** A kernel shows only endpoints that are in use. */
-const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
-const drainingEndpoint: EndpointState = { ...usedEndpoint, condition: 'draining', used: false };
-
-function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly ServiceReason[] {
-  if (!from.endpoints || !to.endpoints) return [];
-  const statesOf = (endpoints: NonNullable<DecompiledPort['endpoints']>) =>
-    new Map(endpoints.map(({ label, draining }) => [label, draining ? drainingEndpoint : usedEndpoint]));
-  return diffEndpointStates(statesOf(from.endpoints), statesOf(to.endpoints));
-}
-
-/**
- * Whether a kernel change merely follows from these reasons: it adds or removes the chain of an endpoint, or changes
- * the rules that choose among endpoints.
- */
-function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
-  if (!rules || rules.shared || rules.reordered) return false;
-  const endpoints = new Set(
-    reasons.flatMap((each) =>
-      each.kind === 'endpoint-added' || each.kind === 'endpoint-removed' ? [each.endpoint] : [],
-    ),
-  );
-  if (endpoints.size === 0) return false;
-  const { edited } = rules;
-  const kind = parseServiceChain(rules.chain)?.kind;
-  if (kind === 'cluster' || kind === 'local') {
-    const leadsTo = (rule: Rule) => parseServiceChain(jumpChain(rule) ?? '')?.kind;
-    return change === 'changed' && edited.every((rule) => leadsTo(rule) === 'endpoint');
-  }
-  if (kind !== 'endpoint' || change === 'changed') return false;
-  return endpoints.has(destinationOf(edited)?.label ?? '');
 }

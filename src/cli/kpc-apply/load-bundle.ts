@@ -1,13 +1,13 @@
-import { Failure } from '../apply/state/failure.ts';
-import { printable } from '../base/printable.ts';
-import { checkBundle } from '../bundle/check-bundle.ts';
-import { describeError, hasCode } from '../base/system-errors.ts';
-import { readFolder } from '../bundle/folder.ts';
-import type { BundleFiles } from '../bundle/make-bundle.ts';
-import type { Manifest } from '../bundle/manifest.ts';
-import type { BundleReading, StoredBundle } from '../bundle/read-bundle.ts';
-import { compileState } from '../compile/compile-node.ts';
-import { version } from '../base/version.ts';
+import { Failure } from '../../apply/state/failure.ts';
+import { printable } from '../../base/printable.ts';
+import { checkBundle } from '../../bundle/check-bundle.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
+import { readFolder } from '../../bundle/folder.ts';
+import type { BundleFiles } from '../../bundle/make-bundle.ts';
+import type { Manifest } from '../../bundle/manifest.ts';
+import type { BundleReading, StoredBundle } from '../../bundle/read-bundle.ts';
+import { compileState } from '../../snapshot/open/compile-node.ts';
+import { version } from '../../base/version.ts';
 
 /**
  * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: the bundle

@@ -1,26 +1,26 @@
-import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
-import { foundOf, nameForms } from '../diagnostics/fields.ts';
-import { isName } from '../base/object-names.ts';
+import { type Diagnostic, diagnose } from '../../diagnostics/diagnostic.ts';
+import { foundOf, nameForms } from '../../diagnostics/fields.ts';
+import { isName } from '../../base/object-names.ts';
 import type { Prepared } from './compile-node.ts';
-import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../kernel/address.ts';
-import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { type Family, families } from '../kernel/family.ts';
-import type { Place } from '../kernel/place.ts';
-import { nodeAddresses, describeNode } from '../cluster/node-context.ts';
-import type { NodeContext, ServicePort } from '../cluster/model.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
-import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
+import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../../kernel/address.ts';
+import type { Node, ProxySettings } from '../../cluster/objects.ts';
+import { type Family, families } from '../../kernel/family.ts';
+import type { Place } from '../../kernel/place.ts';
+import { nodeAddresses, describeNode } from '../../cluster/node-context.ts';
+import type { NodeContext, ServicePort } from '../../cluster/model.ts';
+import type { CompiledSnapshot } from '../snapshot.ts';
+import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import {
   addressesIn,
   namesLocalhost,
   nodePortNetworks,
   type NodePortNetworks,
-} from '../cluster/node-port-addresses.ts';
-import { isNodePortWord, modeFacts } from '../kube-proxy/modes.ts';
-import { groupBy } from '../cluster/group-by.ts';
-import { planTraffic } from '../cluster/plan-traffic.ts';
-import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
-import { gatesOfSettings } from '../settings/feature-gates.ts';
+} from '../../cluster/node-port-addresses.ts';
+import { isNodePortWord, modeFacts } from '../../kube-proxy/modes.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import { planTraffic } from '../../cluster/plan-traffic.ts';
+import { behavioursOf, concernsMode } from '../../kube-proxy/releases.ts';
+import { gatesOfSettings } from '../../settings/feature-gates.ts';
 
 export interface CheckedNodes {
   readonly names: readonly string[];
@@ -188,7 +188,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
 }
 
 /** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */
-export function describeLocalhostListeners({ state, cluster }: BundleContent): readonly Diagnostic[] {
+export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Diagnostic[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
     ({ family, protocol, nodePort: port }) =>

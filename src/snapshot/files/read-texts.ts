@@ -1,5 +1,5 @@
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { loadFile, loadFiles, type Stdin } from '../input/files/load-files.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { loadFile, loadFiles, type Stdin } from '../../input/files/load-files.ts';
 import {
   loadTexts,
   type InputOptions,
@@ -8,17 +8,17 @@ import {
   badHostAddresses,
   parseHostAddresses,
   type HostText,
-} from './load-texts.ts';
+} from '../open/load-texts.ts';
 import { statSync } from 'node:fs';
-import type { TextFile } from '../input/documents/text-file.ts';
-import { openTrees } from '../git/open-trees.ts';
+import type { TextFile } from '../../input/documents/text-file.ts';
+import { openTrees } from '../../git/open-trees.ts';
 import { join } from 'node:path';
-import { readsManifests } from '../input/read-inputs.ts';
-import { disk, type FileTree } from '../input/files/file-tree.ts';
-import { describeError } from '../base/system-errors.ts';
-import { isName } from '../base/object-names.ts';
-import type { Address } from '../kernel/address.ts';
-import type { Hosts } from './compile.ts';
+import { readsManifests } from '../../input/read-inputs.ts';
+import { disk, type FileTree } from '../../input/files/file-tree.ts';
+import { describeError } from '../../base/system-errors.ts';
+import { isName } from '../../base/object-names.ts';
+import type { Address } from '../../kernel/address.ts';
+import type { Hosts } from '../open/compile.ts';
 
 /** The options of all commands that compile manifests: what to read, and how to compile it. */
 export interface FileOptions extends InputOptions {
@@ -71,7 +71,7 @@ export async function readInputs(options: FileOptions, readStdin: ReadStdin): Pr
 /** Only those who render pay for starting other programs. */
 async function renderNamed(sources: readonly string[], { render, renderValues = [], into }: FileOptions) {
   if (!render || sources.length === 0) return undefined;
-  const { renderInputs } = await import('../programs/render.ts');
+  const { renderInputs } = await import('../../programs/render.ts');
   return renderInputs(sources, renderValues, into ?? readsManifests);
 }
 

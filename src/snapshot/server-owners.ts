@@ -1,17 +1,26 @@
 import type { Cluster } from '../cluster/model.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import type { Coverage } from '../dumps/coverage.ts';
 import { contains, parseNetwork } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
 import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
-import type { Side } from '../dumps/side.ts';
+
+/** What virtual servers are judged by: the state of a dump, or one that was compiled. */
+interface Judged {
+  readonly kind: 'manifests' | 'bundle' | 'dump';
+  readonly state: KernelState;
+  readonly coverage: Coverage;
+  readonly settings: ProxySettings | undefined;
+}
 
 /**
  * Weighs whether virtual servers are kube-proxy's, by both sides of a comparison. Those that a side was compiled to are, and
  * those that --ipvs-exclude-cidrs names are not. What a dump leaves behind decides about its other ones.
  */
-export function weighServersOfSides(from: Side, to: Side): (server: VirtualServer) => Evidence {
+export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualServer) => Evidence {
   const sides = [from, to];
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
   const compiled = new Set(ofServices.map((server) => virtualServerKey(server)));
@@ -27,7 +36,7 @@ export function weighServersOfSides(from: Side, to: Side): (server: VirtualServe
       .map((server) => virtualServerKey(server)),
   );
   const excluded = sides
-    .flatMap((side) => side.services?.settings.ipvs.excludeCIDRs ?? [])
+    .flatMap((side) => side.settings?.ipvs.excludeCIDRs ?? [])
     .flatMap((cidr) => parseNetwork(cidr.trim()) ?? []);
   return (server) => {
     const key = virtualServerKey(server);

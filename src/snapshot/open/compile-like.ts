@@ -1,20 +1,20 @@
-import { quote } from '../base/printable.ts';
-import type { NodeContext } from '../cluster/model.ts';
-import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { compileLoaded } from '../compile/compile.ts';
-import { chooseNodeName, compileNode, prepareWithSettings } from '../compile/compile-node.ts';
-import { releaseOfNode, releaseRunBy, type InputOptions, type LoadedInputs } from '../compile/load-texts.ts';
-import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { diffSides } from '../diff/diff-sides.ts';
-import type { Side } from '../dumps/side.ts';
-import type { RangeFlags } from '../input/configuration/range-flags.ts';
-import { checkMode } from '../input/configuration/resolve-settings.ts';
-import { parseAddress } from '../kernel/address.ts';
-import { families as bothFamilies } from '../kernel/family.ts';
-import { findTable } from '../kernel/nftables/table.ts';
-import { baseChains } from '../kube-proxy/chain-names.ts';
-import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { nftTableName } from '../kube-proxy/nft-names.ts';
+import { quote } from '../../base/printable.ts';
+import type { NodeContext } from '../../cluster/model.ts';
+import type { Node, ProxySettings } from '../../cluster/objects.ts';
+import { compileLoaded } from './compile.ts';
+import { chooseNodeName, compileNode, prepareWithSettings } from './compile-node.ts';
+import { releaseOfNode, releaseRunBy, type InputOptions, type LoadedInputs } from './load-texts.ts';
+import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diffSides } from '../../diff/diff-sides.ts';
+import type { Snapshot } from '../snapshot.ts';
+import type { RangeFlags } from '../../input/configuration/range-flags.ts';
+import { checkMode } from '../../input/configuration/resolve-settings.ts';
+import { parseAddress } from '../../kernel/address.ts';
+import { families as bothFamilies } from '../../kernel/family.ts';
+import { findTable } from '../../kernel/nftables/table.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import {
   type Release,
   behavioursOf,
@@ -23,48 +23,47 @@ import {
   newestRelease,
   releases,
   type FeatureGates,
-} from '../kube-proxy/releases.ts';
-import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../settings/table.ts';
-import { unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
-import { failedReading, readingOf } from './compile-as.ts';
-import { sideOfManifests, type DumpedSide, type SideReading, type StoredSide } from './stored-side.ts';
+} from '../../kube-proxy/releases.ts';
+import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../../settings/table.ts';
+import { unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { failedReading, readingOf, type Reading } from './opened.ts';
 
 /** The options of a side of manifests. */
 interface LikeOptions extends InputOptions {
   readonly node?: string | undefined;
 }
 
-/** A side that was read, beside manifests. */
-type OtherSide = StoredSide | Pick<DumpedSide, 'kind' | 'side' | 'hostAddresses'>;
-
 /** How manifests are loaded beside another side: what it was compiled with, and no flag sets otherwise. */
-export function optionsLike<T extends LikeOptions>(like: Side | undefined, options: T): T {
+export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
   const assume = canAssumeBeside(like, options) && options.assume;
-  const node = options.node ?? (like?.services?.node.name || undefined);
+  const node = options.node ?? (like?.node?.name || undefined);
   return { ...options, ...rangesLike(like, options), assume, node };
 }
 
 /** Compiles manifests that were loaded as one side. What no flag says, such as the mode, comes from the other side. */
-export function compileLike(path: string, read: LoadedInputs, other: OtherSide, options: LikeOptions): SideReading {
+export function compileLike(
+  path: string,
+  read: LoadedInputs,
+  like: Snapshot | undefined,
+  options: LikeOptions,
+): Reading {
   const { node, ipFamily } = options;
-  const like = other.side;
-  const likeNode = like?.services?.node.name || undefined;
+  const likeNode = like?.node?.name || undefined;
   const loaded = { ...read, modeNote: undefined };
   const settings = settingsLike(like, loaded, options);
   const isTaken = settings !== loaded.prepared.settings;
   const modeFrom =
     isTaken && like?.kind === 'dump' ? ofDump : read.modeNote?.code === 'default-mode' && !isTaken ? ofNothing : '';
   if (!like || loaded.diagnostics.some(isError)) {
-    return readingOf(path, loaded, compileLoaded(loaded, { node, ipFamily }), modeFrom, undefined);
+    return readingOf(path, loaded, compileLoaded(loaded, { node, ipFamily, name: path }), modeFrom, undefined);
   }
   const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded.prepared);
   const ofNode = loaded.prepared.nodes.get(nodeName);
-  const knownAddresses = other.kind === 'dump' ? other.hostAddresses : like.services?.node.hostAddresses;
-  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(knownAddresses, ofNode);
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(like.hostAddresses, ofNode);
   const request = { nodeName, hostAddresses, ipFamily: ipFamily === 'auto' && isDualStack(like) ? 'dual' : ipFamily };
   const prepareFor = (release: Release) => prepareWithSettings(loaded.prepared, { ...settings, release });
   const found = findRelease(loaded, nodeName, like, settings.mode, (release) =>
-    sideOfManifests(path, compileNode(prepareFor(release), request)),
+    compileNode(prepareFor(release), request),
   );
   const { release } = found;
   const { version } = loaded;
@@ -77,24 +76,24 @@ export function compileLike(path: string, read: LoadedInputs, other: OtherSide, 
     prepared: prepareFor(release),
     version: release,
   };
-  const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily });
+  const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily, name: path });
   const reading = readingOf(path, loaded, compiled, modeFrom, found.reason);
-  const { services } = reading.side ?? {};
-  if (!reading.side || !services) return reading;
+  const { side } = reading;
+  if (side?.kind !== 'manifests') return reading;
   const taken = {
-    ...(isTaken ? flagsOfSettings(services.settings) : {}),
+    ...(isTaken ? flagsOfSettings(side.settings) : {}),
     ...(version === undefined && release !== newestRelease ? { '--kubernetes-version': release } : {}),
   };
-  return { ...reading, side: { ...reading.side, services: { ...services, taken } } };
+  return { ...reading, side: side.with({ taken }) };
 }
 
 /** The release to compile by: the flag's, or what the other side shows. `reason` says why, if no flag did. */
 function findRelease(
   { version, prepared: { gates, nodes } }: LoadedInputs,
   nodeName: string,
-  like: Side,
+  like: Snapshot,
   mode: ProxyMode,
-  compileBy: (release: Release) => Side,
+  compileBy: (release: Release) => Snapshot,
 ):
   | { readonly release: Release; readonly reason?: string | undefined }
   | { readonly release: undefined; readonly diagnostic: Diagnostic; readonly reason?: undefined } {
@@ -105,7 +104,7 @@ function findRelease(
     return typeof release === 'object' ? { release: undefined, diagnostic: release } : { release, reason: nodeSays };
   }
   if (version !== undefined) return { release: version };
-  if (like.kind !== 'dump') return { release: like.services?.settings.release ?? newestRelease };
+  if (like.kind !== 'dump') return { release: like.settings?.release ?? newestRelease };
   const named = releaseRunBy(node);
   const release = matchDump(like, distinctReleases(named === undefined ? [] : [named], gates, mode), compileBy);
   if (release === named) return { release, reason: nodeSays };
@@ -114,7 +113,7 @@ function findRelease(
 }
 
 /** The first of the releases by which the manifests come closest to the dump. */
-function matchDump(dump: Side, candidates: readonly Release[], compileBy: (release: Release) => Side): Release {
+function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (release: Release) => Snapshot): Release {
   let best: { readonly release: Release; readonly differences: number } | undefined;
   for (const release of candidates) {
     const { servicePorts, base } = diffSides(dump, compileBy(release), { foreign: false });
@@ -139,35 +138,35 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
  * Whether both sides can have the same assumptions. A node's state comes from its cluster; a bundle may have been
  * compiled with the same assumptions, unless flags set others.
  */
-function canAssumeBeside(like: Side | undefined, options: LikeOptions): boolean {
+function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;
   const { serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints } = options;
   const flags = [serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints];
-  return (like.services?.assumed.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
+  return (like.assumed?.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
 }
 
 /** The cluster IP ranges that the other side's bundle took from a flag; none if the flag is given here. */
-function rangesLike(like: Side | undefined, { serviceClusterIpRange }: LikeOptions): RangeFlags {
-  const ranges = like?.services?.cluster.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
+function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeOptions): RangeFlags {
+  const ranges = like?.cluster?.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
   if (ranges.length === 0 || serviceClusterIpRange !== undefined) return {};
   return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
 /** The settings of a side made of manifests: the other side's, if neither manifests nor flags set up kube-proxy. */
 function settingsLike(
-  like: Side | undefined,
+  like: Snapshot | undefined,
   { configured, prepared: { settings } }: LoadedInputs,
   options: LikeOptions,
 ): ProxySettings {
   if (configured || !like) return settings;
-  if (like.services) return hasProxyFlags(options) ? settings : like.services.settings;
+  if (like.kind !== 'dump') return hasProxyFlags(options) ? settings : like.settings;
   const mode = modeOfState(like.state);
   if (mode === undefined || options.proxyMode !== undefined) return settings;
   return { ...settingsInMode(settings, mode, options), release: settings.release };
 }
 
 /** Whether kube-proxy handles both families of a node: it makes this chain before all others, or a table. */
-function isDualStack({ kind, families, state: { iptables, nftables } }: Side): boolean {
+function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
     (family) =>

@@ -1,6 +1,7 @@
-import { type BundleContent, BundleMemo, type BundleTexts, type BundleInputs } from '../bundle/make-bundle.ts';
-import { isError, type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
-import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
+import { BundleMemo, type BundleTexts } from '../../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../snapshot.ts';
+import { isError, type Diagnostic, diagnose } from '../../diagnostics/diagnostic.ts';
+import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
 import {
   checkNodeName,
   checkNodes,
@@ -16,8 +17,6 @@ import {
   NodeMemo,
   prepareForRelease,
   type Prepared,
-  compileInputs,
-  inputsOfNode,
 } from './compile-node.ts';
 import {
   type InputOptions,
@@ -28,45 +27,50 @@ import {
   releaseRunBy,
   startingRelease,
 } from './load-texts.ts';
-import type { Release, FeatureGates } from '../kube-proxy/releases.ts';
-import { parseShard, isInShard, type Shard } from '../bundle/fleet/shard.ts';
-import { parseAssignmentRanges, parsePodNetworks } from '../input/configuration/range-flags.ts';
-import { foundOf } from '../diagnostics/fields.ts';
-import { resolveSettings } from '../input/configuration/resolve-settings.ts';
+import type { Release, FeatureGates } from '../../kube-proxy/releases.ts';
+import { parseShard, isInShard, type Shard } from '../../bundle/fleet/shard.ts';
+import { parseAssignmentRanges, parsePodNetworks } from '../../input/configuration/range-flags.ts';
+import { foundOf } from '../../diagnostics/fields.ts';
+import { resolveSettings } from '../../input/configuration/resolve-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
-import type { Address } from '../kernel/address.ts';
+import type { Address } from '../../kernel/address.ts';
 
 export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
   /** The node's name; without it, hostnameOverride or the only Node among the manifests names it. */
   readonly node?: string | undefined;
   /** The node of the other side; the manifests may lack it. */
   readonly likeNode?: string | undefined;
+  /** What the user calls the manifests. */
+  readonly name?: string | undefined;
 }
 
-/** What a node's bundle holds, and all that there is to say of the input. */
+/** A node, and all that there is to say of the input. */
 export interface Compilation {
-  /** Undefined if a diagnostic is an error: nothing is compiled then. */
-  readonly content: BundleContent | undefined;
+  /** Undefined if a diagnostic is an error. */
+  readonly snapshot: CompiledSnapshot | undefined;
   readonly diagnostics: readonly Diagnostic[];
-  readonly gaps: readonly Diagnostic[];
+  /** What the input lacks of the node. It compiles the node's state. */
+  readonly gaps: () => readonly Diagnostic[];
 }
 
 /** Compiles loaded inputs for one node; `refusals` report what is wrong with the request. */
 export function compileLoaded(
   loaded: LoadedInputs,
-  { node, likeNode, ipFamily }: NodeOptions,
+  { node, likeNode, ipFamily, name }: NodeOptions,
   refusals: readonly Diagnostic[] = [],
   memo?: NodeMemo,
 ): Compilation {
-  const { hostAddresses } = loaded;
+  const { hostAddresses, modeNote } = loaded;
   const nodeName = chooseNodeName(node ?? likeNode, loaded.prepared);
   const named = node === undefined ? undefined : [node];
   const { preparedFor, diagnostics } = prepareChecked(loaded, { names: [nodeName], flag: named }, refusals);
-  if (!preparedFor) return { content: undefined, diagnostics, gaps: [] };
+  if (!preparedFor) return { snapshot: undefined, diagnostics, gaps: () => [] };
   const prepared = preparedFor(nodeName);
-  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily }, memo);
-  const gaps = [...describeNodeGaps(nodeName, prepared, hostAddresses), ...describeLocalhostListeners(content)];
-  return { content, diagnostics, gaps };
+  const objects = loaded.inputs;
+  const isModeAssumed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
+  const snapshot = compileNode(prepared, { nodeName, hostAddresses, ipFamily, name, objects, isModeAssumed }, memo);
+  const gaps = () => [...describeNodeGaps(nodeName, prepared, hostAddresses), ...describeLocalhostListeners(snapshot)];
+  return { snapshot, diagnostics, gaps };
 }
 
 /** What each node compiles from (undefined if there is an error), and all diagnostics of the input for these nodes. */
@@ -153,10 +157,9 @@ export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
 
 export interface FleetNode {
   readonly node: string;
-  readonly inputs: BundleInputs;
+  readonly snapshot: CompiledSnapshot;
   readonly gates: FeatureGates;
   readonly texts: BundleTexts;
-  readonly compile: () => BundleContent;
 }
 
 /** Compiles loaded inputs for many nodes; `nodes` is undefined if a diagnostic is an error. */
@@ -169,8 +172,8 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   const eachNode = function* (): Generator<FleetNode> {
     for (const node of fleet.nodes) {
       const prepared = preparedFor(node);
-      const inputs = inputsOfNode(prepared, { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily });
-      yield { node, inputs, gates: prepared.gates, texts, compile: () => compileInputs(prepared, inputs, memo) };
+      const request = { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily };
+      yield { node, snapshot: compileNode(prepared, request, memo), gates: prepared.gates, texts };
     }
   };
   return { diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics], nodes: eachNode() };

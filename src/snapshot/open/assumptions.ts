@@ -1,12 +1,17 @@
-import { assignedPorts, lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
-import type { Node, ProxySettings, Service, Sourced } from '../cluster/objects.ts';
-import type { AssumedValues } from '../diagnostics/services.ts';
-import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Inputs } from '../input/read-inputs.ts';
-import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../kernel/address.ts';
-import { families as bothFamilies, type Family } from '../kernel/family.ts';
+import {
+  assignedPorts,
+  lacksAnything,
+  lacksLoadBalancer,
+  type AssignmentRanges,
+} from '../../cluster/assign-addresses.ts';
+import type { Node, ProxySettings, Service, Sourced } from '../../cluster/objects.ts';
+import type { AssumedValues } from '../../diagnostics/services.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Inputs } from '../../input/read-inputs.ts';
+import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
+import { families as bothFamilies, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
  * The cluster that manifests from git are looked at in, if neither they nor a flag say otherwise: kubeadm's networks and
@@ -154,7 +159,7 @@ function partOf(networks: readonly Network[], family: Family, at: number): strin
 
 export function describeAssumptions(
   { ranges, podNetworks, nodes }: Assumptions,
-  { assigned, assumedEndpoints = [] }: Pick<BundleContent, 'assigned' | 'assumedEndpoints'>,
+  { assigned, assumedEndpoints = [] }: Pick<CompiledSnapshot, 'assigned' | 'assumedEndpoints'>,
   isDefault: boolean,
 ): readonly Diagnostic[] {
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);

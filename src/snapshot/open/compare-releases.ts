@@ -1,13 +1,13 @@
-import { count } from '../base/format-count.ts';
-import type { ProxySettings } from '../cluster/objects.ts';
-import type { IpFamilyChoice } from '../compile/choose-families.ts';
-import { compileNode, prepareForRelease } from '../compile/compile-node.ts';
-import { checkReleases } from '../compile/compile.ts';
-import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from '../compile/load-texts.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Side } from '../dumps/side.ts';
-import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
-import type { ServiceReason } from '../diff/service-reasons.ts';
+import { count } from '../../base/format-count.ts';
+import type { ProxySettings } from '../../cluster/objects.ts';
+import type { IpFamilyChoice } from './choose-families.ts';
+import { compileNode, prepareForRelease } from './compile-node.ts';
+import { checkReleases } from './compile.ts';
+import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
+import { diffSides, type SideDiff } from '../../diff/diff-sides.ts';
+import type { ServiceReason } from '../../diff/service-reasons.ts';
 import {
   behaviourChanges,
   behaviours,
@@ -17,14 +17,13 @@ import {
   type BehaviourChange,
   type Behaviours,
   type Release,
-} from '../kube-proxy/releases.ts';
-import { sideOfManifests } from './stored-side.ts';
+} from '../../kube-proxy/releases.ts';
 
 /** A release of Kubernetes, what its kube-proxy does, and what that makes of the manifests. */
 interface ReleaseSide {
   readonly release: Release;
   readonly does: Behaviours;
-  readonly side: ReturnType<typeof sideOfManifests>;
+  readonly side: CompiledSnapshot;
 }
 
 /** Compiles the same manifests by two releases, and reports each difference with the behaviour that makes it, and what was compared. */
@@ -33,12 +32,12 @@ export function compareReleases(
   name: string,
   pair: { readonly nodeName: string; readonly from: Release; readonly to: Release },
   options: { readonly ipFamily: IpFamilyChoice; readonly foreign?: boolean | undefined },
-): { readonly from: Side; readonly to: Side; readonly diff: SideDiff; readonly notes: readonly string[] } {
+): { readonly from: Snapshot; readonly to: Snapshot; readonly diff: SideDiff; readonly notes: readonly string[] } {
   const { nodeName } = pair;
   const { prepared, hostAddresses } = loaded;
   const compileWith = (release: Release, does: Behaviours, ipFamily: IpFamilyChoice): ReleaseSide => {
-    const content = compileNode(prepareForRelease(prepared, release, does), { nodeName, hostAddresses, ipFamily });
-    return { release, does, side: sideOfManifests(`${name} by Kubernetes ${release}`, content) };
+    const request = { nodeName, hostAddresses, ipFamily, name: `${name} by Kubernetes ${release}` };
+    return { release, does, side: compileNode(prepareForRelease(prepared, release, does), request) };
   };
   const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>
     compileWith(release, behavioursOf(release, prepared.gates), ipFamily);
@@ -46,7 +45,7 @@ export function compareReleases(
   // What one release programs for no Service of a family is no reason to leave the family out there.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
-  const { node, settings } = from.side.services;
+  const { node, settings } = from.side;
   const differing = behaviours.filter(
     (each) => from.does.has(each) !== to.does.has(each) && concernsMode(each, settings.mode),
   );
@@ -93,11 +92,11 @@ function findCauses(
   { servicePorts }: SideDiff,
   from: ReleaseSide,
   differing: readonly Behaviour[],
-  compileWith: (does: Behaviours) => Side,
+  compileWith: (does: Behaviours) => Snapshot,
 ): ReadonlyMap<string, ReadonlySet<Behaviour>> {
   const causes = new Map(servicePorts.map(({ label }): [string, Set<Behaviour>] => [label, new Set()]));
   const does = new Set(from.does);
-  let before: Side = from.side;
+  let before: Snapshot = from.side;
   for (const behaviour of causes.size > 0 ? differing : []) {
     if (!does.delete(behaviour)) does.add(behaviour);
     const after = compileWith(new Set(does));

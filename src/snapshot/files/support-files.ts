@@ -1,9 +1,9 @@
 import { closeSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRegularFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
-import { hasCode } from '../base/system-errors.ts';
-import { describePacked } from '../base/odd-texts.ts';
-import { bundleOfPath } from '../dumps/support-bundles.ts';
+import { openRegularFile, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { hasCode } from '../../base/system-errors.ts';
+import { describePacked } from '../../base/odd-texts.ts';
+import { bundleOfPath } from '../../dumps/support-bundles.ts';
 
 /** A file of a support bundle. */
 export interface SupportFile {
@@ -94,7 +94,7 @@ function formOf(path: string): 'packed' | 'plain' | undefined {
 export async function firstOfArchive(path: string): Promise<string | undefined> {
   const form = formOf(path);
   if (!form) return undefined;
-  const { readTar } = await import('../bundle/pack/read-tar.ts');
+  const { readTar } = await import('../../bundle/pack/read-tar.ts');
   let first: string | undefined;
   await readTar(path, form === 'packed', (inside) => {
     first = inside;
@@ -108,7 +108,7 @@ async function readBundleArchive(path: string): Promise<readonly SupportFile[]> 
   if (packed !== undefined) throw new UnreadableFile(path, `it is ${packed}, and name the .tar that comes of it`);
   const form = formOf(path);
   if (!form) return [];
-  const { readTar } = await import('../bundle/pack/read-tar.ts');
+  const { readTar } = await import('../../bundle/pack/read-tar.ts');
   const count = limited(path);
   const files = await readTar(path, form === 'packed', (inside, bytes) => {
     if (!bundleOfPath(inside)) return false;

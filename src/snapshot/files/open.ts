@@ -1,0 +1,85 @@
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { showsAnything } from '../../dumps/coverage.ts';
+import { compileLike, optionsLike } from '../open/compile-like.ts';
+import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
+import { parseHostLinks } from '../open/load-texts.ts';
+import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
+import { loadInputs, readHostText, type ReadStdin } from './read-texts.ts';
+
+/** How paths are opened, besides what shapes manifests. */
+interface OpenOptions extends SideOptions {
+  readonly allNodes?: boolean | undefined;
+  /** Whether a listing of flows beside manifests adds to them: it says what exists, and they what becomes of the next packet. */
+  readonly addsFlows?: boolean;
+}
+
+/** Paths that were opened. */
+export interface OpenedPaths extends Opened {
+  readonly kind: Recognised['kind'];
+  /** The first path that is no manifests. */
+  readonly path: string | undefined;
+  /** Why the manifests of a support bundle are left out: nobody chose what it holds. */
+  readonly leftOut: Diagnostic | undefined;
+}
+
+/** Opens what paths are, taken together: manifests, a bundle, or a dump with the manifests beside it. */
+export async function openPaths(options: OpenOptions, readStdin: ReadStdin): Promise<OpenedPaths> {
+  const { file = [], node, addsFlows = false } = options;
+  const input = await recogniseInputs(file, { node, readStdin });
+  const path = file.find((each) => !input.beside.includes(each));
+  const { flows, coverage } = input.side ?? {};
+  if (input.kind === 'manifests') return openFiles(options, readStdin);
+  if (addsFlows && flows && input.beside.length > 0 && coverage && !showsAnything(coverage)) {
+    const { at, ...opened } = await openFiles({ ...options, file: input.beside }, readStdin);
+    const withFlows = ({ side, ...reading }: Reading) => ({ ...reading, side: side?.with({ flows }) });
+    return { ...opened, at: (name) => withFlows(at(name)) };
+  }
+  const dump = input.kind === 'dump' ? await openDump(input, options, readStdin) : undefined;
+  return { ...openReading(dump?.reading ?? input), kind: input.kind, path, leftOut: dump?.leftOut };
+}
+
+async function openFiles(options: OpenOptions, readStdin: ReadStdin): Promise<OpenedPaths> {
+  const opened = openManifests('-f', await loadInputs(options, readStdin), options);
+  return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
+}
+
+/** A dump with the addresses that the options name, and the objects of the manifests beside it or in its support bundle. */
+async function openDump(
+  { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
+  options: OpenOptions,
+  readStdin: ReadStdin,
+): Promise<Pick<OpenedPaths, 'leftOut'> & { readonly reading: Reading }> {
+  const { hostAddresses } = options;
+  const host = hostAddresses === undefined ? undefined : parseHostLinks(readHostText(hostAddresses));
+  const { state, coverage } = input.side;
+  const covered = { ...coverage, links: true, allAddresses: undefined };
+  const side = host
+    ? input.side.with({ state: () => ({ ...state, links: host.links }), coverage: covered })
+    : input.side;
+  const said = (own: typeof side | undefined, more: readonly Diagnostic[] = []) => {
+    return { ...input, side: own, diagnostics: [...input.diagnostics, ...more] };
+  };
+  if (host && host.diagnostics.length > 0) return { reading: said(undefined, host.diagnostics), leftOut: undefined };
+  if (beside.length + texts.length === 0) return { reading: said(side), leftOut: undefined };
+  const {
+    cluster: named,
+    objects,
+    diagnostics,
+    files,
+  } = await readNames({ ...options, file: beside, texts }, readStdin);
+  const [wrong] = diagnostics;
+  if (wrong && beside.length === 0) return { reading: said(side), leftOut: wrong };
+  return { reading: { ...said(side.with({ objects, named }), diagnostics), files }, leftOut: undefined };
+}
+
+/** Reads and compiles manifests as one side. What no flag says, such as the mode, comes from the other side. */
+export async function compileSide(
+  path: string,
+  other: Recognised,
+  options: SideOptions,
+  readStdin: ReadStdin,
+): Promise<Reading> {
+  const asOther = optionsLike(other.side, options);
+  const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] }, readStdin);
+  return compileLike(path, read, other.side, options);
+}

@@ -1,0 +1,103 @@
+import type { TextFile } from '../../input/documents/text-file.ts';
+import type { Manifest } from '../../bundle/manifest.ts';
+import { compileLoaded, type Compilation, type NodeOptions } from './compile.ts';
+import { NodeMemo } from './compile-node.ts';
+import type { LoadedInputs } from './load-texts.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { newestRelease } from '../../kube-proxy/releases.ts';
+import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot.ts';
+
+/** A node that was read, with its diagnostics; undefined if it cannot be used. */
+export interface Reading {
+  readonly side: Snapshot | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The manifests that were read, by the names that diagnostics give them. */
+  readonly files: LoadedInputs['files'];
+  /** What was read as what, for people. */
+  readonly notes: readonly string[];
+  /** What manifests were compiled for, in words. */
+  readonly made?: string;
+  /** What manifests lack of the node. It compiles the node's state. */
+  readonly gaps?: Compilation['gaps'];
+}
+
+/** What paths are: a bundle or a dump that was read, manifests that still need compiling, or what cannot be read. */
+export type Recognised = Reading & {
+  /** The paths of manifests that were named, too. */ readonly beside: readonly string[];
+} & (
+    | { readonly kind: 'bundle'; readonly side: CompiledSnapshot; readonly manifest: Manifest }
+    | {
+        readonly kind: 'dump';
+        readonly side: DumpedSnapshot;
+        /** The manifests that a support bundle holds. */
+        readonly manifests: readonly TextFile[];
+      }
+    | { readonly kind: 'manifests' | 'unreadable'; readonly side: undefined }
+  );
+
+/** An input that was opened, whose nodes can be asked for one after the other. */
+export interface Opened {
+  /** Manifests as they were read and checked; undefined for a bundle or dump. */
+  readonly loaded: LoadedInputs | undefined;
+  /** '' is the usual one. */
+  readonly nodes: readonly string[];
+  readonly at: (node: string) => Reading;
+}
+
+/** Opens a bundle or a dump, which are of one node. */
+export function openReading(reading: Reading): Opened {
+  return { loaded: undefined, nodes: [''], at: () => reading };
+}
+
+/**
+ * Opens manifests that were loaded: the node of the options, or all of their Nodes. A diagnostic is not repeated for another node;
+ * `said` holds those of another opening, too.
+ */
+export function openManifests(
+  name: string,
+  loaded: LoadedInputs,
+  { allNodes = false, ...options }: NodeOptions & { readonly allNodes?: boolean | undefined },
+  said = new Set<string>(),
+): Opened {
+  const memo = new NodeMemo();
+  const at = (node: string): Reading => {
+    const asked = { ...options, node: node === '' ? options.node : node, name };
+    const reading = readingOf(name, loaded, compileLoaded(loaded, asked, [], memo), '', undefined);
+    const diagnostics = reading.diagnostics.filter(({ text }) => !said.has(text));
+    for (const { text } of diagnostics) said.add(text);
+    return { ...reading, diagnostics };
+  };
+  return { loaded, nodes: allNodes ? [...loaded.prepared.nodes.keys()].toSorted() : [''], at };
+}
+
+/** A node that cannot be compiled, for the reasons in the diagnostics. */
+export function failedReading({ files }: LoadedInputs, diagnostics: Reading['diagnostics']): Reading {
+  return { side: undefined, diagnostics, files, notes: [] };
+}
+
+/** What was compiled of manifests called `name`. */
+export function readingOf(
+  name: string,
+  loaded: LoadedInputs,
+  { snapshot, diagnostics, gaps }: Compilation,
+  /** Where the mode comes from, if not from the flags or the configuration. */
+  modeFrom: string,
+  /** Why this release was chosen, if only what was read decided it. */
+  reason: string | undefined,
+): Reading {
+  if (!snapshot) return failedReading(loaded, diagnostics);
+  const made = `manifests, compiled for ${describeMade(snapshot, { modeFrom, reason })}`;
+  return { ...failedReading(loaded, diagnostics), side: snapshot, made, gaps, notes: [`${name}: ${made}`] };
+}
+
+/** Describes the node, mode, families and release that something was compiled for. */
+export function describeMade(
+  { node, settings, families }: Pick<CompiledSnapshot, 'node' | 'settings' | 'families'>,
+  /** Where the mode comes from and why this release was chosen, if they were not requested. */
+  { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
+): string {
+  const where = node.name === '' ? 'any node' : `node ${node.name}`;
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
+  return `${where}, mode ${settings.mode}${modeFrom}, ${families.join(' and ')}${release}`;
+}

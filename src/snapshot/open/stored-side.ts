@@ -1,0 +1,109 @@
+import type { TextFile } from '../../input/documents/text-file.ts';
+import { version } from '../../base/version.ts';
+import { nodeOfBundle, settingsOf, type Manifest } from '../../bundle/manifest.ts';
+import type { BundleFiles } from '../../bundle/make-bundle.ts';
+import { readBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
+import { readGolden } from '../../bundle/golden.ts';
+import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Cluster } from '../../cluster/model.ts';
+import { compileState } from './compile-node.ts';
+import type { Dump } from '../../dumps/dump.ts';
+import { CompiledSnapshot, DumpedSnapshot } from '../snapshot.ts';
+import { coverAll } from '../../dumps/coverage.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { describeMade, type Recognised } from './opened.ts';
+
+const nothingSaid = { diagnostics: [], files: new Map(), notes: [], beside: [] } as const;
+
+/** Manifests that have not been read yet. */
+export const manifests: Recognised = { ...nothingSaid, kind: 'manifests', side: undefined };
+
+export function unreadable(diagnostics: readonly Diagnostic[]): Recognised {
+  return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
+}
+
+/** The side that a bundle's files are; `path` is what the user calls it. */
+export function sideOfBundle(path: string, files: BundleFiles): Recognised {
+  const result = readBundle(files);
+  if (result.kind === 'broken') return brokenSide(path, result.problems);
+  const { manifest, state } = result.bundle;
+  if (manifest.dumped) return readDumpedBundle(path, manifest, state);
+  return sideOfStored(path, 'a bundle', result.bundle);
+}
+
+/** The side that a golden's files are; `path` is what the user calls it. */
+export function sideOfGolden(path: string, files: BundleFiles): Recognised {
+  const result = readGolden(files, compileState, version);
+  if (result.kind === 'bundle') return sideOfStored(path, 'a golden', result.bundle);
+  return brokenSide(path, result.problems);
+}
+
+function brokenSide(path: string, problems: readonly string[]): Recognised {
+  return unreadable(problems.map((problem) => diagnose('bad-bundle', { path, problem })));
+}
+
+function sideOfStored(path: string, what: string, { manifest, state, cluster }: StoredBundle): Recognised {
+  const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
+  const node = nodeOfBundle(manifest);
+  const settings = settingsOf(manifest);
+  const compile = (own: Cluster) => compileState(own, node, settings, families);
+  // A bundle's files hold no origins. If no comments name the Services, compiling them again does.
+  const labels = modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster);
+  const made = { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
+  const side = new CompiledSnapshot({ kind: 'bundle', name: path, state: () => state, labels, compile, ...made });
+  return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
+}
+
+/** A dump of kpc-apply has the form of a bundle, but nothing compiled it, and it does not list modules. */
+function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): Recognised {
+  // If its files have no rules of a family, the node has none.
+  const { hostAddresses } = nodeOfBundle(manifest);
+  const coverage = { ...coverAll(), modules: false };
+  const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts: [], hostAddresses });
+  const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
+  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
+  return { ...nothingSaid, kind: 'dump', side, manifests: [], notes };
+}
+
+/** The side that a dump is; `diagnostics` is what there is to say of its files, `texts` the manifests of a support bundle. */
+export function sideOfDump(
+  name: string,
+  dump: Dump,
+  diagnostics: readonly Diagnostic[],
+  texts: readonly TextFile[] = [],
+): Recognised {
+  if (isRefusedOnly(dump)) {
+    // One sentence says what to print instead.
+    return unreadable(
+      diagnostics.map((each) =>
+        each.code === 'unread-output' ? diagnose(each.code, { ...each.arguments, isAll: true }, each.place) : each,
+      ),
+    );
+  }
+  const names = [...new Set(dump.files.map((file) => file.name))];
+  const read = names.map((file) => describeFile(file, dump.files)).join(', ');
+  const notes = [`${name}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`];
+  const links = dump.state.links.filter((link) => link.name !== serviceLink);
+  // ip addr show kube-ipvs0 shows that link alone.
+  const hostAddresses =
+    dump.coverage.links && links.length > 0
+      ? links.flatMap(({ addresses }) => addresses.map(({ address }) => address))
+      : undefined;
+  const { state, coverage, doubts, flows, log } = dump;
+  const side = new DumpedSnapshot({ name, state: () => state, coverage, doubts, flows, log, hostAddresses });
+  return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
+}
+
+/** Whether the files hold output of tools, all of it in forms that kpc does not read. */
+export function isRefusedOnly({ files, faults }: Dump): boolean {
+  return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
+}
+
+/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone if it says what is in the file. */
+function describeFile(name: string, files: Dump['files']): string {
+  const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
+  const [first] = kinds;
+  return kinds.length === 1 && first !== undefined && name.startsWith(first) ? name : `${name} (${kinds.join(', ')})`;
+}

@@ -1,0 +1,348 @@
+import { findOwners, type Owners } from '../changes/owners.ts';
+import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { Cluster, NodeContext, ShownPort } from '../cluster/model.ts';
+import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
+import type { Pod, ProxySettings } from '../cluster/objects.ts';
+import { coverAll, type Coverage } from '../dumps/coverage.ts';
+import type { Doubt } from '../dumps/dump.ts';
+import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
+import type { ObjectLists, UnreadLists } from '../input/objects/kinds.ts';
+import { addressBits, loopbackAddresses, type Address } from '../kernel/address.ts';
+import type { TrackedFlow } from '../kernel/conntrack.ts';
+import { families as bothFamilies, type Family } from '../kernel/family.ts';
+import type { Link } from '../kernel/link/link.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { serviceLink } from '../kube-proxy/service-link.ts';
+import type { DecompiledPort } from './decompiled-port.ts';
+import { decompile, type ShownServices } from './decompile.ts';
+import { nameServers, weighServersOfSides } from './server-owners.ts';
+
+/** What kpc knows of one node, whatever it was read from: manifests that were compiled, a bundle or golden, or a dump. */
+export type Snapshot = CompiledSnapshot | DumpedSnapshot;
+
+/** The manifests beside a state: they name senders, policies and ways to Services. */
+export type SnapshotObjects = {
+  readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
+} & {
+  /** What of a cluster could not be read. */
+  readonly unread: UnreadLists;
+};
+
+type SnapshotList =
+  'services' | 'nodes' | 'pods' | 'policies' | 'ingresses' | 'gateways' | 'referenceGrants' | 'namespaces';
+
+const noObjects: SnapshotObjects = {
+  services: [],
+  nodes: [],
+  pods: [],
+  policies: [],
+  ingresses: [],
+  gateways: [],
+  referenceGrants: [],
+  namespaces: [],
+  unread: new Set(),
+};
+
+/** What kpc chose, since nothing in the input says it. */
+interface AssumedValues {
+  readonly services: readonly AssignedService[];
+  /** The addresses of Pods that no input holds. */
+  readonly pods: ReadonlySet<string>;
+  readonly node: boolean;
+  readonly mode: boolean;
+}
+
+/** What any snapshot is made of. Functions are called when their result is first asked for, and then once. */
+interface Facts {
+  /** What the user called it: a path, or "-". */
+  readonly name: string;
+  readonly state: () => KernelState;
+  /** A state whose origins show what the items of `state` are there for; undefined if none does. */
+  readonly labels?: (() => KernelState | undefined) | undefined;
+  /** The flows that a dump lists, if one does. */
+  readonly flows?: readonly TrackedFlow[] | undefined;
+  readonly objects?: SnapshotObjects | undefined;
+  /** What is known already, of a state that was changed since. */
+  readonly owners?: Owners | undefined;
+}
+
+/** What a node's state is compiled from, and what that depended on. */
+interface CompiledFacts extends Facts {
+  readonly kind: 'manifests' | 'bundle';
+  readonly cluster: Cluster;
+  readonly node: NodeContext;
+  readonly settings: ProxySettings;
+  /** The families that it is compiled for. */
+  readonly families: readonly Family[];
+  readonly assigned: readonly AssignedService[];
+  /** Undefined if no Pod was assumed. */
+  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
+  /** Whether no input holds the Node. */
+  readonly isNodeAssumed?: true | undefined;
+  /** Whether nothing named the mode. */
+  readonly isModeAssumed?: boolean | undefined;
+  /** Flags for what the other side of a comparison decided, with their values: with them, this snapshot comes out alone. */
+  readonly taken?: Readonly<Record<string, string>> | undefined;
+  readonly kpcVersion: string;
+  /** Compiles other Services for the same node. */
+  readonly compile: (cluster: Cluster) => KernelState;
+}
+
+/** What was taken from a node. */
+interface DumpedFacts extends Facts {
+  readonly coverage: Coverage;
+  /** Files that may have held more than was read. */
+  readonly doubts: readonly Doubt[];
+  /** What a log of kube-proxy says. */
+  readonly log?: ProxyLog | undefined;
+  /** The node's own addresses; undefined if it does not show them. */
+  readonly hostAddresses?: readonly Address[] | undefined;
+  /** The Services of manifests beside it, which name what it shows. */
+  readonly named?: Cluster | undefined;
+  /** What is known already, of a state that was changed since. */
+  readonly reached?: ShownServices | undefined;
+}
+
+/** What both kinds have. */
+abstract class Known<Own extends Facts> {
+  readonly name: string;
+  readonly flows: readonly TrackedFlow[] | undefined;
+  readonly objects: SnapshotObjects;
+  protected readonly facts: Own;
+  #state: KernelState | undefined;
+  #labels: KernelState | undefined;
+  #owners: Owners | undefined;
+  #shown: ReadonlyMap<string, DecompiledPort> | undefined;
+  #endpoints: ReadonlyMap<string, KnownEndpoint> | undefined;
+  #pods: ReadonlyMap<string, Pod> | undefined;
+
+  constructor(facts: Own) {
+    const { name, flows, objects = noObjects, owners } = facts;
+    this.name = name;
+    this.flows = flows;
+    this.objects = objects;
+    this.facts = facts;
+    this.#owners = owners;
+  }
+
+  /** What is in the kernel. */
+  get state(): KernelState {
+    return (this.#state ??= this.facts.state());
+  }
+
+  get labels(): KernelState | undefined {
+    return (this.#labels ??= this.facts.labels?.());
+  }
+
+  /** What the items of the state are there for. */
+  get owners(): Owners {
+    const { labels, state } = this;
+    return (this.#owners ??= findOwners(labels ? [labels, state] : [state]));
+  }
+
+  abstract readonly shown: ShownServices;
+  abstract readonly ports: readonly ShownPort[];
+  /** '' if no node is named. */
+  abstract readonly nodeName: string;
+
+  /** What the state shows of a Service port. */
+  shownPort(label: string, family: Family): DecompiledPort | undefined {
+    this.#shown ??= new Map(this.shown.ports.map((port) => [`${port.family} ${port.label}`, port]));
+    return this.#shown.get(`${family} ${label}`);
+  }
+
+  /** The endpoints of the Service ports by "ip:port". */
+  get endpoints(): ReadonlyMap<string, KnownEndpoint> {
+    return (this.#endpoints ??= new Map(endpointsOf(this.ports, this.nodeName)));
+  }
+
+  /** Pods by "namespace/name". */
+  get pods(): ReadonlyMap<string, Pod> {
+    return (this.#pods ??= new Map(
+      this.objects.pods.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object]),
+    ));
+  }
+}
+
+interface KnownEndpoint {
+  readonly address: Address;
+  /** Whether it is on this node; undefined if not known. */
+  readonly isLocal: boolean | undefined;
+}
+
+/** The endpoints that have an address; names may have taken the place of some before a dump was pasted. */
+function endpointsOf(ports: readonly ShownPort[], node: string): readonly (readonly [string, KnownEndpoint])[] {
+  return ports.flatMap(({ endpoints = [] }) =>
+    endpoints.flatMap(({ label, address, port, status }) => {
+      if (!address || port === undefined) return [];
+      const isLocal = node === '' || !status ? undefined : status.nodeName === node;
+      return [[label, { address, isLocal }] as const];
+    }),
+  );
+}
+
+/** A node whose state kpc compiled, now or when it wrote a bundle. It shows all that kube-proxy programs. */
+export class CompiledSnapshot extends Known<CompiledFacts> {
+  readonly kind: 'manifests' | 'bundle';
+  readonly coverage = coverAll();
+  readonly doubts: readonly Doubt[] = [];
+  readonly cluster: Cluster;
+  readonly node: NodeContext;
+  readonly settings: ProxySettings;
+  readonly families: readonly Family[];
+  readonly assigned: readonly AssignedService[];
+  readonly assumedEndpoints: readonly AssumedWorkload[] | undefined;
+  readonly isNodeAssumed: true | undefined;
+  readonly assumed: AssumedValues;
+  readonly taken: Readonly<Record<string, string>> | undefined;
+  readonly kpcVersion: string;
+  readonly compile: (cluster: Cluster) => KernelState;
+  #services: ShownServices | undefined;
+
+  constructor(facts: CompiledFacts) {
+    super(facts);
+    const { assigned, assumedEndpoints = [], isNodeAssumed, isModeAssumed = false } = facts;
+    const pods = assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
+    this.kind = facts.kind;
+    this.cluster = facts.cluster;
+    this.node = facts.node;
+    this.settings = facts.settings;
+    this.families = facts.families;
+    this.assigned = assigned;
+    this.assumedEndpoints = facts.assumedEndpoints;
+    this.isNodeAssumed = isNodeAssumed;
+    this.assumed = { services: assigned, pods: new Set(pods), node: isNodeAssumed === true, mode: isModeAssumed };
+    this.taken = facts.taken;
+    this.kpcVersion = facts.kpcVersion;
+    this.compile = facts.compile;
+  }
+
+  get nodeName(): string {
+    return this.node.name;
+  }
+
+  get mode(): ProxyMode {
+    return this.settings.mode;
+  }
+
+  get ports(): readonly ShownPort[] {
+    return this.cluster.servicePorts;
+  }
+
+  get hostAddresses(): readonly Address[] {
+    return this.node.hostAddresses;
+  }
+
+  get shown(): ShownServices {
+    return (this.#services ??= decompile(this.state, this.owners, () => 'certain', this.coverage));
+  }
+
+  /** The node's own links: nothing says which link has which of its addresses. */
+  get links(): readonly Link[] {
+    const { hostAddresses, nodeIPs } = this.node;
+    const own = hostAddresses.length > 0 ? hostAddresses : bothFamilies.map((family) => nodeIPs[family]);
+    const all = [...own, ...bothFamilies.map((family) => loopbackAddresses[family])];
+    const addresses = [...new Map(all.map((address) => [address.text, address])).values()];
+    return [
+      {
+        name: 'node',
+        addresses: addresses.map((address) => {
+          return { family: address.family, address, prefixLength: addressBits[address.family] };
+        }),
+      },
+    ];
+  }
+
+  /** The same with other facts. */
+  with(changes: Partial<CompiledFacts>): CompiledSnapshot {
+    return new CompiledSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
+  }
+}
+
+/** A node of which the output of tools was read: it does not show which Services it was made for. */
+export class DumpedSnapshot extends Known<DumpedFacts> {
+  readonly kind = 'dump';
+  readonly families = bothFamilies;
+  readonly coverage: Coverage;
+  readonly doubts: readonly Doubt[];
+  readonly log: ProxyLog | undefined;
+  readonly named: Cluster | undefined;
+  readonly cluster = undefined;
+  readonly node = undefined;
+  readonly settings = undefined;
+  readonly assumed = undefined;
+  readonly nodeName = '';
+  readonly hostAddresses: readonly Address[] | undefined;
+  #shown: ShownServices | undefined;
+  #reached: ShownServices | undefined;
+
+  constructor(facts: DumpedFacts) {
+    super(facts);
+    this.#reached = facts.reached;
+    this.coverage = facts.coverage;
+    this.doubts = facts.doubts;
+    this.log = facts.log;
+    this.hostAddresses = facts.hostAddresses;
+    this.named = facts.named;
+  }
+
+  /** The Services that its state shows, and what another mode left. */
+  get shown(): ShownServices {
+    return (this.#shown ??= decompile(this.state, this.owners, weighServersOfSides(this, this), this.coverage));
+  }
+
+  /** The same with those of a dormant table, which no packet reaches. */
+  get #all(): ShownServices {
+    if (this.#reached) return this.#reached;
+    const { state, owners, coverage } = this;
+    const whole = stateWithOthers(this);
+    const found = whole === state ? this.shown : decompile(whole, owners, weighServersOfSides(this, this), coverage);
+    return (this.#reached = { ...found, mode: found.mode ?? modeOfState(state) });
+  }
+
+  get mode(): ProxyMode | undefined {
+    return this.#all.mode;
+  }
+
+  get ports(): readonly ShownPort[] {
+    return this.#all.ports;
+  }
+
+  get links(): readonly Link[] {
+    return this.state.links.filter(({ name }) => name !== serviceLink);
+  }
+
+  /** The same with the Services of manifests, which name what it shows. */
+  namedBy(named: Cluster): DumpedSnapshot {
+    return this.with({ named, labels: () => nameServers(this.state, named) });
+  }
+
+  /** The same with other facts. */
+  with(changes: Partial<DumpedFacts>): DumpedSnapshot {
+    return new DumpedSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
+  }
+
+  /** The same node with what another shows of it; the Services stay those that were read. */
+  completedBy(state: KernelState, coverage: Coverage): DumpedSnapshot {
+    return this.with({ state: () => state, coverage, owners: this.owners, reached: this.#all });
+  }
+}
+
+/** A snapshot's state with the tables of other programs, and of kube-proxy if they are dormant. */
+export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'doubts'>): KernelState {
+  const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
+  if (others.length === 0) return state;
+  const tables = new Map(others.map((table) => [`${table.family} ${table.name}`, table]));
+  return { ...state, nftables: [...state.nftables, ...tables.values()] };
+}
+
+/** Whether nft lists the chains of iptables mode, of which iptables-save alone names the Services. */
+export function showsIptablesAsNft({ doubts }: Pick<Snapshot, 'doubts'>): boolean {
+  return doubts.some(
+    (doubt) =>
+      doubt.kind === 'other-table' && doubt.tables?.some(({ chains }) => chains.has(baseChains.services)) === true,
+  );
+}
