@@ -122,7 +122,7 @@ async function report(
     await progress.step();
   }
   await progress.end();
-  const compared = { ...asked, trace, sharedMode, ...comparison.counts, ...comparison.result(), preparations };
+  const compared = { ...asked, preparations, trace, sharedMode, ...comparison.counts, ...comparison.result() };
   await terminal.out(formatEquivalence(compared, options.output, terminal.colour.out));
   // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
   const isWorse = announced ? needsWork(compared) : compared.findings.length > 0;
