@@ -126,7 +126,7 @@ describe("kubectl's answers", () => {
     };
     const listed = answers.filter(({ text }) => /^items:/m.test(text));
     const wrapped = answers
-      .filter((_, i) => i % 5 === 0)
+      .filter((_, i) => i % 20 === 0)
       .map(({ text }) => {
         const item = text.replaceAll(/^/gm, '  ').replace('  ', '- ');
         return `kind: List\nitems:\n- &first {a: 1}\n${item}\n- *first\nmetadata: {}\n`;
@@ -136,7 +136,7 @@ describe("kubectl's answers", () => {
       return 'fault' in pieces ? !('fault' in whole) : !isDeepStrictEqual(pieces, whole);
     });
     expect(differing.slice(0, 10)).toEqual([]);
-    expect(inPieces).toBeGreaterThan(3000);
+    expect(inPieces).toBeGreaterThan(1000);
   });
 
   test.each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {
