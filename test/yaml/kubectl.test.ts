@@ -120,9 +120,9 @@ describe("kubectl's answers", () => {
     let inPieces = 0;
     const readInPieces: YamlReader = (text, { start, end }) => {
       const document = text.slice(start, end);
-      const read = readLongList(document, known, 1);
-      if (read) inPieces++;
-      return read ?? parseYamlValue(document);
+      const list = readLongList(document, known, 1);
+      if (list) inPieces++;
+      return list ?? parseYamlValue(document);
     };
     const listed = answers.filter(({ text }) => /^items:/m.test(text));
     const wrapped = answers
