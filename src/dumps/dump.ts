@@ -244,7 +244,7 @@ export class DumpDraft {
    * is reported instead, because two states are not taken for one.
    */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
-    const differences = listed.add([...items], isWhole);
+    const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
     if (differences.length > 0) this.#skip(file, kind, differences, line);
     else this.file(file, kind);
     return differences.length === 0;
@@ -477,13 +477,7 @@ class Listed<T> {
    * differ, or, if both are whole, items that only one has.
    */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
-    const fresh = new Map(items.toReversed().map((item) => [this.#keyOf(item), item]));
-    const keys = this.isGiven ? new Set([...this.#items.keys(), ...fresh.keys()]) : [];
-    const differences = [...keys].filter((key) => {
-      const [one, other] = [this.#items.get(key), fresh.get(key)];
-      if (one === undefined || other === undefined) return isWhole && this.isWhole;
-      return this.#textOf(one) !== this.#textOf(other);
-    });
+    const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
     if (differences.length > 0) return differences;
     for (const item of items) {
       const key = this.#keyOf(item);
@@ -492,6 +486,15 @@ class Listed<T> {
     this.isGiven = true;
     this.isWhole ||= isWhole;
     return [];
+  }
+
+  #differencesTo(items: readonly T[], isWhole: boolean): readonly string[] {
+    const fresh = new Map(items.toReversed().map((item) => [this.#keyOf(item), item]));
+    return [...new Set([...this.#items.keys(), ...fresh.keys()])].filter((key) => {
+      const [one, other] = [this.#items.get(key), fresh.get(key)];
+      if (one === undefined || other === undefined) return isWhole && this.isWhole;
+      return this.#textOf(one) !== this.#textOf(other);
+    });
   }
 
   /** Whether a listing has nothing that was listed before. */

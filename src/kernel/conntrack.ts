@@ -34,9 +34,10 @@ export function parseConntrack(text: string): {
   readonly unread: readonly UnreadLine[];
 } {
   const flows: TrackedFlow[] = [];
+  const addresses: Addresses = new Map();
   const unread = readLines(text, [], (line) => {
     if (others.test(line)) return undefined;
-    const read = readFlow(line);
+    const read = readFlow(line, addresses);
     if (read === undefined) return 'not a flow, or not all of one';
     if (typeof read === 'object') flows.push(read);
     return undefined;
@@ -44,8 +45,11 @@ export function parseConntrack(text: string): {
   return { flows, unread };
 }
 
+/** Addresses by their text: a million flows have few, and each is in memory once. */
+type Addresses = Map<string, Address | undefined>;
+
 /** A flow, or 'other' for one without ports; undefined for a line that is none. */
-export function readFlow(line: string): TrackedFlow | 'other' | undefined {
+export function readFlow(line: string, addresses: Addresses = new Map()): TrackedFlow | 'other' | undefined {
   const words = line.split(/[ \t]+/);
   const protocol = words[/^ipv[46]$/.test(words[0] ?? '') ? 2 : 0] ?? '';
   const directions: [Direction, Direction] = [new Map(), new Map()];
@@ -61,14 +65,17 @@ export function readFlow(line: string): TrackedFlow | 'other' | undefined {
   const [original, reply] = directions;
   if (!reply.has('src') || !reply.has('dst')) return undefined;
   if (!original.has('sport')) return 'other';
-  const [source, destination, answers] = [endOf(original, 's'), endOf(original, 'd'), endOf(reply, 's')];
-  if (!source || !destination || !answers || !endOf(reply, 'd')) return undefined;
+  const end = (direction: Direction, side: 's' | 'd') => endOf(direction, side, addresses);
+  const [source, destination, answers] = [end(original, 's'), end(original, 'd'), end(reply, 's')];
+  if (!source || !destination || !answers || !end(reply, 'd')) return undefined;
   const isReplied = !words.includes('[UNREPLIED]');
   return { family: destination.address.family, protocol, source, destination, answers, isReplied };
 }
 
-function endOf(direction: Direction, side: 's' | 'd'): SocketAddress | undefined {
-  const address: Address | undefined = parseAddress(direction.get(side === 's' ? 'src' : 'dst') ?? '');
+function endOf(direction: Direction, side: 's' | 'd', addresses: Addresses): SocketAddress | undefined {
+  const text = direction.get(side === 's' ? 'src' : 'dst') ?? '';
+  if (!addresses.has(text)) addresses.set(text, parseAddress(text));
+  const address = addresses.get(text);
   const port = parsePort(direction.get(`${side}port`) ?? '');
   return address && port !== undefined ? { address, port } : undefined;
 }

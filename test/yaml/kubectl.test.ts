@@ -4,7 +4,9 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { createYamlReader, readDocuments, type YamlReader } from '../../src/input/documents/read-documents.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
+import { readLongList } from '../../src/input/yaml/long-list.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
+import { KnownPatterns } from '../../src/input/yaml/patterns.ts';
 
 /**
  * What kubectl makes of a file: the values that NewYAMLOrJSONDecoder of k8s.io/apimachinery hands over one after the other,
@@ -111,6 +113,30 @@ describe("kubectl's answers", () => {
     expect(answers.flatMap((answer) => findDifference(answer, read(answer.text, readFast)) ?? []).slice(0, 10)).toEqual(
       [],
     );
+  });
+
+  test('are those of a long list that is read in pieces, an item each', () => {
+    const known = new KnownPatterns();
+    let inPieces = 0;
+    const readInPieces: YamlReader = (text, { start, end }) => {
+      const document = text.slice(start, end);
+      const list = readLongList(document, known, 1);
+      if (list) inPieces++;
+      return list ?? parseYamlValue(document);
+    };
+    const listed = answers.filter(({ text }) => /^items:/m.test(text));
+    const wrapped = answers
+      .filter((_, i) => i % 20 === 0)
+      .map(({ text }) => {
+        const item = text.replaceAll(/^/gm, '  ').replace('  ', '- ');
+        return `kind: List\nitems:\n- &first {a: 1}\n${item}\n- *first\nmetadata: {}\n`;
+      });
+    const differing = [...listed.map((answer) => answer.text), ...wrapped].filter((text) => {
+      const [pieces, whole] = [read(text, readInPieces), read(text, readFully)];
+      return 'fault' in pieces ? !('fault' in whole) : !isDeepStrictEqual(pieces, whole);
+    });
+    expect(differing.slice(0, 10)).toEqual([]);
+    expect(inPieces).toBeGreaterThan(1000);
   });
 
   test.each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {

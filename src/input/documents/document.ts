@@ -82,14 +82,14 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
  */
 function createYamlLocator(file: TextFile, span: Span): Locator {
   let items: readonly Span[] | undefined;
-  let parsed: { readonly start: number; readonly locate: Locator } | undefined;
+  let parsed: { readonly start: number; readonly locate: Locator | undefined } | undefined;
   return (path, of) => {
     const [first, index, ...rest] = path;
     if (first === 'items') items ??= splitItems(file.text, span);
     const item = first === 'items' && typeof index === 'number' ? items?.[index] : undefined;
     const { start, end } = item ?? span;
     if (parsed?.start !== start) parsed = { start, locate: locateInYaml(file.text.slice(start, end)) };
-    return start + parsed.locate(item ? [0, ...rest] : path, of);
+    return start + (parsed.locate?.(item ? [0, ...rest] : path, of) ?? 0);
   };
 }
 

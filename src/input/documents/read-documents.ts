@@ -6,6 +6,7 @@ import { holdsMoreItems, mostItems } from '../../base/bounds.ts';
 import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
 import { readYamlFast } from '../yaml/fast-reader.ts';
+import { readLongList } from '../yaml/long-list.ts';
 import { KnownPatterns } from '../yaml/patterns.ts';
 import { type ParsedValue, parseYamlValue } from '../yaml/parse.ts';
 import { findUnclosed } from '../yaml/unclosed.ts';
@@ -191,7 +192,9 @@ export function createYamlReader(): YamlReader {
   const known = new KnownPatterns();
   return (text, span) => {
     const fast = readYamlFast(text, span, known);
-    return fast ? { kind: 'value', value: fast.value } : parseYamlValue(text.slice(span.start, span.end));
+    if (fast) return { kind: 'value', value: fast.value };
+    const document = text.slice(span.start, span.end);
+    return readLongList(document, known) ?? parseYamlValue(document);
   };
 }
 

@@ -24,6 +24,32 @@ export interface Composed {
   readonly anchored: ReadonlyMap<Alias, Anchored>;
 }
 
+/** What has the last anchor of each name: it stays in memory as long as an alias may follow. */
+export class Anchors {
+  readonly #nodes = new Map<string, Anchored>();
+  #words = 0;
+
+  get(name: string): Anchored | undefined {
+    return this.#nodes.get(name);
+  }
+
+  /** Throws a Refusal where they come to hold too much. */
+  set(name: string, node: Anchored): void {
+    this.#words += wordsOf(node) - wordsOf(this.#nodes.get(name));
+    if (this.#words > mostWords) throw new Refusal(tooLong('words', mostWords, offsetOf(node)));
+    this.#nodes.set(name, node);
+  }
+}
+
+/** How many words and signs a value may be at most. */
+function wordsOf(node: Anchored | undefined): number {
+  if (!node) return 0;
+  const [start, end] = node.range ?? [0, 0];
+  return isScalar(node) ? wordsOfScalar : wordsOfScalar + end - start;
+}
+
+const wordsOfScalar = 4;
+
 /** What can have an anchor. */
 export type Anchored = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
@@ -53,7 +79,7 @@ const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u20
  * Reads the one document of a text with the package, and refuses what go-yaml v2 takes otherwise, or not at all. Throws a
  * Refusal.
  */
-export function compose(written: string): Composed {
+export function compose(written: string, anchors = new Anchors()): Composed {
   for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
     const found = pattern.exec(written);
     if (!found) continue;
@@ -64,13 +90,13 @@ export function compose(written: string): Composed {
   const lines = written.replaceAll(/\r(?!\n)|\u0085/g, '\n');
   const text = /[\r\n]$/.test(written) ? lines : `${lines}\n`;
   try {
-    return readDocument(text, new Lexer());
+    return readDocument(text, new Lexer(), anchors);
   } catch (error) {
     // A single line has no indentation to be lenient about.
     const isOther = !(error instanceof Refusal) || error.fault.code === 'too-long';
     if (isOther || text.indexOf('\n') === text.length - 1) throw error;
     try {
-      return readDocument(text, createLenientLexer());
+      return readDocument(text, createLenientLexer(), anchors);
     } catch {
       // The stricter lexer is nearer to the mistake: it ends a text whose quote is missing at the next line.
       throw error;
@@ -78,11 +104,11 @@ export function compose(written: string): Composed {
   }
 }
 
-function readDocument(text: string, lexer: Lexer): Composed {
+function readDocument(text: string, lexer: Lexer, anchors: Anchors): Composed {
   const [document, ...others] = readDocuments(text, lexer);
   const another = others.find(({ contents }) => !isEmpty(contents));
   if (another) refuse(another.range[0], 'text behind the end of a document');
-  return document ? checkValues(document, text) : { root: null, anchored: new Map() };
+  return document ? checkValues(document, text, anchors) : { root: null, anchored: new Map() };
 }
 
 /** What the package's lexer does where it asks for indentation. */
@@ -180,12 +206,11 @@ export function isEmpty(node: Node | null): boolean {
 }
 
 /** Looks at each value of a document once, in the order of the text, for what go-yaml does not take. */
-function checkValues(document: Document.Parsed, text: string): Composed {
+function checkValues(document: Document.Parsed, text: string, anchors: Anchors): Composed {
   const { contents: root, directives, range } = document;
   if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuse(range[1], 'an end alone');
   if (isScalar(root) && root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), 'a block of text alone');
   const anchored = new Map<Alias, Anchored>();
-  const anchors = new Map<string, Anchored>();
   visit(document, {
     Pair: (_, pair) => checkPair(pair as Pair<Node, Node | null>, text),
     Node: (_, node) => {
@@ -247,8 +272,11 @@ const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = 
 /** What is before the place on a line where a key or an item of a block may begin: go-yaml takes no tab there. */
 const beforeKey = /^(?!---)[-?: ]*$/;
 
-/** The package takes 300 bytes for each. Longer texts are of programs, whose YAML is plain, or JSON: both are read otherwise. */
-const mostWords = 3_000_000;
+/**
+ * A million lines of a key and its value. The package takes 150 bytes for each word, so the heap that Node has on a machine with 8 GB
+ * holds them. Longer texts are lists of kubectl's, of which it gets a piece at a time.
+ */
+const mostWords = 8_000_000;
 
 /**
  * Returns a check that refuses what go-yaml rejects or reads differently from the package, if single lexemes show it.

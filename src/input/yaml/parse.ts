@@ -13,7 +13,7 @@ import {
 import { printable, printableJson } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
-import { compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
+import { Anchors, compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
 /** A value that a YAML document holds, or why it has none. */
@@ -26,9 +26,23 @@ export type ParsedValue =
  * refuses is in test/yaml/kubectl.test.ts; no text has another value here than there.
  */
 export function parseYamlValue(text: string): ParsedValue {
+  return decodeText(text, new Anchors(), {});
+}
+
+/** Reads the list in a document piece by piece: some items a piece, which may lean on those of the pieces before. */
+export class PieceReader {
+  readonly #anchors = new Anchors();
+  readonly #counts = { values: 0, copies: 0 };
+
+  read(text: string): ParsedValue {
+    return decodeText(text, this.#anchors, { counts: this.#counts, levels: 1 });
+  }
+}
+
+function decodeText(text: string, anchors: Anchors, options: DecoderOptions): ParsedValue {
   try {
-    const { root, anchored } = compose(text);
-    const decoder = new Decoder(anchored);
+    const { root, anchored } = compose(text, anchors);
+    const decoder = new Decoder(anchored, options);
     const value = decoder.decode(root);
     const faults = describeRepeated(decoder.repeated, root);
     return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'value', value };
@@ -55,22 +69,33 @@ interface RepeatedKey {
 /** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
 type Entry = { readonly [Of in PositionOf]: number };
 
+interface DecoderOptions {
+  /** Filled with where the fields of each mapping and the items of each list are written. */
+  readonly places?: Map<unknown, Map<string, Entry>>;
+  /** Of a document that is decoded in pieces: what was counted before, and how many levels are around the piece. */
+  readonly counts?: { values: number; copies: number };
+  readonly levels?: number;
+}
+
 /** Decodes a document to the value that sigs.k8s.io/yaml makes of what go-yaml v2 reads. Throws a Refusal. */
 class Decoder {
   readonly #anchored: Composed['anchored'];
-  /** Where the fields of each mapping and the items of each list are written; undefined if not asked for. */
-  readonly #places: Map<unknown, Map<string, Entry>> | undefined;
+  readonly #places: DecoderOptions['places'];
+  readonly #counts: { values: number; copies: number };
   /** By their mapping, the keys that it has more than once: kubectl silently takes the last. */
   readonly repeated = new Map<YAMLMap, Map<string, RepeatedKey>>();
   /** The aliases around the node that is decoded, the outermost first. */
   readonly #open = new Set<Alias>();
-  #values = 0;
-  #copies = 0;
-  #depth = 0;
+  #depth: number;
 
-  constructor(anchored: Composed['anchored'], places?: Map<unknown, Map<string, Entry>>) {
+  constructor(
+    anchored: Composed['anchored'],
+    { places, counts = { values: 0, copies: 0 }, levels = 0 }: DecoderOptions,
+  ) {
     this.#anchored = anchored;
     this.#places = places;
+    this.#counts = counts;
+    this.#depth = levels;
   }
 
   decode(node: Node | null): unknown {
@@ -155,10 +180,10 @@ class Decoder {
 
   /** Counts a value, and whether it comes through an alias: few lines can mean more than fits in a memory. */
   #count(): void {
-    const values = ++this.#values;
+    const values = ++this.#counts.values;
     const [alias] = this.#open;
     if (!alias) return;
-    const copies = ++this.#copies;
+    const copies = ++this.#counts.copies;
     if (copies <= mostCopies && (values <= 1000 || copies / values <= mostRatio)) return;
     throw new Refusal({ offset: offsetOf(alias), code: 'alias-bomb', arguments: { copies, values } });
   }
@@ -237,19 +262,20 @@ function entryAt(key: number, value: Node | null): Entry {
 
 /**
  * Where fields are in a YAML document: parses the text once, then answers with the offset of a field, or of the
- * nearest field above it that is written down. Of a text that is too long for the full parser, only where it begins is known.
+ * nearest field above it that is written down. Undefined for a text that cannot be read alone, or is too long for the full parser.
  */
-export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {
-  let composed: Composed;
+export function locateInYaml(text: string): ((path: FieldPath, of: PositionOf) => number) | undefined {
+  const places = new Map<unknown, Map<string, Entry>>();
+  let root: Node | null;
+  let document: unknown;
   try {
-    composed = compose(text);
+    const composed = compose(text);
+    root = composed.root;
+    document = new Decoder(composed.anchored, { places }).decode(root);
   } catch (error) {
-    if (error instanceof Refusal && error.fault.code === 'too-long') return () => 0;
+    if (error instanceof Refusal) return undefined;
     throw error;
   }
-  const { root, anchored } = composed;
-  const places = new Map<unknown, Map<string, Entry>>();
-  const document = new Decoder(anchored, places).decode(root);
   return (path, of) => {
     let value = document;
     let offset = root ? offsetOf(root) : 0;

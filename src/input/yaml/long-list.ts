@@ -1,0 +1,126 @@
+import type { SyntaxFault } from '../documents/syntax-fault.ts';
+import type { Span } from '../documents/text-file.ts';
+import { readYamlFast } from './fast-reader.ts';
+import { PieceReader, parseYamlValue, type ParsedValue } from './parse.ts';
+import type { KnownPatterns } from './patterns.ts';
+
+/** Shorter documents are read whole: the full parser takes little memory for them. */
+const usualLeast = 2 ** 20;
+
+/** Characters of items that are read together. */
+const pieceLength = 2 ** 16;
+
+/** How far a mistake is followed: behind a quote without its end, what follows is read as text. */
+const faultLength = 2 ** 18;
+
+/** What ends a line for kubectl only, or for no program. */
+const oddLineEnd = /\r(?!\n)|[\u0085\u2028\u2029]/;
+
+type Faults = Extract<ParsedValue, { kind: 'faults' }>;
+
+/** Where the list `items` of a document is, and where its items may be divided. */
+interface LongList {
+  readonly start: number;
+  readonly end: number;
+  /** Where pieces of about the same length begin, each at the start of an item. */
+  readonly pieces: readonly number[];
+}
+
+/**
+ * Reads a long document whose field `items` is a list in lines, in the form in which kubectl prints it, piece by piece: the full parser
+ * takes two hundred times the memory of the fast one. The value is that of parseYamlValue; undefined for any other document.
+ * Each piece begins in between two items, as all items before it could be read.
+ */
+export function readLongList(document: string, known: KnownPatterns, least = usualLeast): ParsedValue | undefined {
+  if (document.length < least || oddLineEnd.test(document)) return undefined;
+  const list = findList(document, Math.min(pieceLength, least));
+  if (!list) return undefined;
+  const { start, end } = list;
+  const around = document.slice(0, start) + document.slice(end);
+  // A name that items lean on may be there.
+  if (/[&*]/.test(around)) return undefined;
+  const fast = readYamlFast(around);
+  const outer: ParsedValue = fast ? { kind: 'value', ...fast } : parseYamlValue(around);
+  if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;
+  const items = readItems(document, list, known);
+  if (items.kind === 'faults') return items;
+  if (outer.kind === 'faults') return moveFaults(outer.faults, (offset) => offset + end - start);
+  const value = outer.value as Readonly<Record<string, unknown>>;
+  // Something else that the field holds is written behind the list.
+  return value['items'] === null ? { kind: 'value', value: { ...value, items: items.value } } : undefined;
+}
+
+function readItems(
+  document: string,
+  { pieces, end }: LongList,
+  known: KnownPatterns,
+): { readonly kind: 'value'; readonly value: readonly unknown[] } | Faults {
+  const reader = new PieceReader();
+  const items: unknown[] = [];
+  const repeated: SyntaxFault[] = [];
+  for (let i = 0; i < pieces.length;) {
+    const start = pieces[i] ?? end;
+    let next = i + 1;
+    let read = readPiece(document, { start, end: pieces[next] ?? end }, known, reader);
+    if (brokenIn(read)) {
+      while (next < pieces.length && (pieces[next] ?? end) - start < faultLength) next++;
+      read = parsePiece(document, { start, end: pieces[next] ?? end }, reader);
+    }
+    const broken = brokenIn(read);
+    if (broken) return broken;
+    if (read.kind === 'faults') repeated.push(...read.faults);
+    else for (const item of read.value as readonly unknown[]) items.push(item);
+    if (repeated.length > mostRepeated) break;
+    i = next;
+  }
+  return repeated.length > 0 ? { kind: 'faults', faults: repeated } : { kind: 'value', value: items };
+}
+
+/** More of them are not shown. */
+const mostRepeated = 1000;
+
+/** What ends the reading: after keys that are repeated only, the document goes on. */
+function brokenIn(read: ParsedValue): Faults | undefined {
+  return read.kind === 'faults' && read.faults.some(({ code }) => code !== 'duplicate-key') ? read : undefined;
+}
+
+function readPiece(document: string, span: Span, known: KnownPatterns, reader: PieceReader): ParsedValue {
+  const fast = readYamlFast(document, span, known);
+  return fast ? { kind: 'value', value: fast.value } : parsePiece(document, span, reader);
+}
+
+function parsePiece(document: string, { start, end }: Span, reader: PieceReader): ParsedValue {
+  const read = reader.read(document.slice(start, end));
+  return read.kind === 'value' ? read : moveFaults(read.faults, (offset) => offset + start);
+}
+
+function moveFaults(faults: readonly SyntaxFault[], move: (offset: number) => number): Faults {
+  return { kind: 'faults', faults: faults.map((fault) => ({ ...fault, offset: move(fault.offset) })) };
+}
+
+const itemsKey = /(?:^|\n)items:[ \t]*(?:#[^\n]*)?\r?\n/;
+
+/** Finds the list by the indentation of lines alone; where a text in quotes goes on with less, its piece cannot be read. */
+function findList(document: string, length: number): LongList | undefined {
+  const key = itemsKey.exec(document);
+  if (!key) return undefined;
+  const start = key.index + key[0].length;
+  const pieces: number[] = [];
+  let column = -1;
+  let at = start;
+  for (let lineEnd: number; at < document.length; at = lineEnd + 1) {
+    lineEnd = document.indexOf('\n', at);
+    if (lineEnd < 0) lineEnd = document.length;
+    let first = at;
+    while (document[first] === ' ') first++;
+    if (first >= lineEnd || /[#\r\t]/.test(document.charAt(first))) continue;
+    const isItem = document[first] === '-' && (first + 1 >= lineEnd || /[ \r\t]/.test(document.charAt(first + 1)));
+    if (column < 0) {
+      if (!isItem) return undefined;
+      column = first - at;
+    }
+    if (first - at < column || (column === 0 && first === at && !isItem)) break;
+    if (first - at === column && isItem && at - (pieces.at(-1) ?? -length) >= length) pieces.push(at);
+  }
+  return column < 0 ? undefined : { start, end: Math.min(at, document.length), pieces };
+}
