@@ -54,9 +54,8 @@ function rightsOfUnit(path: string): { readonly unit: string; readonly mounts: s
   const only = ['-all', ...names].join(',');
   expect(valuesOf(unit, 'NoNewPrivileges')).toEqual(['true']);
   expect(valuesOf(unit, 'ProtectSystem')).toEqual(['strict']);
-  const writable = valuesOf(unit, 'ReadWritePaths').flatMap((value) => value.split(' '));
-  const isWritable = (folder: string) => writable.includes(folder) || folder === '/proc' || folder === '/sys';
-  const readOnly = ['/', '/run', '/var/lib/kpc'].filter((folder) => !isWritable(folder));
+  const writable = new Set(['/proc', '/sys', ...valuesOf(unit, 'ReadWritePaths').flatMap((value) => value.split(' '))]);
+  const readOnly = ['/', '/run', '/var/lib/kpc'].filter((folder) => !writable.has(folder));
   return {
     unit,
     mounts: readOnly.map((folder) => `mount -o remount,bind,ro ${folder}`).join('\n'),
