@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { isatty } from 'node:tty';
 import { holdPath, type HeldPath } from './held-path.ts';
 import { renameInError } from './system-errors.ts';
@@ -79,9 +79,21 @@ export function openRegularFile(
 
 const madeByKernel = 'the kernel makes it up while it is read: copy what it holds to a file first';
 
-/** Reads a file in /proc or /sys at once: they are many, short, and safe to open. */
+/** Bytes of a file in /proc or /sys. */
+const largestKernelFile = 2 ** 24;
+
+/**
+ * Reads a file in /proc or /sys at once: they are many, short, and safe to open. Throws an UnreadableFile for one that is not short:
+ * another thing may be mounted in its place.
+ * Test: an endless file in the place of one of the kernel's is refused.
+ */
 export function readKernelFile(path: string): string {
-  return readFileSync(path, 'utf8');
+  const file = openSync(path, constants.O_RDONLY);
+  try {
+    return readAll(file, path, 0, largestKernelFile).toString('utf8');
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Paths for what a shell passes as a file: `<(command)`, and standard input by name. */

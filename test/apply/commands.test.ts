@@ -451,7 +451,7 @@ describe('confirm', () => {
     const seeing = (pid: number, namespace: string): Host => ({
       ...host,
       pid,
-      readLink: async (path) => (path === '/proc/self/ns/pid' ? namespace : undefined),
+      readLink: async (path) => (path === '/proc/self/ns/pid' ? namespace : host.readLink(path)),
     });
     const applying = callApply(seeing(7, 'pid:[2]'), 'apply', ipvs, '--confirm-timeout', '60s');
     while (!files.has('/var/lib/kpc/awaiting.json')) await new Promise((resolve) => setImmediate(resolve));

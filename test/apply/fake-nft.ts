@@ -16,10 +16,6 @@ const wrong = (stderr: string): CommandResult => ({ kind: 'ended', status: 1, st
 
 /** Of nft what kpc-apply asks for: `list table`, and a transaction, which is made whole or not at all. */
 export function runNft(tables: FakeNft, args: readonly string[], stdin: string): CommandResult {
-  if (args.includes('tables')) {
-    const names = [...tables.keys()].filter((name) => name.startsWith(`${args.at(-1)} `));
-    return ok(names.map((name) => `table ${name}\n`).join(''));
-  }
   if (args.includes('list')) return listTable(tables, args.slice(-2).join(' '));
   const draft = new Map([...tables].map(([name, parts]) => [name, new Map(parts)]));
   const fault = change(draft, stdin);

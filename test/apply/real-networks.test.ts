@@ -80,6 +80,13 @@ describe.runIf(isPossible).concurrent('in a real kernel', () => {
   });
 });
 
+test.runIf(isPossible)("an endless file in the place of one of the kernel's is refused", () => {
+  const script = `
+    mount --bind /dev/zero /proc/sys/kernel/random/boot_id
+    $A plan /run/a 2>&1 | grep -c 'boot_id: it is too large'; echo \${PIPESTATUS[0]}`;
+  expect(print(script)).toBe('1\n3\n');
+});
+
 describe.runIf(isPossible).concurrent('the file of the balancer, in a real kernel', () => {
   const userspace = 'compile -f $f --proxy-mode userspace --kubernetes-version 1.25 -o /run/u\n';
   const file = '/var/lib/kpc/balancer.conf';

@@ -182,7 +182,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
 describe('with systemd', () => {
   const withSystemd = (run: Host['run']): FakeNode => {
     const node = createFakeNode();
-    node.files.set('/run/systemd/system', '');
+    node.files.set('/run/systemd/system', '').set('/proc/1/ns/pid', 'pid:[4026531836]');
     return {
       ...node,
       host: {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Command, Host } from '../../src/apply/node/host.ts';
+import { tooLarge } from '../../src/apply/node/output.ts';
 import { findKubeProxy } from '../../src/apply/node/processes.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
@@ -182,6 +183,42 @@ describe('where processes are out of sight', () => {
       expect(err).toMatch(new RegExp(`\\[not-ready\\]\\n {2}help: .*${advice}.*--assume-alone`));
     }
     expect((await callApply(look(node), 'apply', ipvs, '--assume-alone')).status).toBe(0);
+  });
+});
+
+describe('of a killed apply', () => {
+  /** A node on which process 100, which started at 4711, was killed while it changed it, and process 78 may not be looked at. */
+  async function afterKill(environment: string | undefined): Promise<FakeNode> {
+    const node = createFakeNode();
+    node.files.set('/proc/78/status', 'State:\tS\nUid:\t0\t0\t0\t0\nThreads:\t1\n');
+    node.files.set('/proc/78/environ', environment ?? '');
+    const dying = { ...node.host, toolMark: 'KPC_APPLY_RUN=00000000-0000-4000-8000-000000000500' };
+    const mortal = mortalHost(dying, ({ tool, args }) => tool === 'ipvsadm' && args[0] === '-R');
+    expect(await diesDuring(mortal, 'apply', ipvs)).toBe(true);
+    return node;
+  }
+
+  test.each([
+    [4710, 0],
+    [4711, 3],
+    [50_000, 3],
+  ])('a process out of sight that started at %s is a reason to refuse if it may be a tool', async (started, status) => {
+    const node = await afterKill(undefined);
+    node.files.set('/proc/78/stat', `78 (init) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 ${started} 0`);
+    expect((await callApply(blind(node, /^\/proc\/78\/environ$/), 'rollback')).status).toBe(status);
+  });
+
+  test('an environment of gigabytes is not read', async () => {
+    const node = await afterKill(undefined);
+    const host: Host = {
+      ...node.host,
+      readFile: async (path, listing) => {
+        if (path !== '/proc/78/environ') return node.host.readFile(path, listing);
+        if (listing?.room?.take(8 * 2 ** 30) === false) throw tooLarge(path);
+        throw new Error('it was read');
+      },
+    };
+    expect((await callApply(host, 'rollback')).status).toBe(0);
   });
 });
 

@@ -105,9 +105,9 @@ export async function putBack(
   snapshot: Snapshot,
   unconfirmed?: string,
 ): Promise<Plan | 'nothing' | undefined> {
-  const { reading, toolMark } = snapshot;
+  const { reading } = snapshot;
   const { host } = inHaste(session.host, session.folder, { reading, unconfirmed, mayBeCut: false });
-  await endOrphans(host, toolMark);
+  await endOrphans(host, snapshot);
   const request = requestSnapshot(snapshot);
   const owned = joinOwned(snapshot.record.owned, snapshot.touched);
   let left: Plan | undefined;

@@ -2,7 +2,7 @@ import { isEmptyDelta } from '../../kernel/delta.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { readTraffic } from '../node/open-traffic.ts';
-import { aloneFlag } from '../node/processes.ts';
+import { aloneFlag, readStartTime } from '../node/processes.ts';
 import { assertNoOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardOf } from '../plan/access-guard.ts';
 import { ownedNamesIn } from '../plan/ownership.ts';
@@ -50,7 +50,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const ownedState = await readOwned(session);
   const { record, unfinished, owned } = ownedState;
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
-  await assertNoOrphans(host, unfinished?.toolMark, session.assumesAlone === true);
+  await assertNoOrphans(host, unfinished, session.assumesAlone === true);
   const before = await look(session, request, owned, drainTerms(host, request, record), { recalls: true });
   warnOfOtherVariant(session, before);
   assertAllSeen(session, request, before);
@@ -90,7 +90,7 @@ async function beginChange(
 ) {
   const { record, unfinished } = ownedState;
   const present = await identifyState(session, unfinished ? unfinished.state : record.state);
-  const snapshot = takeSnapshot(session, before, ownedState, present);
+  const snapshot = await takeSnapshot(session, before, ownedState, present);
   const unconfirmed = confirmTimeout === undefined ? undefined : await beginUnconfirmed(session, confirmTimeout);
   try {
     await writeJournal(session, snapshot);
@@ -148,12 +148,12 @@ async function makeChange(
 }
 
 /** The node as it is, for the way back; or as it was before a change that did not finish. */
-function takeSnapshot(
+async function takeSnapshot(
   { host }: Session,
   { reading, plan }: Observation,
   { record, unfinished }: OwnedState,
   state: StateMark,
-): Snapshot {
+): Promise<Snapshot> {
   const now = { takenAt: host.now(), touched: nothingOwned, settingsMade: {} };
   const before = unfinished ?? { ...now, reading, record };
   const settingsMade = Object.fromEntries(plan.settings.map(({ setting: { path, value } }) => [path, [value]]));
@@ -163,6 +163,7 @@ function takeSnapshot(
     touched: joinOwned(before.touched, plan.ownership.ownedDuring),
     settingsMade: joinSettingsMade([before, { settingsMade }]),
     toolMark: host.toolMark,
+    started: await readStartTime(host, host.pid),
   };
 }
 

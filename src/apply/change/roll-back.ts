@@ -55,7 +55,7 @@ export async function rollBack(session: Session, choices: RollBackChoices): Prom
   const assertAlone = () => (choices.force ? undefined : assertNoKubeProxy(session.host, assumesAlone));
   if (to === undefined) {
     await assertAlone();
-    await assertNoOrphans(session.host, unfinished.toolMark, assumesAlone);
+    await assertNoOrphans(session.host, unfinished, assumesAlone);
     session.onEvent({ kind: 'recovering' });
     const left = await putBack(session, unfinished);
     if (left === 'nothing') {

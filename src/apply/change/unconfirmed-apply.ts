@@ -134,7 +134,8 @@ export async function endUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
   const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed, folder.doing]) await host.remove(path);
-  if (unconfirmed && (await runsUnderSystemd(host))) {
+  // Where that may not be seen, no timer was set.
+  if (unconfirmed && (await runsUnderSystemd(host).catch(() => false))) {
     // It may have fired already, or never have been there.
     const args = ['stop', `${unitName(unconfirmed.id)}.timer`];
     await host.run({ tool: 'systemctl', args }, { limit: shortLimit }).catch(() => undefined);

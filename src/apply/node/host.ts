@@ -29,7 +29,7 @@ export interface Host {
   kill(pid: number): Promise<void>;
   /**
    * Undefined if there is no such file. Throws a Failure for a listing of the kernel that has no room; `listing` goes for files of
-   * /proc/net.
+   * /proc.
    */
   readFile(path: string, listing?: Listing): Promise<string | undefined>;
   /** Writes into a file that is there, as /proc and /sys want it. */

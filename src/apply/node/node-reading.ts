@@ -180,15 +180,26 @@ function nftReader(family: Family): PartReader {
     command: () => ({ tool: 'nft', args: ['-s', 'list', ...table] }),
     async isThere({ host, scope, hasNftables }) {
       if (!hasNftables || scope.needed.has(`nft ${family}`)) return hasNftables;
-      // If the part is optional, ask for its sets: nft does not list the chains of all tables first, which may be many.
-      const sets = await host.run({ tool: 'nft', args: ['list', 'sets', ...table], keeps: () => false });
-      return !(sets.kind === 'ended' && sets.status !== 0 && noSuchTable.test(sets.stderr));
+      return (await hasNftTable(host, family, nftTableName)) !== false;
     },
     findFault: (text) => faultOfTable(text, family),
   };
 }
 
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
+
+/**
+ * Whether nftables holds a table; undefined if nft does not say. Asks for the names of its sets alone: for most other questions, also
+ * for a list of tables, nft first reads the elements or chains of all tables, which may be millions.
+ * Test: a table of another program with many elements costs nft nothing.
+ */
+async function hasNftTable(host: Host, family: Family, table: string): Promise<boolean | undefined> {
+  const args = ['-t', 'list', 'sets', 'table', nftFamily[family], table];
+  const result = await host.run({ tool: 'nft', args, keeps: () => false });
+  if (result.kind === 'missing') return undefined;
+  if (result.status === 0) return true;
+  return noSuchTable.test(result.stderr) ? false : undefined;
+}
 
 /** How many times two listings are compared: a change between them makes them differ too. */
 const comparisons = 3;
@@ -267,20 +278,19 @@ async function findLeftOutTable(
 ): Promise<string | undefined> {
   const missing = usedTables.filter((table) => !mentionsTable(text, table));
   if (missing.length === 0 || !scope.needed.has(family)) return undefined;
-  const there =
-    scope.variants[family] === 'nft'
-      ? hasNftables && (await findNftTables(host, family))
-      : (await host.readFile(tableLists[family]))?.split('\n');
-  const lost = missing.find((table) => there && there.includes(table));
+  const lost = await (scope.variants[family] === 'nft' ? findNftTable() : findLegacyTable());
   return lost && `it lacks the table ${lost}, which the kernel has`;
-}
 
-/** Which tables of iptables nftables holds, if nft is there to say it. */
-async function findNftTables(host: Host, family: Family): Promise<readonly string[] | undefined> {
-  const keeps: KeepsLine = (line) => usedTables.some((table) => line.endsWith(` ${table}`));
-  const listed = await host.run({ tool: 'nft', args: ['list', 'tables', nftFamily[family]], keeps });
-  if (listed.kind === 'missing' || listed.status !== 0) return undefined;
-  return listed.stdout.split('\n').flatMap((line) => line.split(' ')[2] ?? []);
+  async function findNftTable(): Promise<string | undefined> {
+    if (!hasNftables) return undefined;
+    for (const table of missing) if (await hasNftTable(host, family, table)) return table;
+    return undefined;
+  }
+
+  async function findLegacyTable(): Promise<string | undefined> {
+    const names = (await host.readFile(tableLists[family]))?.split('\n');
+    return missing.find((table) => names?.includes(table));
+  }
 }
 
 /** The tables in which kube-proxy has rules. */

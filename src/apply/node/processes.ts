@@ -78,6 +78,15 @@ export function unlessForbidden<T>(looking: Promise<T>): Promise<T | 'forbidden'
   });
 }
 
+/**
+ * When a process started, in ticks since the node booted: field 22 of /proc/PID/stat, which every user may read. The fields are counted
+ * after the command's name, which may hold anything. Undefined if there is no such process.
+ */
+export async function readStartTime(host: Host, pid: number): Promise<string | undefined> {
+  const stat = await host.readFile(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+}
+
 /** Linux shows this for a user that has no number in a user namespace. */
 const withoutNumber = '65534';
 

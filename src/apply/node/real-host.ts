@@ -23,7 +23,7 @@ export const realHost: Host = {
   kill: async (pid) => void (await unless(['ESRCH'], () => process.kill(pid, 'SIGKILL'))),
   readFile: (path, listing) =>
     unless(missing, () => {
-      if (path.startsWith('/proc/net/')) return readListing(path, listing);
+      if (path.startsWith('/proc/net/') || listing) return readListing(path, listing);
       return /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8');
     }),
   writeFile: (path, text) => fs.writeFile(path, text, { flag: 'r+' }),

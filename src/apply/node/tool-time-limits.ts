@@ -1,7 +1,16 @@
 import { amount, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
-import { adviseUnseen, findUnseen, forbidden, isRoots, unlessForbidden, type Unseen } from './processes.ts';
+import {
+  adviseUnseen,
+  findUnseen,
+  forbidden,
+  isRoots,
+  readStartTime,
+  unlessForbidden,
+  type Unseen,
+} from './processes.ts';
+import { Room } from './output.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
@@ -71,16 +80,22 @@ function countLines(content: string): number {
 const pollMilliseconds = 200;
 const mostPolls = 25;
 
+/** A process of kpc-apply that made a change, as the snapshot of it has it. */
+export interface Changer {
+  readonly toolMark: string;
+  readonly started?: string | undefined;
+}
+
 /**
- * Ends the tools that another process of kpc-apply started and that have outlived it: they would go on changing the node. `mark`:
- * of that process, see Host. Gives why there may be more of them than it can see.
+ * Ends the tools that another process of kpc-apply started and that have outlived it: they would go on changing the node. Returns why
+ * there may be more of them than it can see.
  * Test: %s ends the tools of an apply that was killed.
  */
-export async function endOrphans(host: Host, mark: string | undefined): Promise<Unseen | undefined> {
-  if (mark === undefined || mark === host.toolMark) return undefined;
+export async function endOrphans(host: Host, changer: Changer | undefined): Promise<Unseen | undefined> {
+  if (changer === undefined || changer.toolMark === host.toolMark) return undefined;
   let unseen: Unseen | undefined;
   for (let i = 0; i < mostPolls; i++) {
-    const marked = await findMarked(host, mark);
+    const marked = await findMarked(host, changer);
     unseen = marked.unseen;
     if (marked.pids.length === 0) break;
     for (const pid of marked.pids) await host.kill(pid).catch(() => undefined);
@@ -90,27 +105,52 @@ export async function endOrphans(host: Host, mark: string | undefined): Promise<
 }
 
 /** As endOrphans. Throws a Failure where some may be out of sight, unless the operator knows that none is. */
-export async function assertNoOrphans(host: Host, mark: string | undefined, assumesAlone: boolean): Promise<void> {
-  const unseen = await endOrphans(host, mark);
+export async function assertNoOrphans(host: Host, changer: Changer | undefined, assumesAlone: boolean): Promise<void> {
+  const unseen = await endOrphans(host, changer);
   if (!unseen || assumesAlone) return;
   const problem = `an apply was killed, and it is unknown whether a tool of it is still changing the node: ${unseen.text}`;
   throw new Failure('not-ready', problem, adviseUnseen(unseen, 'no such tool'));
 }
 
+/** Bytes. What kpc-apply gives a tool is shorter. */
+const longestEnvironment = 2 ** 18;
+
 async function findMarked(
   host: Host,
-  mark: string,
+  { toolMark, started }: Changer,
 ): Promise<{ readonly pids: readonly number[]; readonly unseen: Unseen | undefined }> {
   const pids = (await host.list('/proc')).filter((name) => /^[1-9]\d*$/.test(name)).map(Number);
   let unseen = await findUnseen(host);
   const marked: number[] = [];
-  // One after another: any user can start many, each with megabytes in its environment.
+  // One after another: any user can start many.
   for (const pid of pids) {
     if (pid === host.pid) continue;
-    const environment = await unlessForbidden(host.readFile(`/proc/${pid}/environ`));
-    // The tools are root's.
-    if (environment === 'forbidden') unseen ??= (await isRoots(host, `${pid}`)) ? forbidden : undefined;
-    else if (environment?.split('\0').includes(mark)) marked.push(pid);
+    const environment = await unlessForbidden(readEnvironment(host, pid));
+    if (environment === 'forbidden') unseen ??= (await mayBeTool(host, pid, started)) ? forbidden : undefined;
+    else if (environment?.split('\0').includes(toolMark)) marked.push(pid);
   }
   return { pids: marked, unseen };
+}
+
+/**
+ * Undefined for one that is too long: any process can declare gigabytes of its memory to be its environment (PR_SET_MM_MAP).
+ * Test: an environment of gigabytes is not read.
+ */
+async function readEnvironment(host: Host, pid: number): Promise<string | undefined> {
+  try {
+    return await host.readFile(`/proc/${pid}/environ`, { room: new Room(longestEnvironment) });
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'node-too-large') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Whether a process that may not be looked at can be a tool of one that started then. Tools are root's, and younger. An LSM can hide
+ * a process from root, too: one that was there before is no reason to refuse.
+ */
+async function mayBeTool(host: Host, pid: number, started: string | undefined): Promise<boolean> {
+  if (!(await isRoots(host, `${pid}`))) return false;
+  const own = await readStartTime(host, pid);
+  return started === undefined || own === undefined || BigInt(own) >= BigInt(started);
 }

@@ -3,7 +3,7 @@ import { amount, objectOf, optional, text, wholeNumber, type Shaped } from '../.
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { readBootId } from '../node/network.ts';
-import { hidesProcesses } from '../node/processes.ts';
+import { hidesProcesses, readStartTime } from '../node/processes.ts';
 import { readJson, writeJson } from './record.ts';
 
 /** The content of each file that represents a process. */
@@ -49,12 +49,6 @@ export async function findProcess(host: Host, process: ProcessIdentity): Promise
 
 function readNamespace(host: Host, kind: 'pid' | 'net'): Promise<string | undefined> {
   return host.readLink(`/proc/self/ns/${kind}`);
-}
-
-/** Field 22 of /proc/PID/stat; the fields are counted after the command's name, which may hold anything. */
-async function readStartTime(host: Host, pid: number): Promise<string | undefined> {
-  const stat = await host.readFile(`/proc/${pid}/stat`);
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
 const claimShape = objectOf({

@@ -182,6 +182,8 @@ const snapshotShape = objectOf({
   settingsMade: byPath(listOf(text)),
   /** Identifies the tools of the process that made the change: see Host. */
   toolMark: toolMarkShape,
+  /** When that process started, see readStartTime: its tools are younger. An earlier version did not note it. */
+  started: optional(textThat('a number of ticks', (ticks) => /^\d{1,20}$/.test(ticks))),
 });
 
 /**
