@@ -55,7 +55,7 @@ export const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
  *
  * What its output has no room for is dropped as it comes. A listing that is cut is of no use, so its tool is ended then; one that
  * changes something goes on. An error in a handler ends the tool and is thrown.
- * Test: an error in the handler of %s ends the tool, and is thrown.
+ * Test: an error in the handler of a line ends the tool, and is thrown.
  */
 export function runTool(
   command: Command,
