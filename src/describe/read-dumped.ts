@@ -13,8 +13,10 @@ import { portalChains } from '../kube-proxy/chain-names.ts';
 import type { Evidence } from '../kube-proxy/evidence.ts';
 import type { MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import type { Release } from '../kube-proxy/releases.ts';
 import { decompile } from './decompile.ts';
 import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
+import type { FlowChange } from './flow-change.ts';
 import { dumpJson } from './describe-json.ts';
 import { logJson, modeOfLog } from './describe-log.ts';
 import {
@@ -42,8 +44,11 @@ export interface DumpReading extends DumpedServices {
   readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;
 }
 
-/** Reads a dump back to Services. `cluster`: the Services of manifests, which name what it shows. */
-export function readDumped(side: Side, cluster?: Cluster): DumpReading {
+/**
+ * Reads a dump back to Services. `cluster`: the Services of manifests, which name what it shows; `release`: the one that they are
+ * for, by which flows are followed through the change to these Services.
+ */
+export function readDumped(side: Side, cluster?: Cluster, release?: Release): DumpReading {
   const { state, coverage, log } = side;
   const names = cluster && nameServers(state, cluster);
   const owners = findOwners(names ? [names, state] : [state]);
@@ -51,13 +56,21 @@ export function readDumped(side: Side, cluster?: Cluster): DumpReading {
   const decompiled = decompile(state, owners, weighServer, coverage);
   const { mode, ports } = decompiled;
   const known = cluster?.servicePorts ?? [];
+  const namesPorts = mode !== undefined && modeFacts[mode].namesServices !== 'none';
   const showsAll = (family: Parameters<typeof showsServices>[2]): boolean =>
     mode !== undefined && showsServices(coverage, mode, family);
-  const flows = side.flows && findFlows(side.flows, { known, shown: ports, state, showsAll });
+  const flows = side.flows && findFlows(side.flows, { known, shown: ports, state, showsAll, namesPorts, release });
   const read = { ...decompiled, state, owners, coverage, flows, log, knowsServices: known.length > 0 };
   const evidence = state.virtualServers.map(weighServer);
   const notes = [...(mode ? jumpNotes(side, mode) : []), ...notesOf(read, evidence, cluster !== undefined)];
   return { ...read, notes, skipped: describeSkipped(side.doubts), nothing: findNothing(read, side) };
+}
+
+/** What becomes of the flows that a dump lists if its Services become those of the other side; undefined if it lists none. */
+export function flowsOfChange(from: Side, to: Side): FlowChange | undefined {
+  if (from.kind !== 'dump' || !from.flows || !to.services) return undefined;
+  const { cluster, settings } = to.services;
+  return readDumped(from, cluster, settings.release).flows?.change;
 }
 
 function jumpNotes(side: Side, mode: ProxyMode): readonly string[] {

@@ -165,7 +165,8 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
 export async function readNames(options: FileOptions, readStdin: ReadStdin) {
   const { diagnostics, files, prepared } = await loadInputs(options, readStdin);
   const errors = diagnostics.filter(isError);
-  return { cluster: errors.length > 0 ? undefined : prepared.cluster, diagnostics: errors, files };
+  const { cluster, settings } = prepared;
+  return { cluster: errors.length > 0 ? undefined : cluster, release: settings.release, diagnostics: errors, files };
 }
 
 /** A file that was named or found, and may belong to a dump. */

@@ -13,7 +13,7 @@ import { readDumped, readingJson, type DumpReading, skippedJson } from '../../de
 import { formatRows, serviceRows, summarizeServices } from '../../describe/service-table.ts';
 import { findOwners } from '../../changes/owners.ts';
 import type { Cluster } from '../../cluster/model.ts';
-import { newestRelease } from '../../kube-proxy/releases.ts';
+import { newestRelease, type Release } from '../../kube-proxy/releases.ts';
 import { summarizeSide } from '../../report/bundle-text.ts';
 import { formatDescription } from '../../report/colours.ts';
 import { describeFound, formatDump, isAmong } from '../../report/dump-text.ts';
@@ -162,7 +162,10 @@ async function runDescribe(
     const help = `name a file or folder with what ${tools} print on a node, as kpc-apply dump writes it`;
     return refuse(terminal, `${fromDump} is not a dump`, help);
   }
-  const idle = describeIdleFlags(flags, input, { path: storedPath(file, input), node });
+  // A release says which flows are forgotten when the Services of a dump become those of the manifests beside it.
+  const isChange = input.kind === 'dump' && input.side?.flows !== undefined && input.beside.length > 0;
+  const judged = isChange ? flags.filter(({ name }) => name !== '--kubernetes-version') : flags;
+  const idle = describeIdleFlags(judged, input, { path: storedPath(file, input), node });
   if (idle !== undefined) return refuse(terminal, idle);
   if (what === undefined && options.clusterDomain !== usualDomain)
     return refuse(terminal, '--cluster-domain: the table has no DNS names: name a Service');
@@ -288,15 +291,16 @@ async function describeDump(
   const { side, beside, manifests = [] } = dump;
   if (!(await reportInput(dump, options, terminal))) return exitStatus.badInput;
   let cluster: Cluster | undefined;
+  let release: Release | undefined;
   if (beside.length + manifests.length > 0) {
     const found = await readNames({ ...options, file: beside, texts: manifests }, terminal.readStdin);
     const [wrong] = found.cluster ? [] : found.diagnostics;
     // Nobody chose what a support bundle holds.
     if (wrong && beside.length === 0) await say(terminal, `note: left out its manifests: ${printable(wrong.text)}\n`);
     else if (!(await reportInput(found, options, terminal))) return exitStatus.badInput;
-    cluster = found.cluster;
+    ({ cluster, release } = found);
   }
-  const read = readDumped(side, cluster);
+  const read = readDumped(side, cluster, release);
   for (const note of read.notes) await say(terminal, `note: ${printable(note)}\n`);
   return what === undefined
     ? printAllOfDump(read, options, terminal)
