@@ -6,7 +6,9 @@ import type { Family } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
+import type { Release } from '../kube-proxy/releases.ts';
 import { cutLines, line, type DescriptionLine } from './describe-words.ts';
+import { describeFlowChange, flowChangeJson, followChange, isTranslated, type FlowChange } from './flow-change.ts';
 
 /** Stale flows between the same two ends. */
 interface StaleGroup {
@@ -34,6 +36,8 @@ export interface FlowFindings {
   readonly listed: number;
   /** The most flows first. */
   readonly stale: readonly StaleGroup[];
+  /** What becomes of flows if the Services of the dump become those of the manifests; undefined without manifests. */
+  readonly change: FlowChange | undefined;
 }
 
 /** What flows are compared with. */
@@ -45,11 +49,15 @@ export interface FlowContext {
   readonly state: KernelState;
   /** Whether the dump shows the Services of a family whole: what none has is then no Service's. */
   readonly showsAll: (family: Family) => boolean;
+  /** Whether the dump names the Service ports that it shows. */
+  readonly namesPorts: boolean;
+  /** The release that the manifests are for; undefined without manifests. */
+  readonly release: Release | undefined;
 }
 
 /** Finds the stale flows of a listing. What manifests say of a Service counts more than rules, which show no status. */
 export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): FlowFindings {
-  const { known, shown, state, showsAll } = context;
+  const { known, shown, state, showsAll, namesPorts, release } = context;
   const own = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
   const isToNode = (flow: TrackedFlow) => isTranslated(flow) || own.has(flow.destination.address.text);
   const udp = flows.filter(({ protocol }) => protocol === 'udp');
@@ -72,11 +80,10 @@ export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): 
   for (const flow of udp) {
     if (isTranslated(flow) && showsAll(flow.family) && !leadsSomewhere(flow)) add(flow, undefined, 'no-service');
   }
-  return { listed: udp.length, stale: [...groups.values()].sort((a, b) => b.flows - a.flows) };
-}
-
-function isTranslated({ destination, answers }: TrackedFlow): boolean {
-  return formatSocketAddress(destination) !== formatSocketAddress(answers);
+  const areNamed = (family: Family) => shown.every((port) => port.family !== family || port.service !== undefined);
+  const isBeforeKnown = (family: Family): boolean => namesPorts && showsAll(family) && areNamed(family);
+  const change = release && followChange(udp, { before: shown, after: known, release, isBeforeKnown, isToNode });
+  return { listed: udp.length, stale: [...groups.values()].sort((a, b) => b.flows - a.flows), change };
 }
 
 /** Whether a flow is to a Service, or goes where a rule of any program leads. */
@@ -105,12 +112,13 @@ function targetsOf(ports: readonly ShownPort[], state: KernelState): (flow: Trac
 
 /** The findings, with the commands that delete these flows and no others. `isAsked` chooses Service ports. */
 export function describeFlows(
-  { listed, stale }: FlowFindings,
+  { listed, stale, change }: FlowFindings,
   limit: number,
   isAsked: (port: ShownPort | undefined) => boolean = () => true,
 ): readonly DescriptionLine[] {
   const groups = stale.filter(({ port }) => isAsked(port));
   const total = groups.reduce((sum, { flows }) => sum + flows, 0);
+  const changed = change && describeFlowChange(change, isAsked);
   const title = `${count(listed, 'flow')} of UDP, ${total === 0 ? 'none' : formatCount(total)} stale`;
   return [
     line('heading', 0, title),
@@ -120,6 +128,12 @@ export function describeFlows(
         line('plain', 2, group.command),
       ]),
       limit * 2,
+      1,
+    ),
+    ...(changed ? [line('heading', 0, changed.title)] : []),
+    ...cutLines(
+      (changed?.lines ?? []).map((text) => line('plain', 1, text)),
+      limit,
       1,
     ),
   ];
@@ -136,7 +150,11 @@ function groupWords({ endpoint, flows, unanswered, because }: StaleGroup): strin
 }
 
 /** The findings as --output json of kpc describe has them. */
-export function flowsJson({ listed, stale }: FlowFindings, isAsked: (port: ShownPort | undefined) => boolean) {
+export function flowsJson({ listed, stale, change }: FlowFindings, isAsked: (port: ShownPort | undefined) => boolean) {
   const groups = stale.filter(({ port }) => isAsked(port));
-  return { listed, stale: groups.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })) };
+  return {
+    listed,
+    stale: groups.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })),
+    ...(change ? { change: flowChangeJson(change, isAsked) } : {}),
+  };
 }

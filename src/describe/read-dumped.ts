@@ -12,6 +12,7 @@ import type { Evidence } from '../kube-proxy/evidence.ts';
 import type { MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
+import type { FlowChange } from './flow-change.ts';
 import { dumpJson } from './describe-json.ts';
 import { logJson, modeOfLog } from './describe-log.ts';
 import {
@@ -43,7 +44,9 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   const known = named?.servicePorts ?? [];
   const showsAll = (family: Parameters<typeof showsServices>[2]): boolean =>
     mode !== undefined && showsServices(coverage, mode, family);
-  const flows = dump.flows && findFlows(dump.flows, { known, shown: ports, state, showsAll });
+  const namesPorts = mode !== undefined && modeFacts[mode].namesServices !== 'none';
+  const told = { known, shown: ports, state, showsAll, namesPorts, release: dump.release };
+  const flows = dump.flows && findFlows(dump.flows, told);
   const evidence = state.virtualServers.map(weighServersOfSides(dump, dump));
   const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOf(dump, evidence)];
   return { dump, flows, notes, skipped: describeSkipped(dump.doubts), nothing: findNothing(dump) };
@@ -52,6 +55,12 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
 /** Whether manifests beside a dump say which Services there are. */
 export function knowsServices({ named }: DumpedSnapshot): boolean {
   return (named?.servicePorts ?? []).length > 0;
+}
+
+/** What becomes of the flows that a dump lists if its Services become those of the other side; undefined if it lists none. */
+export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefined {
+  if (from.kind !== 'dump' || !from.flows || to.kind === 'dump') return undefined;
+  return readDumped(from.namedBy(to.cluster).with({ release: to.settings.release })).flows?.change;
 }
 
 function jumpNotes(side: Snapshot, mode: ProxyMode): readonly string[] {

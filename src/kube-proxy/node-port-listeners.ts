@@ -174,7 +174,9 @@ function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => L
   const rejected = keysOf(table, nftSets.localhostNodePortRejects);
   const served = keysOf(table, nftSets.serviceNodePorts);
   const refused = keysOf(table, nftSets.noEndpointNodePorts);
-  const listens = !table.chains.has(localhostRejection('TCP').chain);
+  // Where localhost was added, 1.38 leaves the chain empty until a later sync.
+  const rejections = table.chains.get(localhostRejection('TCP').chain)?.rules ?? [];
+  const listens = rejections.length === 0;
   return ({ protocol, port }) => {
     const key = `${protocol.toLowerCase()} . ${port}`;
     if (rejected.has(key)) return 'rejected';

@@ -1,4 +1,4 @@
-import { count } from '../base/format-count.ts';
+import { count, formatCount } from '../base/format-count.ts';
 import { printable } from '../base/printable.ts';
 import type { ShownPort } from '../cluster/model.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
@@ -7,8 +7,10 @@ import { describeFlows } from '../describe/describe-flows.ts';
 import { describeLog } from '../describe/describe-log.ts';
 import { describeDecompiled, describeSharedInWords, line, type DescriptionLine } from '../describe/describe-words.ts';
 import type { SharedSubject } from '../describe/find-items.ts';
+import { describeFlowChange, type FlowChange } from '../describe/flow-change.ts';
 import type { DumpReading } from '../describe/read-dumped.ts';
 import { formatRows, rowsOfDump } from '../describe/service-table.ts';
+import type { ReportBlock } from '../diff/diff-report.ts';
 import { describeReach, leftBy } from '../kube-proxy/left-behind.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatDescription } from './colours.ts';
@@ -42,6 +44,20 @@ export function formatDump(read: DumpReading, { limit, rows, width, isColoured }
     read.skipped.map((text) => `${printable(text)}\n`).join(''),
   ];
   return parts.filter((part) => part !== '').join('\n');
+}
+
+/** What becomes of flows in a change, as kpc diff shows it; empty if no flow is stale. */
+export function reportFlows(change: FlowChange, limit: number): readonly ReportBlock[] {
+  const described = describeFlowChange(change);
+  if (!described) return [];
+  const hidden = described.lines.length - limit;
+  return [
+    [
+      { role: 'title', text: described.title },
+      ...described.lines.slice(0, limit).map((text) => ({ role: 'reason', text }) as const),
+      ...(hidden > 0 ? [{ role: 'more', text: `and ${formatCount(hidden)} more` } as const] : []),
+    ],
+  ];
 }
 
 /** Whether a Service port is one of these. */

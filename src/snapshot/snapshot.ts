@@ -15,6 +15,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { Release } from '../kube-proxy/releases.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 import { decompile, type ShownServices } from './decompile.ts';
@@ -102,6 +103,8 @@ interface DumpedFacts extends Facts {
   readonly hostAddresses?: readonly Address[] | undefined;
   /** The Services of manifests beside it, which name what it shows. */
   readonly named?: Cluster | undefined;
+  /** The release that these manifests are for, by which flows are followed through the change to their Services. */
+  readonly release?: Release | undefined;
   /** What is known already, of a state that was changed since. */
   readonly reached?: ShownServices | undefined;
 }
@@ -270,6 +273,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly doubts: readonly Doubt[];
   readonly log: ProxyLog | undefined;
   readonly named: Cluster | undefined;
+  readonly release: Release | undefined;
   readonly cluster = undefined;
   readonly node = undefined;
   readonly settings = undefined;
@@ -287,6 +291,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     this.log = facts.log;
     this.hostAddresses = facts.hostAddresses;
     this.named = facts.named;
+    this.release = facts.release;
   }
 
   /** The Services that its state shows, and what another mode left. */

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-flows-'));
@@ -190,3 +190,82 @@ test('a trace says where flows of the same ends keep going', async () => {
     existingFlows: [{ address: '10.244.9.9', port: 53, flows: 2 }, { address: '10.244.1.5' }],
   });
 });
+
+describe('a change of Services', () => {
+  const [dnsBefore, ...others] = manifests.split('---\n');
+  const withoutDns = others.filter((text) => !text.includes('dns')).join('---\n');
+  const moved = manifests.replace('clusterIP: 10.96.0.53', 'clusterIP: 10.96.0.54');
+  const flows = [
+    flow({ to: dns, by: '10.244.1.5:53' }),
+    flow({ to: dns, by: '10.244.9.9:53' }),
+    flow({ to: '10.96.0.25:8125', by: '10.244.2.8:8125' }),
+    flow({ to: '10.96.0.25:8125', by: '10.244.2.7:8125' }),
+    flow({ to: '192.0.2.11:30125', by: '10.244.2.8:8125' }),
+    flow({ to: '8.8.8.8:53', by: '8.8.8.8:53' }),
+  ].join('');
+  async function fates(release: string, after: string, dump = rules) {
+    const inputs = [write('node.txt', dump), write('c.txt', flows), '-f', write('after.yaml', after)];
+    const { stdout } = await runKpc(['describe', ...inputs, '--kubernetes-version', release, '--output', 'json']);
+    const read = JSON.parse(stdout) as { flows: { change: { release: string; flows: readonly Fate[] } } };
+    expect(read.flows.change.release).toBe(release);
+    return read.flows.change.flows
+      .map(({ kubeProxy, destination, endpoint }) => `${kubeProxy} ${destination} ${endpoint}`)
+      .toSorted();
+  }
+
+  const statsd = '10.96.0.25:8125 10.244.2.7:8125';
+
+  test.each([
+    ['1.37', 'keeps'],
+    ['1.38', 'forgets'],
+  ])('in %s, kube-proxy %s the flows to a port that is gone', async (release, fate) => {
+    expect(dnsBefore).toContain('dns');
+    expect(await fates(release, withoutDns)).toEqual(
+      [`forgets ${statsd}`, `${fate} ${dns} 10.244.1.5:53`, `${fate} ${dns} 10.244.9.9:53`].toSorted(),
+    );
+  });
+
+  test('the flows to an address that a port has left are kept', async () => {
+    expect(await fates('1.38', moved)).toEqual(
+      [`forgets ${statsd}`, `keeps ${dns} 10.244.1.5:53`, `keeps ${dns} 10.244.9.9:53`].toSorted(),
+    );
+  });
+
+  test('the flows to the node port of a port that is gone are kept', async () => {
+    const withoutStatsd = manifests.split('---\n').filter((text) => !text.includes('statsd'));
+    expect(await fates('1.38', withoutStatsd.join('---\n'))).toEqual(
+      [
+        'forgets 10.96.0.25:8125 10.244.2.8:8125',
+        `forgets ${statsd}`,
+        `forgets ${dns} 10.244.9.9:53`,
+        'keeps 192.0.2.11:30125 10.244.2.8:8125',
+      ].toSorted(),
+    );
+  });
+
+  test('without all rules of the node, it is unknown whose an address was', async () => {
+    const part = rules.replace(/\*filter[^]*?COMMIT\n/, '');
+    expect(await fates('1.38', withoutDns, part)).toEqual(
+      [`forgets ${statsd}`, `unknown ${dns} 10.244.1.5:53`, `unknown ${dns} 10.244.9.9:53`].toSorted(),
+    );
+  });
+
+  test('diff follows the flows of a dump to the manifests', async () => {
+    mkdirSync(join(scratch, 'node'), { recursive: true });
+    const sides = [join(scratch, 'node'), write('after.yaml', withoutDns)];
+    write('node/rules.txt', rules);
+    write('node/conntrack.txt', flows);
+    const ask = (release: string, ...more: readonly string[]) =>
+      runKpc(['diff', '-q', ...sides, '--kubernetes-version', release, ...more]);
+    expect((await ask('1.38')).stdout).toContain(`infra/dns, ${dns}/udp: 1 flow to 10.244.1.5:53: forgotten\n`);
+    expect((await ask('1.37', '--output', 'markdown')).stdout).toContain('10.244.1.5:53: kept\n');
+    const json = JSON.parse((await ask('1.38', '--output', 'json')).stdout) as { flows: { flows: readonly Fate[] } };
+    expect(json.flows.flows).toHaveLength(3);
+  });
+});
+
+interface Fate {
+  readonly kubeProxy: string;
+  readonly destination: string;
+  readonly endpoint: string;
+}

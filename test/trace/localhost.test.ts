@@ -132,3 +132,19 @@ tests:
     expect(after).not.toContain('--to 127.0.0.1:30080');
   });
 });
+
+test('the empty chain that 1.38 leaves where localhost was added changes no answer', async () => {
+  const { stdout } = await runKpc(['compile', '-q', '-f', manifests('Cluster'), ...served, '--print', 'nftables']);
+  const empty = '$&\n\tchain localhost-nodeport-reject-tcp {\n\t}\n';
+  const dumps = [stdout, stdout.replaceAll(/^table ip6? kube-proxy \{$/gm, empty)];
+  const answers = [];
+  for (const [i, text] of dumps.entries()) {
+    const path = join(scratch, `dump-${i}.nft`);
+    writeFileSync(path, text);
+    const packet = ['--from', 'node', '--to', '127.0.0.1:30080', '--proto', 'tcp', '--output', 'json'];
+    const { verdict } = JSON.parse((await runKpc(['trace', '-q', path, ...packet])).stdout) as { verdict: unknown };
+    answers.push(verdict);
+  }
+  expect(dumps[1]).not.toBe(dumps[0]);
+  expect(answers[1]).toEqual(answers[0]);
+});

@@ -154,7 +154,11 @@ async function runDescribe(
     const help = `name a file or folder with what ${tools} print on a node, as kpc-apply dump writes it`;
     return refuse(terminal, `${fromDump} is not a dump`, help);
   }
-  const idle = describeIdleFlags(flags, opened, node);
+  // A release says which flows are forgotten when the Services of a dump become those of the manifests beside it.
+  const dumped = kind === 'dump' ? opened.at('').side : undefined;
+  const isChange = dumped?.kind === 'dump' && dumped.flows !== undefined && dumped.named !== undefined;
+  const judged = isChange ? flags.filter(({ name }) => name !== '--kubernetes-version') : flags;
+  const idle = describeIdleFlags(judged, opened, node);
   if (idle !== undefined) return refuse(terminal, idle);
   if (what === undefined && options.clusterDomain !== usualDomain)
     return refuse(terminal, '--cluster-domain: the table has no DNS names: name a Service');

@@ -4,6 +4,8 @@ import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
 import { prepareChecked } from '../../snapshot/open/compile.ts';
 import { compileSide } from '../../snapshot/files/open.ts';
 import { loadInputs } from '../../snapshot/files/read-texts.ts';
+import { flowChangeJson } from '../../describe/flow-change.ts';
+import { flowsOfChange } from '../../describe/read-dumped.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import { revisionOf } from '../../git/revision-path.ts';
@@ -16,6 +18,7 @@ import { painter } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { difference } from '../../report/outputs/diff.ts';
 import { reportReview } from '../../report/diff-review.ts';
+import { reportFlows } from '../../report/dump-text.ts';
 import type { Tracing } from '../../report/equivalence.ts';
 import { makeReview } from '../../report/make-review.ts';
 import { formatReviewMarkdown } from '../../report/review-markdown.ts';
@@ -271,17 +274,25 @@ async function printFound(found: Found, options: DiffOptions, terminal: Terminal
 async function formatDiff(found: Found, { output, limit, taken }: DiffOptions, colour: boolean): Promise<string> {
   const { from, to, diff, trace } = found;
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
+  const flows = flowsOfChange(from, to);
+  const flowBlocks = flows ? reportFlows(flows, limit) : [];
   const review = trace && output !== 'unified' ? await makeReview(from, to, diff, trace) : undefined;
   switch (output) {
     case 'text':
-      return formatText(review ? reportReview(review, limits) : reportDiff(diff, limits), painter(colour));
+      return formatText(
+        [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))],
+        painter(colour),
+      );
     case 'markdown':
       return (
-        (review ? formatReviewMarkdown(review, limits) : formatMarkdown(reportDiff(diff, limits))) +
+        (review ? formatReviewMarkdown(review, limits) : formatMarkdown([...flowBlocks, ...reportDiff(diff, limits)])) +
         takenMarkdown(taken)
       );
     case 'json':
-      return formatJson(difference, diffToJson(from, to, diff, review));
+      return formatJson(difference, {
+        ...diffToJson(from, to, diff, review),
+        ...(flows ? { flows: flowChangeJson(flows) } : {}),
+      });
     case 'unified': {
       const { formatSideDiffs } = await import('../../report/unified.ts');
       return formatSideDiffs(from, to);

@@ -17,7 +17,7 @@ import {
 import { families, protocols } from '../../kernel/family.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { kernelObjectKinds } from '../../changes/kernel-change.ts';
-import { place } from './shared.ts';
+import { flowChange, place } from './shared.ts';
 
 const portNumber = wholeNumber(0, 65_535);
 const protocol = oneOf(...protocols);
@@ -231,6 +231,7 @@ export const describedDump = objectOf({
             command: about('what deletes these flows and no others', text),
           }),
         ),
+        change: optional(flowChange),
       }),
     ),
   ),

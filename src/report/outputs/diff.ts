@@ -11,7 +11,7 @@ import {
   wholeNumber,
 } from '../../base/json-shape.ts';
 import { printedEffectFields } from './equivalence.ts';
-import { change, kernelChange, place } from './shared.ts';
+import { change, flowChange, kernelChange, place } from './shared.ts';
 
 const side = objectOf({
   kind: oneOf('manifests', 'bundle', 'dump'),
@@ -54,6 +54,7 @@ export const difference = named(
         ),
       ),
     ),
+    flows: optional(flowChange),
     base: about('what belongs to no Service', changes),
     foreign: about("what is other programs'; with --foreign", changes),
     unaccounted: about("what may be kube-proxy's or another program's: the dump does not show which", changes),

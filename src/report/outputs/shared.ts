@@ -1,6 +1,7 @@
 import {
   about,
   anyObject,
+  listOf,
   named,
   objectOf,
   oneOf,
@@ -34,6 +35,28 @@ export const diagnosticFields = {
 export const diagnostic = named('diagnostic', objectOf(diagnosticFields));
 
 export const change = oneOf(...changeKinds);
+
+export const flowChange = about(
+  'what becomes of UDP flows if the Services of the dump become those of the manifests',
+  objectOf({
+    release: about('the Kubernetes release of the kube-proxy', text),
+    flows: about(
+      'those that no serving endpoint takes afterwards',
+      listOf(
+        objectOf({
+          servicePort: optional(about('absent if nothing shows which it is', text)),
+          destination: about('"address:port", where the client sends', text),
+          endpoint: about('"address:port", where the flow goes', text),
+          kubeProxy: about(
+            'unknown if the dump does not show whose address it was',
+            oneOf('forgets', 'keeps', 'unknown'),
+          ),
+          flows: wholeNumber(1),
+        }),
+      ),
+    ),
+  }),
+);
 
 export const kernelChange = named(
   'kernelChange',

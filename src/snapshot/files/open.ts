@@ -63,13 +63,14 @@ async function openDump(
   if (beside.length + texts.length === 0) return { reading: said(side), leftOut: undefined };
   const {
     cluster: named,
+    release,
     objects,
     diagnostics,
     files,
   } = await readNames({ ...options, file: beside, texts }, readStdin);
   const [wrong] = diagnostics;
   if (wrong && beside.length === 0) return { reading: said(side), leftOut: wrong };
-  return { reading: { ...said(side.with({ objects, named }), diagnostics), files }, leftOut: undefined };
+  return { reading: { ...said(side.with({ objects, named, release }), diagnostics), files }, leftOut: undefined };
 }
 
 /** Reads and compiles manifests as one side. What no flag says, such as the mode, comes from the other side. */

@@ -170,9 +170,11 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
  * Other diagnostics do not matter here.
  */
 export async function readNames(options: FileOptions, readStdin: ReadStdin) {
-  const { diagnostics: all, files, inputs, prepared } = await loadInputs(options, readStdin);
+  const { diagnostics: all, files, inputs: objects, prepared } = await loadInputs(options, readStdin);
   const diagnostics = all.filter(isError);
-  return { cluster: diagnostics.length > 0 ? undefined : prepared.cluster, objects: inputs, diagnostics, files };
+  const { settings } = prepared;
+  const cluster = diagnostics.length > 0 ? undefined : prepared.cluster;
+  return { cluster, release: settings.release, objects, diagnostics, files };
 }
 
 /** A file that was named or found, and may belong to a dump. */
