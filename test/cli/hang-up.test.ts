@@ -23,7 +23,7 @@ const source = `
     }, 50);
   });
   terminal.err('here I am\\n');
-  void interruptible(() => {
+  void interruptible({}, () => {
     writeFileSync(process.argv[2], '');
     return hangUp();
   }).then(() => {

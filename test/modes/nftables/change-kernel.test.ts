@@ -58,14 +58,6 @@ const changes: readonly (readonly [what: string, to: string, lines: readonly str
     ['delete element ip kube-proxy ports { tcp . 80 }', 'add element ip kube-proxy ports { tcp . 80 : drop }'],
   ],
   [
-    'the comment of an element',
-    table({ ports: '{ tcp . 80 comment "a/b" : goto two }' }),
-    [
-      'delete element ip kube-proxy ports { tcp . 80 }',
-      'add element ip kube-proxy ports { tcp . 80 comment "a/b" : goto two }',
-    ],
-  ],
-  [
     'one element of two',
     table({ ports: '{ tcp . 80 : goto two, udp . 53 : drop }' }),
     ['add element ip kube-proxy ports { udp . 53 : drop }'],

@@ -166,8 +166,9 @@ table ip kube-proxy { # handle 2
       size: 65535,
       elements: [{ key: [{ kind: 'address', address: { text: '192.0.2.1' } }] }, { comment: 'kept' }],
     });
+    expect(table.sets.get('service-ips')?.elements[0]).toMatchObject({ comment: 'a/b' });
     expect(table.sets.get('service-ips')?.elements.map(elementMeaning)).toEqual([
-      '10.96.0.1 . tcp . 80 comment "a/b" : goto reject-chain',
+      '10.96.0.1 . tcp . 80 : goto reject-chain',
       '10.96.0.2 . udp . 53 : drop',
     ]);
   });
