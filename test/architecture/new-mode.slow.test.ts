@@ -23,6 +23,8 @@ const askedOfMode = [
   'src/kube-proxy/modes.ts',
   'src/kube-proxy/node-port-listeners.ts',
   'src/kube-proxy/releases.ts',
+  // The section of a configuration that has its periods.
+  'src/settings/other-fields.ts',
 ];
 
 /** Those that it may need besides: nothing can show that they lack something. */
