@@ -61,9 +61,11 @@ describe('while a node leaves IPVS mode', () => {
     expect(node.dump()).toContain(`kube-ipvs0 ${address}/32\n`);
     expect(guardLines(node)).toEqual([
       '-A INPUT -m comment --comment "kubernetes ipvs access filter" -j KUBE-IPVS-FILTER',
-      '-A KUBE-IPVS-FILTER ! -i lo -m conntrack --ctstatus CONFIRMED -j RETURN',
+      '-A KUBE-IPVS-FILTER ! -i lo -m conntrack --ctstatus CONFIRMED -m set --match-set KUBE-EXTERNAL-IP dst,dst -j RETURN',
       '-A KUBE-IPVS-FILTER -m conntrack --ctstate NEW -m set --match-set KUBE-IPVS-IPS dst -j REJECT',
+      `add KUBE-EXTERNAL-IP ${address},tcp:80`,
       `add KUBE-IPVS-IPS ${address}`,
+      expect.stringMatching(/^create KUBE-EXTERNAL-IP /),
       expect.stringMatching(/^create KUBE-IPVS-IPS /),
     ]);
   });

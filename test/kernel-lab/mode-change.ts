@@ -127,6 +127,39 @@ await suite.check('IPVS goes when its connections have ended', async () => {
   assert(left.length === 0, `left of IPVS mode: ${left.join(', ')}`);
 });
 
+await suite.check("a flow that the kernel knows from before passes at no port but a virtual server's", async () => {
+  const address = '203.0.113.10';
+  const returning = Array.from({ length: 2 }, (): Probe => ({
+    from: 'client',
+    protocol: 'tcp',
+    address,
+    port: daemonPort,
+  }));
+  // From two ports, which are the same ones each time.
+  const probeFromSamePorts = async () => {
+    const range = 'net.ipv4.ip_local_port_range';
+    const sysctl = ['netns', 'exec', 'client', 'sysctl'];
+    const usual = run('ip', [...sysctl, '-n', range]).trim();
+    run('ip', [...sysctl, '-q', '-w', `${range}=40000 40001`]);
+    const answers = await traffic.probe(returning);
+    run('ip', [...sysctl, '-q', '-w', `${range}=${usual}`]);
+    return answers;
+  };
+  // Longer than two changes of mode take on a busy machine.
+  run('sysctl', ['-q', '-w', 'net.netfilter.nf_conntrack_tcp_timeout_syn_sent=900']);
+  // The node is not that address yet, and passes this on.
+  await probeFromSamePorts();
+  await expectApply(['apply', ipvs], 0);
+  const waiting: readonly Route[] = [['client', address, 80, 'tcp']];
+  const ids = await openAll(traffic, 'waiting-', waiting);
+  await expectApply(['apply', rules], 0);
+  assert(run('ip', ['addr', 'show', 'kube-ipvs0']).includes(`${address}/32`), 'the address is gone');
+  assertSame('after', (await probeFromSamePorts()).join(), 'refused,refused');
+  await assertMoving(ids, waiting);
+  await stopAll(ids);
+  await expectApply(['apply', rules, '--drain-timeout', '0'], 0);
+});
+
 const opened: string[] = [];
 const openedRoutes: Route[] = [];
 

@@ -1,7 +1,9 @@
 import { parseAddress } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
+import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { isBuiltInChain, type Chain, type Rule, type Tables } from '../../kernel/iptables/iptables.ts';
+import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { jumpChain, restrictState, type Ownership } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import {
@@ -9,7 +11,11 @@ import {
   accessFilterRules,
   accessOutFilterChain,
   openSets,
+  setMatch,
   setName,
+  setType,
+  usualSetSize,
+  type SetId,
 } from '../../kube-proxy/ipvs-sets.ts';
 
 /** The chains of IPVS mode, and their sets, that close the addresses on kube-ipvs0 to all but Services. */
@@ -47,20 +53,36 @@ export function withoutGuard({ iptables }: KernelState): KernelState['iptables']
 }
 
 /**
- * Closes these addresses to new connections for as long as they stay on the node after it has left IPVS mode. The rules
- * of the new mode see connections to Services first, so those still pass.
+ * Closes these addresses to new connections for as long as they stay on the node after it has left IPVS mode, but for what their
+ * virtual servers know. The rules of the new mode see connections to Services first, so those still pass.
  */
-export function closeAddresses(present: KernelState, addresses: readonly string[]): AccessGuard {
+export function closeAddresses(
+  present: KernelState,
+  addresses: readonly string[],
+  virtualServers: readonly VirtualServer[],
+): AccessGuard {
   const iptables: { [F in Family]?: Tables } = {};
   const sets: IpSet[] = [];
   for (const family of families) {
     const own = addresses.map(parseAddress).filter((address) => address?.family === family);
     if (own.length === 0) continue;
-    const set = makeSet(family, own.length);
-    const there = present.sets.find(({ name }) => name === set.name);
-    sets.push({ ...set, ...there, entries: own.map((address) => ({ address })) });
+    const closed = new Set(own.map((address) => address?.text));
+    const served = virtualServers.filter((server) => closed.has(server.address.text));
+    sets.push(
+      makeSet(
+        present,
+        'ipvsAddresses',
+        family,
+        own.map((address) => ({ address })),
+      ),
+    );
+    if (served.length > 0) {
+      const entries = served.map(({ address, protocol, port }) => ({ address, protocol, port }));
+      sets.push(makeSet(present, servedPorts, family, entries));
+    }
+    const rules = [...(served.length > 0 ? [passKnownFlows(family)] : []), ...accessFilterRules(family, [])];
     const chains: readonly Chain[] = [
-      { name: accessFilter.chain, rules: [passKnownFlows, ...accessFilterRules(family, [])] },
+      { name: accessFilter.chain, rules },
       { name: accessFilter.from, rules: [guardJump] },
     ];
     iptables[family] = { [table]: new Map(chains.map((chain) => [chain.name, chain])) };
@@ -68,18 +90,24 @@ export function closeAddresses(present: KernelState, addresses: readonly string[
   return { iptables, sets };
 }
 
+/** The set of IPVS mode that holds the ports of virtual servers that stay. Not that of cluster IPs, by which a node shows its mode. */
+const servedPorts = 'externalIP' satisfies SetId;
+
 /**
  * A flow that is never answered, as of a client that sends its logs over UDP, stays NEW to the kernel: what it sends goes on to
  * its virtual server. The first packet of a flow is confirmed only after this rule, so one that is refused never is. On lo
- * it is confirmed already, but the flows of the node itself get to IPVS before.
+ * it is confirmed already, but the flows of the node itself get to IPVS before. To no port but a virtual server's: a flow can also
+ * be known from a time when the address was not the node's, or of a client that has used its port before.
+ * Test: a flow that the kernel knows from before passes at no port but a virtual server's.
  */
-const passKnownFlows: Rule = {
+const passKnownFlows = (family: Family): Rule => ({
   args: [
     { kind: 'in-interface', name: 'lo', negated: true },
     { kind: 'other', words: ['-m', 'conntrack', '--ctstatus', 'CONFIRMED'] },
+    setMatch(servedPorts, family),
     { kind: 'jump', target: { kind: 'return' } },
   ],
-};
+});
 
 const guardJump: Rule = {
   args: [
@@ -88,17 +116,16 @@ const guardJump: Rule = {
   ],
 };
 
-/** The kernel's defaults for a hash set. */
-const usualElements = 65_536;
-
-function makeSet(family: Family, size: number): Omit<IpSet, 'entries'> {
-  return {
-    name: setName('ipvsAddresses', family),
-    type: 'hash:ip',
+/** The set with these entries, as large as it is there or as the kernel makes it, and larger where they ask for it. */
+function makeSet(present: KernelState, id: SetId, family: Family, entries: readonly SetEntry[]): IpSet {
+  const made: Omit<IpSet, 'entries'> = {
+    name: setName(id, family),
+    type: setType(id),
     family: family === 'ipv4' ? 'inet' : 'inet6',
     hashSize: 1024,
-    maxElements: usualElements * Math.ceil(size / usualElements),
+    maxElements: usualSetSize * Math.ceil(entries.length / usualSetSize),
   };
+  return { ...made, ...present.sets.find(({ name }) => name === made.name), entries };
 }
 
 function isGuardJump(rule: Rule): boolean {

@@ -135,7 +135,11 @@ function planGuard(
   if (addresses.length === 0 && virtualServers.length === 0) return { ownership: bare, guard: undefined };
   const present = restrictState(state, owns);
   const guard = guardOf(present);
-  const guarded = addGuard(addGuard(target.state, guard, 'after'), closeAddresses(present, addresses), 'after');
+  const guarded = addGuard(
+    addGuard(target.state, guard, 'after'),
+    closeAddresses(present, addresses, virtualServers),
+    'after',
+  );
   const { owned, ownedDuring, conflicts } = decideOwnership(state, guarded, claims);
   return { ownership: { ...bare, owned, ownedDuring, conflicts }, guard };
 }
@@ -171,7 +175,7 @@ function planIpvs(
   const kept = boundAddresses({ links });
   return {
     ...ends,
-    state: { ...addGuard(state, closeAddresses(present, kept), 'after'), links },
+    state: { ...addGuard(state, closeAddresses(present, kept, virtualServers), 'after'), links },
     leftIpvs: kept.length > 0 ? leftIpvs : undefined,
   };
 }
