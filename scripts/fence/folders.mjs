@@ -138,7 +138,8 @@ export const folders = {
       'trace',
       'snapshot/open',
     ],
-    ...pure,
+    packages: ['#codes'],
+    node: [],
   },
   report: {
     folders: [
@@ -161,7 +162,7 @@ export const folders = {
       'snapshot/files',
       'lint',
     ],
-    packages: ['chalk', 'diff'],
+    packages: ['#codes', 'chalk', 'diff'],
     node: [],
   },
   library: {
@@ -220,8 +221,8 @@ export const folders = {
       'library',
       'cli/shared',
     ],
-    packages: ['commander'],
-    node: ['fs', 'fs/promises', 'os', 'path', 'worker_threads'],
+    packages: ['#codes', 'commander'],
+    node: ['fs', 'fs/promises', 'path', 'worker_threads'],
   },
   'cli/kpc-apply': {
     folders: ['base', 'kernel', 'cluster', 'bundle', 'bundle/pack', 'apply', 'snapshot/open', 'report', 'cli/shared'],

@@ -4,7 +4,8 @@ import { fullName } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
-import { entryOf, type ArgumentsOf, type DiagnosticCode } from '../diagnostics/codes.ts';
+import { codes } from '#codes';
+import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
@@ -127,7 +128,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const { ipFamily } = options;
   const { input, diagnostics } = readLintInput(loaded, options);
   // Beside an error, what a rule says may result from it.
-  const isOfRules = (code: DiagnosticCode): boolean => (input ? ofRules.has(code) : entryOf(code).rule !== undefined);
+  const isOfRules = (code: DiagnosticCode): boolean => (input ? ofRules.has(code) : codes[code].why !== undefined);
   const said = diagnostics.filter(
     (each) =>
       each.code !== 'default-mode' &&
@@ -137,7 +138,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const objectAt = objectFinder(loaded.inputs);
   // On the input as a whole. What points into an object is a finding.
   const isNote = ({ severity, code, place }: Diagnostic): boolean =>
-    severity === 'note' && entryOf(code).rule === undefined && objectAt(place) === undefined;
+    severity === 'note' && codes[code].why === undefined && objectAt(place) === undefined;
   const trace = packetTracer(loaded, ipFamily);
   const names = nameServices(loaded, input);
   const found = [
