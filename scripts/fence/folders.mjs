@@ -138,8 +138,7 @@ export const folders = {
       'trace',
       'snapshot/open',
     ],
-    packages: ['#codes'],
-    node: [],
+    ...pure,
   },
   report: {
     folders: [

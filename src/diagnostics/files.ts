@@ -313,7 +313,6 @@ export const fileDiagnostics = {
   ),
   'unread-output': row(
     warningIf(({ isAll }: { readonly isAll: boolean }) => !isAll),
-
     // `isAll`: nothing else of the dump can be read.
     ({ output, reason }: Texts<'output' | 'reason'> & { readonly isAll: boolean }) => `${output} ${reason}`,
   ),

@@ -12,8 +12,6 @@ export interface Finding {
   readonly object?: string | undefined;
   /** The other Services that it names: what they accept, it may be. */
   readonly named?: readonly string[] | undefined;
-  /** A packet that shows it. */
-  readonly packet?: PacketClaim | undefined;
 }
 
 /** A packet and how it ends, if the finding is right. */
@@ -26,6 +24,3 @@ export interface PacketClaim {
   readonly node: string;
   readonly ends: readonly Verdict[];
 }
-
-/** The ends of a packet that reaches no endpoint. */
-export const unanswered: readonly Verdict[] = ['dropped', 'refused'];

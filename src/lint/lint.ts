@@ -1,47 +1,20 @@
 import { pathBelow } from '../base/file-names.ts';
-import type { ServicePort } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
-import { codes } from '#codes';
-import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { DiagnosticCode } from '../diagnostics/codes.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
-import { isLoopback, parseAddress } from '../kernel/address.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Verdict } from '../packet/packet.ts';
-import {
-  findEndingAddresses,
-  findHeadlessAddresses,
-  findNodesShutOut,
-  findOpenNodePorts,
-  findRefusedClusterIPs,
-  findStrangeNodePorts,
-  findTakenHealthChecks,
-  findUnboundRanges,
-  findUnservedAddresses,
-} from './address-rules.ts';
-import {
-  findLackingFamilies,
-  findUngiven,
-  findUnserved,
-  findUnusedPorts,
-  findVirtualEndpoints,
-} from './endpoint-rules.ts';
-import { unanswered, type Finding, type PacketClaim } from './finding.ts';
-import { findIdleHints } from './hint-rules.ts';
+import type { Finding, PacketClaim } from './finding.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
 import { objectFinder, titleOf } from './listed-objects.ts';
-import { namesMode, readLintInput, serviceOf, type LintInput } from './lint-input.ts';
+import { namesMode, readLintInput, serviceOf } from './lint-input.ts';
 import { packetTracer, type TracePacket } from './packets.ts';
-import { findPolicyPorts } from './network-policy-rules.ts';
-import { findHostPorts } from './pod-rules.ts';
-import { findExternalGaps, findInternalGaps, findUndetectedPods, socketOf } from './policy-rules.ts';
-import { findIgnoredServices, findUnknownServices } from './reference-rules.ts';
-import { findEmptySelections } from './selection-rules.ts';
-import { findChangingModes, findFullSets, findIdleAffinity, findLaxARP } from './setting-rules.ts';
+import { ruleCodes, ruleOf } from './rules.ts';
 
 /** A finding, and how its packet ends, where kpc trace says that. */
 export interface ShownFinding extends Finding {
@@ -67,52 +40,11 @@ export interface LintResult {
   readonly below: ReadonlyMap<string, string>;
 }
 
-type Rule = (input: LintInput, ipFamily: NodeOptions['ipFamily']) => readonly Finding[];
-
-const rules: readonly Rule[] = [
-  findInternalGaps,
-  findExternalGaps,
-  findUndetectedPods,
-  findUnserved,
-  findUngiven,
-  findLackingFamilies,
-  findUnusedPorts,
-  findVirtualEndpoints,
-  findEmptySelections,
-  findEndingAddresses,
-  findUnservedAddresses,
-  findHeadlessAddresses,
-  findOpenNodePorts,
-  findUnboundRanges,
-  findNodesShutOut,
-  findStrangeNodePorts,
-  findRefusedClusterIPs,
-  findTakenHealthChecks,
-  findIdleHints,
-  findIdleAffinity,
-  findChangingModes,
-  findLaxARP,
-  findFullSets,
-  findHostPorts,
-  findPolicyPorts,
-  findUnknownServices,
-  findIgnoredServices,
-];
-
-/** What the rules say Service by Service, or only where the input shows it. */
-const ofRules: ReadonlySet<DiagnosticCode> = new Set([
-  // A folder without Services is as right as any other.
-  'nothing-programmed',
-  'external-ips',
-  'selects-nothing',
-  'no-endpoints-given',
-  'ipvs-ends',
-]);
-
 /** Warnings and notes on how manifests are compiled, which say nothing about them. */
 const ofCompiling: ReadonlySet<DiagnosticCode> = new Set([
   'assumed',
   'assumed-endpoints',
+  'default-mode',
   'endpoints-from-pods',
   'kubernetes-preview',
   'kubernetes-version',
@@ -120,31 +52,42 @@ const ofCompiling: ReadonlySet<DiagnosticCode> = new Set([
   // Of Pods that kpc would assume: no manifest has their addresses.
   'no-pod-address',
   'no-service-cidrs',
+  // A folder without Services is as right as any other.
+  'nothing-programmed',
   'skipped-kinds',
 ]);
 
 /** Everything that is wrong with the input, but for what is ignored. */
 export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintResult {
-  const { ipFamily } = options;
   const { input, diagnostics } = readLintInput(loaded, options);
   // Beside an error, what a rule says may result from it.
-  const isOfRules = (code: DiagnosticCode): boolean => (input ? ofRules.has(code) : codes[code].why !== undefined);
+  const isOfRules = (code: DiagnosticCode): boolean => (input ? ruleOf(code)?.check : ruleOf(code)) !== undefined;
   const said = diagnostics.filter(
-    (each) =>
-      each.code !== 'default-mode' &&
-      !isOfRules(each.code) &&
-      (each.severity === 'error' || !ofCompiling.has(each.code)),
+    ({ severity, code }) => !isOfRules(code) && (severity === 'error' || !ofCompiling.has(code)),
   );
   const objectAt = objectFinder(loaded.inputs);
   // On the input as a whole. What points into an object is a finding.
   const isNote = ({ severity, code, place }: Diagnostic): boolean =>
-    severity === 'note' && codes[code].why === undefined && objectAt(place) === undefined;
-  const trace = packetTracer(loaded, ipFamily);
-  const names = nameServices(loaded, input);
-  const found = [
-    ...said.filter((each) => !isNote(each)).map((diagnostic) => showSaid(diagnostic, input, names, trace)),
-    ...(input ? rules.flatMap((rule) => rule(input, ipFamily)).flatMap((finding) => show(finding, trace) ?? []) : []),
-  ].map((finding) => withSubjects(finding, names, objectAt));
+    severity === 'note' && !ruleOf(code) && objectAt(place) === undefined;
+  const serviceOfLabel = new Map(loaded.prepared.cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
+  const aboutOf = (diagnostic: Diagnostic): Finding => findSubjects(diagnostic, serviceOfLabel, objectAt);
+  const services = new Map(input?.services.map((service) => [service.name, service]));
+  const trace = packetTracer(loaded, options.ipFamily);
+  const found = said
+    .filter((each) => !isNote(each))
+    .map((diagnostic): ShownFinding => {
+      const finding = aboutOf(diagnostic);
+      const { code, arguments: details } = diagnostic;
+      const packet = input && ruleOf(code)?.show?.(details, input, services.get(finding.service ?? ''));
+      const shown = showPacket(packet, trace);
+      return { ...finding, shown: shown === 'otherwise' ? undefined : shown };
+    });
+  for (const code of ruleCodes) {
+    for (const { details, place, packet } of (input && ruleOf(code)?.check?.(input)) ?? []) {
+      const shown = showPacket(packet, trace);
+      if (shown !== 'otherwise') found.push({ ...aboutOf(diagnose(code, details, place)), shown });
+    }
+  }
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs);
   // What is not looked at cannot match.
   const shownIdle = input ? idle : idle.filter(isCertain);
@@ -173,109 +116,32 @@ function bare(diagnostic: Diagnostic): ShownFinding {
   return { diagnostic, service: undefined, shown: undefined };
 }
 
-/** Undefined if the packet that shows the finding ends in another way: then it is not true of this mode or node. */
-function show(finding: Finding, trace: TracePacket): ShownFinding | undefined {
-  const { packet } = finding;
+/** How a packet ends; undefined if that is not known, 'otherwise' if not as it would if the finding were true. */
+function showPacket(packet: PacketClaim | undefined, trace: TracePacket): ShownFinding['shown'] | 'otherwise' {
   const verdict = packet && trace(packet);
-  if (!packet || verdict === undefined) return { ...finding, shown: undefined };
-  return packet.ends.includes(verdict) ? { ...finding, shown: { packet, verdict } } : undefined;
+  if (!packet || verdict === undefined) return undefined;
+  return packet.ends.includes(verdict) ? { packet, verdict } : 'otherwise';
 }
 
-/** A diagnostic that any command gives, with the Service that it is about, and a packet where it speaks of one. */
-function showSaid(
+/** What a diagnostic is about: the Service that its arguments name, or the object at its place; and a second Service. */
+function findSubjects(
   diagnostic: Diagnostic,
-  input: LintInput | undefined,
-  names: Names,
-  trace: TracePacket,
-): ShownFinding {
-  const service = findService(diagnostic, names);
-  const ports = names.portsOf.get(service ?? '') ?? [];
-  const packet = input && packetOfDiagnostic(diagnostic, ports, input);
-  return show({ diagnostic, service, packet }, trace) ?? { diagnostic, service, shown: undefined };
-}
-
-interface Names {
-  /** By the labels of ports. */
-  readonly serviceOfLabel: ReadonlyMap<string, string>;
-  /** By the names of Services. */
-  readonly portsOf: ReadonlyMap<string, readonly ServicePort[]>;
-}
-
-function nameServices({ prepared: { cluster } }: LoadedInputs, input: LintInput | undefined): Names {
-  return {
-    serviceOfLabel: new Map(cluster.servicePorts.map((port) => [port.label, serviceOf(port)])),
-    portsOf: new Map((input?.services ?? []).map(({ name, ports }) => [name, ports])),
-  };
-}
-
-function findService({ arguments: details }: Diagnostic, { serviceOfLabel }: Names): string | undefined {
-  const { service, servicePort, rival, services } = details as Readonly<Record<string, unknown>>;
-  if (typeof service === 'string') return service;
-  if (Array.isArray(services) && services.length === 1) return String(services[0]);
-  const label = servicePort ?? rival;
-  return typeof label === 'string' ? serviceOfLabel.get(label) : undefined;
-}
-
-/** Adds what the finding is about: the object at its place, and a second Service that it names. */
-function withSubjects(
-  finding: ShownFinding,
-  { serviceOfLabel }: Names,
+  serviceOfLabel: ReadonlyMap<string, string>,
   objectAt: ReturnType<typeof objectFinder>,
-): ShownFinding {
-  const { place, arguments: details } = finding.diagnostic;
-  const object = objectAt(place);
-  // A Service, or the label of one of its ports.
-  const { holder } = details as { readonly holder?: string };
+): Finding {
+  const object = objectAt(diagnostic.place);
+  const { service, services, servicePort, rival, holder } = diagnostic.arguments as Readonly<Record<string, unknown>>;
+  const [only, ...others] = Array.isArray(services) ? services.map(String) : [];
+  const label = servicePort ?? rival;
+  const named = typeof service === 'string' ? service : others.length === 0 ? only : undefined;
+  const ofLabel = typeof label === 'string' ? serviceOfLabel.get(label) : undefined;
   return {
-    ...finding,
-    service: finding.service ?? (object?.kind === 'Service' ? fullName(object.metadata) : undefined),
+    diagnostic,
+    service: named ?? ofLabel ?? (object?.kind === 'Service' ? fullName(object.metadata) : undefined),
     object: object && titleOf(object),
-    named: holder === undefined ? [] : [serviceOfLabel.get(holder) ?? holder],
+    // A Service, or the label of one of its ports.
+    named: typeof holder === 'string' ? [serviceOfLabel.get(holder) ?? holder] : [],
   };
-}
-
-function packetOfDiagnostic(
-  diagnostic: Diagnostic,
-  ports: readonly ServicePort[],
-  input: LintInput,
-): PacketClaim | undefined {
-  const node = input.nodes[0]?.name ?? '';
-  const toClusterIP = (port: ServicePort | undefined): PacketClaim | undefined =>
-    port && { ...socketOf(port), from: 'node', to: port.clusterIP, node, ends: unanswered };
-  switch (diagnostic.code) {
-    case 'unknown-port':
-      return toClusterIP(ports.find((each) => each.port === diagnostic.arguments.port));
-    // Shows the Service without endpoints, whose comment kpc has cut.
-    case 'long-comment':
-      return toClusterIP(ports.find((each) => each.label === diagnostic.arguments.servicePort));
-    case 'address-conflict':
-      return toClaimed(diagnostic.arguments, ports, input);
-    case 'node-address': {
-      const to = parseAddress(diagnostic.arguments.address);
-      const other = input.nodes.find(({ name }) => name !== diagnostic.arguments.node);
-      // Any port that no Service has shows it; this is the kubelet's.
-      return (
-        to && other && { from: 'node', to, port: 10250, protocol: 'TCP', node: other.name, ends: ['local', 'refused'] }
-      );
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** A packet to what two Service ports claim: one of them gets it. */
-function toClaimed(
-  { address, port, rival }: ArgumentsOf<'address-conflict'>,
-  ports: readonly ServicePort[],
-  { nodes }: LintInput,
-): PacketClaim | undefined {
-  const claiming = ports.find(({ label }) => label === rival);
-  const [node] = nodes;
-  const own = claiming && node?.context.nodeIPs[claiming.family];
-  const to = address === undefined ? own : parseAddress(address);
-  if (!claiming || !to || isLoopback(to)) return undefined;
-  const { protocol } = claiming;
-  return { from: 'external', to, port, protocol, node: node?.name ?? '', ends: ['delivered', 'local', ...unanswered] };
 }
 
 function inOrder(findings: readonly ShownFinding[]): readonly ShownFinding[] {

@@ -1,10 +1,10 @@
 import { hashName } from '../base/hash-name.ts';
 import { projectUrl } from '../base/version.ts';
-import { codes } from '#codes';
 import type { DiagnosticCode } from '../diagnostics/codes.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { LintResult, ShownFinding } from '../lint/lint.ts';
+import { ruleOf } from '../lint/rules.ts';
 import { traceCommand } from './equivalence.ts';
 
 /** A finding in the words of all formats. */
@@ -25,7 +25,7 @@ export interface LintReport extends Omit<LintResult, 'findings' | 'ignored'> {
 
 /** The page and section that explain a code; undefined if the project has no address. */
 export function pageOf(code: DiagnosticCode, project: string | undefined = projectUrl): string | undefined {
-  return project && `${project}/blob/main/docs/${codes[code].why ? 'lint' : 'codes'}.md#${code}`;
+  return project && `${project}/blob/main/docs/${ruleOf(code) ? 'lint' : 'codes'}.md#${code}`;
 }
 
 /** `trace` are the words of a kpc trace over the same input, without the packet. */

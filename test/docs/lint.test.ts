@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { codes } from '#codes';
 import { codesFolder } from '../../scripts/codes-module.mjs';
-import { diagnosticCodes, severitiesOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
+import { severitiesOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
+import { ruleCodes } from '../../src/lint/rules.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
 
-const rules = diagnosticCodes.filter((code) => codes[code].why !== undefined);
+const rules = ruleCodes.toSorted();
 
 /** A command and what it prints, as a terminal shows them. */
 async function shown(command: string): Promise<string> {

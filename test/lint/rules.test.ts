@@ -4,11 +4,16 @@ import { describe, expect, test } from 'vitest';
 import { codes, type Example } from '#codes';
 import { codesFolder, readExample } from '../../scripts/codes-module.mjs';
 import { diagnosticCodes, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
+import { ruleCodes } from '../../src/lint/rules.ts';
 import { inFolder } from '../diagnostics/tripped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
 
-const rules = diagnosticCodes.filter((code) => codes[code].why !== undefined);
+const rules = ruleCodes.toSorted();
+
+test('what is explained as a rule is one', () => {
+  expect(diagnosticCodes.filter((code) => codes[code].why !== undefined)).toEqual(rules);
+});
 
 /** What kpc lint says of the files of an example, with its flags. */
 async function lintExample({ words, files }: Example, then: (linted: Linted, cwd: string) => Promise<void>) {

@@ -1,13 +1,12 @@
-import { findNearest } from '../base/find-nearest.ts';
-import { groupBy } from '../cluster/group-by.ts';
-import type { ObjectMeta, Pod, Service } from '../cluster/objects.ts';
-import { ordinalLabels } from '../cluster/slices/assume-pods.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { PodMaker } from '../input/objects/pod-makers.ts';
-import type { Inputs } from '../input/read-inputs.ts';
-import { refused } from './endpoint-rules.ts';
-import type { Finding } from './finding.ts';
-import { asPods, nameOfSelected, type LintInput } from './lint-input.ts';
+import { findNearest } from '../../../base/find-nearest.ts';
+import { groupBy } from '../../../cluster/group-by.ts';
+import type { ObjectMeta, Pod, Service } from '../../../cluster/objects.ts';
+import { ordinalLabels } from '../../../cluster/slices/assume-pods.ts';
+import type { PodMaker } from '../../../input/objects/pod-makers.ts';
+import type { Inputs } from '../../../input/read-inputs.ts';
+import { refused } from '../../claims.ts';
+import { asPods, nameOfSelected } from '../../lint-input.ts';
+import type { Found, Rule } from '../../rule.ts';
 
 type Labels = ObjectMeta['labels'];
 
@@ -25,47 +24,49 @@ interface Labelled {
  * Selectors that no Pod has: of the Pods of a cluster; or of the workloads and Pods of manifests, if there are any. A Pod that
  * was printed from a cluster says nothing of a Service that was not.
  */
-export function findEmptySelections(input: LintInput): readonly Finding[] {
-  const { pods, workloads } = input.loaded.inputs;
-  const hasManifests = workloads.length > 0 || pods.some(({ object }) => object.status === undefined);
-  const makers = makersByNamespace(input.loaded.inputs);
-  const makersFor = ({ metadata }: Service): readonly PodMaker[] => makers.get(metadata.namespace) ?? [];
-  const empty = input.services.filter(({ object, selected, slices, ports, isOfCluster, knowsEndpoints }) => {
-    if (Object.keys(object.spec.selector ?? {}).length === 0 || selected.length > 0) return false;
-    if (slices.length > 0 || ports.length === 0) return false;
-    if (isOfCluster) return knowsEndpoints;
-    return hasManifests && !knowsEndpoints && !makersFor(object).some((maker) => isMeant(object, maker));
-  });
-  if (empty.length === 0) return [];
-  const ofWorkloads = workloads.flatMap((workload) =>
-    // All Pods of a StatefulSet have much the same labels.
-    asPods(workload)
-      .slice(0, 1)
-      .map(({ object }) => ({ ...asLabelled(object), ownLabels: workload.object.metadata.labels })),
-  );
-  const ofPods = pods.map(({ object }) => asLabelled(object));
-  const labelled = [...ofPods, ...ofWorkloads, ...[...makers].flatMap(templatesOf)];
-  const byNamespace = groupBy(labelled, ({ namespace }) => namespace);
-  const findElsewhere = finderByLabels(labelled);
-  return empty.map(({ object, name, source, ports: [port], isOfCluster }): Finding => {
-    const selector = object.spec.selector ?? {};
-    const { near, lacking } = findClosest(selector, byNamespace.get(object.metadata.namespace) ?? []);
-    const elsewhere = near ? undefined : findElsewhere(selector);
-    const maker = makersFor(object).find(({ isCustom }) => isCustom);
-    const words = Object.entries(selector).map(labelWords);
-    const details = {
-      services: [name],
-      selector: words.join(),
-      near,
-      elsewhere,
-      lacking: elsewhere === undefined ? lacking : undefined,
-      maker: isOfCluster || near || elsewhere !== undefined ? undefined : maker && nameOfMaker(maker),
-      isOfCluster,
-    };
-    const diagnostic = diagnose('selects-nothing', details, source.place(['spec', 'selector']));
-    return { diagnostic, service: name, packet: isOfCluster && port ? refused(port, input) : undefined };
-  });
-}
+export const selectsNothing: Rule<'selects-nothing'> = {
+  check: (input) => {
+    const { pods, workloads } = input.loaded.inputs;
+    const hasManifests = workloads.length > 0 || pods.some(({ object }) => object.status === undefined);
+    const makers = makersByNamespace(input.loaded.inputs);
+    const makersFor = ({ metadata }: Service): readonly PodMaker[] => makers.get(metadata.namespace) ?? [];
+    const empty = input.services.filter(({ object, selected, slices, ports, isOfCluster, knowsEndpoints }) => {
+      if (Object.keys(object.spec.selector ?? {}).length === 0 || selected.length > 0) return false;
+      if (slices.length > 0 || ports.length === 0) return false;
+      if (isOfCluster) return knowsEndpoints;
+      return hasManifests && !knowsEndpoints && !makersFor(object).some((maker) => isMeant(object, maker));
+    });
+    if (empty.length === 0) return [];
+    const ofWorkloads = workloads.flatMap((workload) =>
+      // All Pods of a StatefulSet have much the same labels.
+      asPods(workload)
+        .slice(0, 1)
+        .map(({ object }) => ({ ...asLabelled(object), ownLabels: workload.object.metadata.labels })),
+    );
+    const ofPods = pods.map(({ object }) => asLabelled(object));
+    const labelled = [...ofPods, ...ofWorkloads, ...[...makers].flatMap(templatesOf)];
+    const byNamespace = groupBy(labelled, ({ namespace }) => namespace);
+    const findElsewhere = finderByLabels(labelled);
+    return empty.map(({ object, name, source, ports: [port], isOfCluster }): Found<'selects-nothing'> => {
+      const selector = object.spec.selector ?? {};
+      const { near, lacking } = findClosest(selector, byNamespace.get(object.metadata.namespace) ?? []);
+      const elsewhere = near ? undefined : findElsewhere(selector);
+      const maker = makersFor(object).find(({ isCustom }) => isCustom);
+      const words = Object.entries(selector).map(labelWords);
+      const details = {
+        services: [name],
+        selector: words.join(),
+        near,
+        elsewhere,
+        lacking: elsewhere === undefined ? lacking : undefined,
+        maker: isOfCluster || near || elsewhere !== undefined ? undefined : maker && nameOfMaker(maker),
+        isOfCluster,
+      };
+      const packet = isOfCluster && port ? refused(port, input) : undefined;
+      return { details, place: source.place(['spec', 'selector']), packet };
+    });
+  },
+};
 
 /** Controllers make Pods for a Gateway, as for a custom resource. */
 function makersByNamespace({ podMakers, gateways }: Inputs): ReadonlyMap<string, readonly PodMaker[]> {

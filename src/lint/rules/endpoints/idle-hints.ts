@@ -1,12 +1,13 @@
-import type { ServicePort } from '../cluster/model.ts';
-import { explainUnboundHints, isExternallyAccessible, type UnboundHints } from '../cluster/endpoint-choice.ts';
-import { groupBy } from '../cluster/group-by.ts';
-import type { FieldPath, Service } from '../cluster/objects.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import { behavioursOf, type Behaviour, type Behaviours } from '../kube-proxy/releases.ts';
-import type { Finding } from './finding.ts';
-import type { LintedNode, LintedService, LintInput } from './lint-input.ts';
-import { socketOf } from './policy-rules.ts';
+import type { ServicePort } from '../../../cluster/model.ts';
+import { explainUnboundHints, isExternallyAccessible, type UnboundHints } from '../../../cluster/endpoint-choice.ts';
+import { groupBy } from '../../../cluster/group-by.ts';
+import type { FieldPath, Service } from '../../../cluster/objects.ts';
+import { behavioursOf, type Behaviour } from '../../../kube-proxy/releases.ts';
+import { socketOf } from '../../claims.ts';
+import type { LintedService, LintInput } from '../../lint-input.ts';
+import { ofServices, type Found, type Rule } from '../../rule.ts';
+
+type Finding = Found<'idle-hints'>;
 
 /** What asks for hints: a field, and how it is written. */
 interface Asking {
@@ -31,38 +32,29 @@ function askingOf({ metadata, spec }: Service): Asking | undefined {
 }
 
 /** Hints, and fields that ask for them, that change nothing. */
-export function findIdleHints(input: LintInput): readonly Finding[] {
-  const { settings, loaded } = input;
-  const behaviours = behavioursOf(settings.release, loaded.prepared.gates);
-  return input.services.flatMap((service): readonly Finding[] => {
-    if (service.ports.length === 0) return [];
-    const asking = askingOf(service.object);
-    const idle = asking && describeIdle(asking, service, input, behaviours);
-    return idle ? [idle] : findUnbound(service, input);
-  });
-}
+export const idleHints: Rule<'idle-hints'> = ofServices((service, input) => {
+  if (service.ports.length === 0) return undefined;
+  const asking = askingOf(service.object);
+  return (asking && findIdle(asking, service, input)) ?? findUnbound(service, input);
+});
 
-function describeIdle(
+function findIdle(
   { field, path, needs }: Asking,
   { name, ports, slices, object, source }: LintedService,
-  { settings: { release } }: LintInput,
-  behaviours: Behaviours,
+  { settings: { release }, loaded }: LintInput,
 ): Finding | undefined {
   const place = source.place(path);
   const about = { service: name, field };
   if (object.spec.internalTrafficPolicy === 'Local' && !ports.some(isExternallyAccessible)) {
-    return { service: name, diagnostic: diagnose('idle-hints', { ...about, problem: 'policy-local' }, place) };
+    return { details: { ...about, problem: 'policy-local' }, place };
   }
+  const behaviours = behavioursOf(release, loaded.prepared.gates);
   const behaviour = needs.find((each) => !behaviours.has(each));
-  if (behaviour !== undefined) {
-    const details = { ...about, problem: 'not-in-release', release, behaviour } as const;
-    return { service: name, diagnostic: diagnose('idle-hints', details, place) };
-  }
+  if (behaviour !== undefined) return { details: { ...about, problem: 'not-in-release', release, behaviour }, place };
   const endpoints = slices.flatMap((slice) => slice.object.endpoints).filter(({ status }) => status.ready);
   const areHinted = endpoints.some(({ status }) => status.zoneHints.length + status.nodeHints.length > 0);
   if (endpoints.length === 0 || areHinted) return undefined;
-  const details = { ...about, problem: 'no-hints', endpoints: endpoints.length } as const;
-  return { service: name, diagnostic: diagnose('idle-hints', details, place) };
+  return { details: { ...about, problem: 'no-hints', endpoints: endpoints.length }, place };
 }
 
 /** The nodes that hints of a Service do not bind, and why: one finding for each reason. */
@@ -79,35 +71,33 @@ function findUnbound({ name, ports, source, knowsEndpoints }: LintedService, { n
   );
   const reasons = groupBy(found, ({ why }) => (why.kind === 'endpoint-without-hint' ? why.endpoint : why.kind));
   return [...reasons.values()].map((own): Finding => {
-    const [{ node, port }] = own;
+    const [{ node, port, why }] = own;
     const of = { service: name, nodes: own.map((each) => each.node.name), of: nodes.length };
-    const zones = own.flatMap(({ why }) => (why.kind === 'none-for-zone' ? why.zone : []));
-    const diagnostic = describeUnbound(own[0].why, of, [...new Set(zones)], source.place(['metadata', 'name']));
-    return { diagnostic, service: name, packet: toClusterIP(port, node) };
+    const zones = own.flatMap((each) => (each.why.kind === 'none-for-zone' ? each.why.zone : []));
+    return {
+      details: unboundDetails(why, of, [...new Set(zones)]),
+      place: source.place(['metadata', 'name']),
+      // Shows which endpoints the node uses.
+      packet: { ...socketOf(port), from: 'node', to: port.clusterIP, node: node.name, ends: ['delivered'] },
+    };
   });
 }
 
-function describeUnbound(
+function unboundDetails(
   why: UnboundHints,
   of: { readonly service: string; readonly nodes: readonly string[]; readonly of: number },
   zones: readonly string[],
-  place: Parameters<typeof diagnose>[2],
-) {
+): Finding['details'] {
   switch (why.kind) {
     case 'endpoint-without-hint':
-      return diagnose('idle-hints', { problem: why.kind, ...of, endpoint: why.endpoint }, place);
+      return { problem: why.kind, ...of, endpoint: why.endpoint };
     case 'node-without-zone':
-      return diagnose('idle-hints', { problem: why.kind, ...of }, place);
+      return { problem: why.kind, ...of };
     case 'none-for-zone':
-      return diagnose('idle-hints', { problem: why.kind, ...of, zones }, place);
+      return { problem: why.kind, ...of, zones };
   }
 }
 
 function hasHints({ endpoints }: ServicePort): boolean {
   return endpoints.some(({ status }) => status.zoneHints.length > 0);
-}
-
-/** Shows which endpoints the node uses. */
-function toClusterIP(port: ServicePort, { name }: LintedNode): Finding['packet'] {
-  return { ...socketOf(port), from: 'node', to: port.clusterIP, node: name, ends: ['delivered'] };
 }
