@@ -1,6 +1,5 @@
 import { pathBelow } from '../base/file-names.ts';
 import { fullName } from '../cluster/objects.ts';
-import { groupBy } from '../cluster/group-by.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { DiagnosticCode } from '../diagnostics/codes.ts';
@@ -8,23 +7,17 @@ import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { Verdict } from '../packet/packet.ts';
 import type { Finding, PacketClaim } from './finding.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
 import { objectFinder, titleOf } from './listed-objects.ts';
-import { namesMode, readLintInput, serviceOf } from './lint-input.ts';
+import { namesMode, readLintInput, serviceOf, type LintInput } from './lint-input.ts';
 import { packetTracer, type TracePacket } from './packets.ts';
 import { ruleCodes, ruleOf } from './rules.ts';
 
-/** A finding, and how its packet ends, where kpc trace says that. */
-export interface ShownFinding extends Finding {
-  readonly shown: { readonly packet: PacketClaim; readonly verdict: Verdict } | undefined;
-}
-
 export interface LintResult {
   /** In the order of their places. */
-  readonly findings: readonly ShownFinding[];
-  readonly ignored: readonly ShownFinding[];
+  readonly findings: readonly Finding[];
+  readonly ignored: readonly Finding[];
   /** How the input was read, as far as that leaves something open. */
   readonly notes: readonly Diagnostic[];
   /** False if errors of the input kept the rules from looking at it. */
@@ -52,49 +45,32 @@ const ofCompiling: ReadonlySet<DiagnosticCode> = new Set([
   // Of Pods that kpc would assume: no manifest has their addresses.
   'no-pod-address',
   'no-service-cidrs',
-  // A folder without Services is as right as any other.
-  'nothing-programmed',
   'skipped-kinds',
 ]);
 
 /** Everything that is wrong with the input, but for what is ignored. */
 export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintResult {
   const { input, diagnostics } = readLintInput(loaded, options);
-  // Beside an error, what a rule says may result from it.
-  const isOfRules = (code: DiagnosticCode): boolean => (input ? ruleOf(code)?.check : ruleOf(code)) !== undefined;
-  const said = diagnostics.filter(
-    ({ severity, code }) => !isOfRules(code) && (severity === 'error' || !ofCompiling.has(code)),
-  );
-  const objectAt = objectFinder(loaded.inputs);
-  // On the input as a whole. What points into an object is a finding.
-  const isNote = ({ severity, code, place }: Diagnostic): boolean =>
-    severity === 'note' && !ruleOf(code) && objectAt(place) === undefined;
-  const serviceOfLabel = new Map(loaded.prepared.cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
-  const aboutOf = (diagnostic: Diagnostic): Finding => findSubjects(diagnostic, serviceOfLabel, objectAt);
-  const services = new Map(input?.services.map((service) => [service.name, service]));
   const trace = packetTracer(loaded, options.ipFamily);
-  const found = said
-    .filter((each) => !isNote(each))
-    .map((diagnostic): ShownFinding => {
-      const finding = aboutOf(diagnostic);
-      const { code, arguments: details } = diagnostic;
-      const packet = input && ruleOf(code)?.show?.(details, input, services.get(finding.service ?? ''));
-      const shown = showPacket(packet, trace);
-      return { ...finding, shown: shown === 'otherwise' ? undefined : shown };
-    });
-  for (const code of ruleCodes) {
-    for (const { details, place, packet } of (input && ruleOf(code)?.check?.(input)) ?? []) {
-      const shown = showPacket(packet, trace);
-      if (shown !== 'otherwise') found.push({ ...aboutOf(diagnose(code, details, place)), shown });
-    }
-  }
+  // Beside an error, what a rule says may result from it. Without one, a folder without Services is as right as any other.
+  const isOfRules = (code: DiagnosticCode): boolean =>
+    input ? ruleOf(code)?.check !== undefined || code === 'nothing-programmed' : ruleOf(code) !== undefined;
+  const findSubjects = subjectFinder(loaded);
+  const said = diagnostics
+    .filter(({ severity, code }) => !isOfRules(code) && (severity === 'error' || !ofCompiling.has(code)))
+    .map(findSubjects);
+  const ofObjects = said.filter((each) => !isNote(each));
+  const found = input ? [...showSaid(ofObjects, input, trace), ...check(input, findSubjects, trace)] : ofObjects;
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs);
   // What is not looked at cannot match.
   const shownIdle = input ? idle : idle.filter(isCertain);
   return {
-    findings: inOrder([...kept, ...shownIdle.map(bare)]),
+    findings: inOrder([
+      ...kept,
+      ...shownIdle.map((diagnostic) => ({ diagnostic, service: undefined, object: undefined, named: [] })),
+    ]),
     ignored,
-    notes: said.filter(isNote),
+    notes: said.filter(isNote).map(({ diagnostic }) => diagnostic),
     hasRun: input !== undefined,
     mode: loaded.prepared.settings.mode,
     namesMode: namesMode(loaded),
@@ -102,6 +78,11 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     files: [...loaded.files.keys()],
     below: new Map([...loaded.files.values()].map((file) => [file.name, nameBelow(file)])),
   };
+}
+
+/** Whether it is about the input as a whole. What points into an object is a finding. */
+function isNote({ diagnostic: { severity, code }, object }: Finding): boolean {
+  return severity === 'note' && !ruleOf(code) && object === undefined;
 }
 
 function isCertain(idle: Diagnostic): boolean {
@@ -112,46 +93,61 @@ function nameBelow({ name, origin }: TextFile): string {
   return origin ? pathBelow(origin.folder, name) : (name.split('/').at(-1) ?? name);
 }
 
-function bare(diagnostic: Diagnostic): ShownFinding {
-  return { diagnostic, service: undefined, shown: undefined };
+/** What all rules find, but for what the packet that shows it denies. */
+function check(input: LintInput, findSubjects: FindSubjects, trace: TracePacket): readonly Finding[] {
+  return ruleCodes.flatMap((code) =>
+    (ruleOf(code)?.check?.(input) ?? []).flatMap(({ details, place, packet }): readonly Finding[] => {
+      const shown = showPacket(packet, trace);
+      return shown === 'otherwise' ? [] : [{ ...findSubjects(diagnose(code, details, place)), shown }];
+    }),
+  );
+}
+
+/** What compiling finds, with the packets that the rules have for it. */
+function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket): readonly Finding[] {
+  const services = new Map(input.services.map((service) => [service.name, service]));
+  return said.map((finding) => {
+    const { code, arguments: details } = finding.diagnostic;
+    const packet = ruleOf(code)?.show?.(details, input, services.get(finding.service ?? ''));
+    const shown = showPacket(packet, trace);
+    return shown === 'otherwise' ? finding : { ...finding, shown };
+  });
 }
 
 /** How a packet ends; undefined if that is not known, 'otherwise' if not as it would if the finding were true. */
-function showPacket(packet: PacketClaim | undefined, trace: TracePacket): ShownFinding['shown'] | 'otherwise' {
+function showPacket(packet: PacketClaim | undefined, trace: TracePacket): Finding['shown'] | 'otherwise' {
   const verdict = packet && trace(packet);
   if (!packet || verdict === undefined) return undefined;
   return packet.ends.includes(verdict) ? { packet, verdict } : 'otherwise';
 }
 
-/** What a diagnostic is about: the Service that its arguments name, or the object at its place; and a second Service. */
-function findSubjects(
-  diagnostic: Diagnostic,
-  serviceOfLabel: ReadonlyMap<string, string>,
-  objectAt: ReturnType<typeof objectFinder>,
-): Finding {
-  const object = objectAt(diagnostic.place);
-  const { service, services, servicePort, rival, holder } = diagnostic.arguments as Readonly<Record<string, unknown>>;
-  const [only, ...others] = Array.isArray(services) ? services.map(String) : [];
-  const label = servicePort ?? rival;
-  const named = typeof service === 'string' ? service : others.length === 0 ? only : undefined;
-  const ofLabel = typeof label === 'string' ? serviceOfLabel.get(label) : undefined;
-  return {
-    diagnostic,
-    service: named ?? ofLabel ?? (object?.kind === 'Service' ? fullName(object.metadata) : undefined),
-    object: object && titleOf(object),
-    // A Service, or the label of one of its ports.
-    named: typeof holder === 'string' ? [serviceOfLabel.get(holder) ?? holder] : [],
+type FindSubjects = (diagnostic: Diagnostic) => Finding;
+
+/**
+ * Returns a function that says what a diagnostic is about: the Service that its arguments name, or the object at its place; and a
+ * second Service.
+ */
+function subjectFinder({ inputs, prepared }: LoadedInputs): FindSubjects {
+  const objectAt = objectFinder(inputs);
+  const serviceOfLabel = new Map(prepared.cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
+  return (diagnostic) => {
+    const object = objectAt(diagnostic.place);
+    const { service, services, servicePort, rival, holder } = diagnostic.arguments as Readonly<Record<string, unknown>>;
+    const [only, ...others] = Array.isArray(services) ? services.map(String) : [];
+    const named = typeof service === 'string' ? service : others.length === 0 ? only : undefined;
+    const label = servicePort ?? rival;
+    const ofLabel = typeof label === 'string' ? serviceOfLabel.get(label) : undefined;
+    return {
+      diagnostic,
+      service: named ?? ofLabel ?? (object?.kind === 'Service' ? fullName(object.metadata) : undefined),
+      object: object && titleOf(object),
+      // A Service, or the label of one of its ports.
+      named: typeof holder === 'string' ? [serviceOfLabel.get(holder) ?? holder] : [],
+    };
   };
 }
 
-function inOrder(findings: readonly ShownFinding[]): readonly ShownFinding[] {
-  const of = groupBy(findings, ({ diagnostic }) => keyOf(diagnostic));
-  return sortDiagnostics(findings.map(({ diagnostic }) => diagnostic)).map(
-    (diagnostic) => of.get(keyOf(diagnostic))?.[0] ?? bare(diagnostic),
-  );
-}
-
-/** What is the same for two that sortDiagnostics takes for one. */
-function keyOf({ code, text, place }: Diagnostic): string {
-  return JSON.stringify([code, text, place?.locate() ?? '']);
+function inOrder(findings: readonly Finding[]): readonly Finding[] {
+  const of = new Map(findings.map((finding) => [finding.diagnostic, finding]));
+  return sortDiagnostics([...of.keys()]).flatMap((diagnostic) => of.get(diagnostic) ?? []);
 }

@@ -7,6 +7,7 @@ import { codesFolder, readExample } from '../../scripts/codes-module.mjs';
 import { failureCodes } from '../../src/base/failure-codes.ts';
 import { diagnosticCodes, severitiesOf, type ArgumentsOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
 import { diagnose } from '../../src/diagnostics/diagnostic.ts';
+import { ruleCodes } from '../../src/lint/rules.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { failureExamples } from './failures.ts';
 import { inFolder, messageOf, readTold, runExample, toldByFixtures, type Told } from './tripped.ts';
@@ -21,6 +22,8 @@ function codesWith(name: string): readonly string[] {
 test('each code has its folder, and each folder its code', () => {
   expect(codesWith('about.yaml')).toEqual(diagnosticCodes);
   expect(codesWith('about-kpc-apply.yaml')).toEqual(failureCodes);
+  expect(codesWith('passes')).toEqual(ruleCodes.toSorted());
+  expect(diagnosticCodes.filter((code) => codes[code].why !== undefined)).toEqual(ruleCodes.toSorted());
   expect(codesWith('')).toEqual([...new Set([...diagnosticCodes, ...failureCodes])].toSorted());
 });
 
