@@ -16,6 +16,7 @@ COPY bin ./bin
 COPY examples ./examples
 COPY schemas ./schemas
 COPY scripts ./scripts
+COPY fixtures/codes ./fixtures/codes
 COPY src ./src
 RUN npm pack && npm install --global --prefix /opt/kpc ./kube-proxy-compiler-*.tgz
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { codesInTests } from './scripts/codes-module.mjs';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Takes minutes: large input, other versions of Node, npm itself. */
@@ -39,6 +40,7 @@ const shared = {
 };
 
 export default defineConfig({
+  plugins: [codesInTests],
   // As in the built programs: see src/base/version.ts.
   define: { KPC_VERSION: JSON.stringify(version) },
   test: {

@@ -20,6 +20,7 @@ const { build } = await import('esbuild').catch((error) => {
   console.error('kpc is built from its sources, which takes esbuild: run "npm ci --include=dev".');
   process.exit(1);
 });
+const { codesModule } = await import('./codes-module.mjs');
 const { buildMark, nameBuild } = await import('./name-build.mjs');
 const { bundledPackages, licencesOf } = await import('./licences.mjs');
 const { writeTypes } = await import('./write-types.mjs');
@@ -76,6 +77,7 @@ const shared = {
   mainFields: ['module', 'main'],
   // To Node, this package gives its CommonJS modules, of which the bundler keeps all, and which Node has to load others for.
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
+  plugins: [codesModule],
   define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark) },
   logLevel: 'warning',
 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { failureFacts, type FailureCode } from '../../src/base/failure-codes.ts';
-import { diagnosticCodes, entryOf, severitiesOf } from '../../src/diagnostics/codes.ts';
+import { codes, examples, failures } from '#codes';
+import { failureCodes } from '../../src/base/failure-codes.ts';
+import { diagnosticCodes, severitiesOf } from '../../src/diagnostics/codes.ts';
 import {
   compile,
   describe,
@@ -227,16 +228,16 @@ function describeDump(found: {
 
 function explain(name: string): unknown {
   const code = diagnosticCodes.find((each) => each === name);
-  const failure = (Object.keys(failureFacts) as FailureCode[]).find((each) => each === name);
+  const failure = failureCodes.find((each) => each === name);
   if (code === undefined && failure === undefined) {
-    const near = findNearest(name, [...diagnosticCodes, ...Object.keys(failureFacts)]);
+    const near = findNearest(name, [...diagnosticCodes, ...failureCodes]);
     throw new RefusedPath(`no message has the code ${name}${near === undefined ? '' : `: did you mean ${near}?`}`);
   }
   const ofKpc = code && {
     severities: severitiesOf(code),
-    meaning: entryOf(code).meaning,
-    advice: entryOf(code).advice,
-    example: entryOf(code).example(),
+    meaning: codes[code].meaning,
+    advice: codes[code].advice,
+    example: examples[code],
   };
-  return { code: name, kpc: ofKpc, 'kpc-apply': failure && failureFacts[failure] };
+  return { code: name, kpc: ofKpc, 'kpc-apply': failure && failures[failure] };
 }

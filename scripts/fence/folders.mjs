@@ -161,7 +161,7 @@ export const folders = {
       'snapshot/files',
       'lint',
     ],
-    packages: ['chalk', 'diff'],
+    packages: ['#codes', 'chalk', 'diff'],
     node: [],
   },
   library: {
@@ -220,8 +220,8 @@ export const folders = {
       'library',
       'cli/shared',
     ],
-    packages: ['commander'],
-    node: ['fs', 'fs/promises', 'os', 'path', 'worker_threads'],
+    packages: ['#codes', 'commander'],
+    node: ['fs', 'fs/promises', 'path', 'worker_threads'],
   },
   'cli/kpc-apply': {
     folders: ['base', 'kernel', 'cluster', 'bundle', 'bundle/pack', 'apply', 'snapshot/open', 'report', 'cli/shared'],

@@ -1,12 +1,11 @@
 import { commandLineDiagnostics } from './command-line.ts';
-import type { Example } from './examples.ts';
 import { fieldDiagnostics } from './fields.ts';
 import { fileDiagnostics } from './files.ts';
 import { lintDiagnostics } from './lint.ts';
 import { objectDiagnostics } from './objects.ts';
 import { serviceDiagnostics } from './services.ts';
 import { settingDiagnostics } from './settings.ts';
-import type { DetailsOf, RuleFacts, Severity, Weighing, Words } from './diagnostic-rows.ts';
+import type { DetailsOf, Severity, Weighing, Words } from './diagnostic-rows.ts';
 
 /** The rows of all domains. No code is in two domains. */
 type Entries = typeof commandLineDiagnostics &
@@ -37,11 +36,7 @@ export type ArgumentsOf<Code extends DiagnosticCode> = {
 
 export interface CodeEntry<Code extends DiagnosticCode> {
   readonly severity: Severity | Weighing<ArgumentsOf<Code>>;
-  readonly meaning: string;
-  readonly advice?: string;
-  readonly example: () => Example;
   readonly words: Words | ((details: ArgumentsOf<Code>) => Words);
-  readonly rule?: RuleFacts;
 }
 
 export function entryOf<Code extends DiagnosticCode>(code: Code): CodeEntry<Code> {

@@ -1,6 +1,5 @@
 import { formatCount } from '../base/format-count.ts';
 import { nameSome, joinWords } from '../base/join-words.ts';
-import { run, web, withPorts } from './examples.ts';
 import { escapeText, quote } from '../base/printable.ts';
 import { describeFound, type Found } from './fields.ts';
 import {
@@ -67,10 +66,9 @@ const skipped = {
 
 /** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
 export const commandLineDiagnostics = {
-  'bad-expectation': row('error', {
-    meaning: 'a file of kpc test has a test that cannot be run',
-    example: run('test test.yaml -f in.yaml', { 'in.yaml': web, 'test.yaml': 'tests: [{ from: pod, to: svc/web }]\n' }),
-    words: wordsBy('problem', {
+  'bad-expectation': row(
+    'error',
+    wordsBy('problem', {
       nothing: ['no tests here', 'write them as a list under "tests:", each with from, to and expect'],
       missing: ({ field }: { readonly field: 'from' | 'to' | 'expect' | 'inputs' }) =>
         field === 'inputs'
@@ -87,11 +85,10 @@ export const commandLineDiagnostics = {
         'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
       ],
     }),
-  }),
-  'bad-kpc-yaml': row('error', {
-    meaning: 'a kpc.yaml holds something other than flags and their values',
-    example: run('compile', { 'in.yaml': web, 'kpc.yaml': 'file: in.yaml\nproxy-mod: ipvs\n' }),
-    words: wordsBy('problem', {
+  ),
+  'bad-kpc-yaml': row(
+    'error',
+    wordsBy('problem', {
       'link-outside': [
         'a link to something outside the repository',
         'name that file with --kpc-yaml, or leave it out with --kpc-yaml none',
@@ -136,22 +133,15 @@ export const commandLineDiagnostics = {
       /** In the words of the flag's parser. */
       refused: ({ flag, reason }: Flag & Texts<'reason'>) => `${flag}: ${reason}`,
     }),
-  }),
+  ),
   'not-shown': row(
     { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
-    {
-      meaning: 'there are more messages than are printed, or more of one code in a file than are made',
-      advice:
-        'correct the messages that are shown, and run the command again; kpc compile --output json prints 300 of each code and file',
-      example: withPorts(Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')),
-      words: ({ severity, count, of }: NotShown) =>
-        `and ${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`}, not shown`,
-    },
+    ({ severity, count, of }: NotShown) =>
+      `and ${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`}, not shown`,
   ),
-  'bad-packet': row('error', {
-    meaning: 'kpc trace or kpc test is asked about a packet whose sender or destination kpc cannot find',
-    example: run('trace in.yaml --from external --to svc/wbe', { 'in.yaml': web }),
-    words: wordsBy('problem', {
+  'bad-packet': row(
+    'error',
+    wordsBy('problem', {
       'other-family': ({ from }: Texts<'from'>) => [
         `${from} cannot reach an address of the other family`,
         'name a sender and a destination of one family',
@@ -226,5 +216,5 @@ export const commandLineDiagnostics = {
         'name a host and path of one, or ingress/NAME or gateway/NAME, or svc/NAME for a Service',
       ],
     }),
-  }),
+  ),
 } satisfies DiagnosticTable;

@@ -1,5 +1,3 @@
-import type { Example } from './examples.ts';
-
 /** How much a diagnostic weighs: an error means that nothing is written. */
 export type Severity = 'error' | 'warning' | 'note';
 
@@ -15,38 +13,14 @@ export type Words = string | readonly [wrong: string, help: string | undefined];
 /** The words, or how the arguments make them. */
 type Wording = Words | ((details: never) => Words);
 
-/** What makes a code a rule of kpc lint: its page says these. */
-export interface RuleFacts {
-  /** What it does to clients or nodes, in whole sentences. */
-  readonly why: string;
-  /** Public reports and documents about it, as links. */
-  readonly reports?: readonly string[];
-  /** Files that are right, though they look much like those of the example: kpc lint says nothing of this code about them. */
-  readonly passes: Example;
-}
-
 /** The row of a code. The functions take the arguments of a diagnostic with that code. */
 export interface Row<W extends Wording = Wording> {
   readonly severity: Severity | Weighing;
-  readonly meaning: string;
-  /** What to do, for "kpc explain": required where the words of the example have no help. */
-  readonly advice?: string;
-  readonly example: () => Example;
   readonly words: W;
-  readonly rule?: RuleFacts;
 }
 
-/** A long example may be a function that makes it. */
-export function row<const W extends Wording>(
-  severity: Row['severity'],
-  {
-    example,
-    ...rest
-  }: Pick<Row<W>, 'meaning' | 'advice' | 'words' | 'rule'> & {
-    readonly example: Example | (() => Example);
-  },
-): Row<W> {
-  return { severity, example: typeof example === 'function' ? example : () => example, ...rest };
+export function row<const W extends Wording>(severity: Row['severity'], words: W): Row<W> {
+  return { severity, words };
 }
 
 /** Arguments that are texts, numbers, or lists of texts. */

@@ -1,4 +1,3 @@
-import { aService, anIP, manifests, web, withFields, withPorts } from './examples.ts';
 import { adviseOnOddSpace } from '../base/odd-texts.ts';
 import type { NameRule } from '../base/object-names.ts';
 import { quote } from '../base/printable.ts';
@@ -122,41 +121,31 @@ export const nameForms: Readonly<Record<NameRule | 'label-value', string>> = {
 export const fieldDiagnostics = {
   'bad-value': row(
     warningIf(({ isWarning, ignoredIn }: WrongValue) => isWarning === true || ignoredIn !== undefined),
-    {
-      meaning: 'a field, a flag or an annotation has a value that it does not take',
-      example: withPorts('{ port: 70000, protocol: tcp }'),
-      words: describeWrong,
-    },
+    describeWrong,
   ),
-  'missing-field': row('error', {
-    meaning: 'an object lacks a field that it needs',
-    example: manifests(web.replace(/^spec: .*\n/m, '')),
+  'missing-field': row(
+    'error',
     // `owner` is "the Service" or "ports[0]".
-    words: ({ owner, field, expected }: Texts<'owner' | 'field' | 'expected'>) => [
+    ({ owner, field, expected }: Texts<'owner' | 'field' | 'expected'>) => [
       `${owner} has no ${field}`,
       `write ${expected}`,
     ],
-  }),
+  ),
   'unknown-field': row(
     warningIf(({ isNeeded }: Misspelled) => !isNeeded),
-    {
-      meaning: 'an object or the configuration has an unknown field, or one in the wrong place',
-      example: manifests(aService(`${anIP}, port: [{ port: 80 }]`)),
-      words: ({ name, owner, reader, meant }: Misspelled) => [
-        `${owner} has no field ${quote(name)}${reader === undefined ? '' : `, and ${reader} ignores it`}`,
-        adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
-      ],
-    },
+    ({ name, owner, reader, meant }: Misspelled) => [
+      `${owner} has no field ${quote(name)}${reader === undefined ? '' : `, and ${reader} ignores it`}`,
+      adviseOnOddSpace(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`),
+    ],
   ),
-  'odd-address': row('warning', {
-    meaning: 'an address or a network is written in a form that other programs may read differently',
-    example: withFields('loadBalancerSourceRanges: [10.0.0.1/8]', 'LoadBalancer'),
+  'odd-address': row(
+    'warning',
     // `single` is the one address that may be meant, if a network has host bits set. `isRefused`: by API servers.
-    words: ({ field, value, address, single, isRefused }: OddAddress) => [
+    ({ field, value, address, single, isRefused }: OddAddress) => [
       `${field} ${quote(value)} is read as ${address}${isRefused ? '; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on' : ''}`,
       single === undefined
         ? 'write it that way, because other programs may read it differently'
         : `write ${address}, or ${single} for the one address`,
     ],
-  }),
+  ),
 } satisfies DiagnosticTable;

@@ -1,5 +1,4 @@
-import { aService, dump, manifests, rules, run, web } from './examples.ts';
-import { describeBound, mostLines, type Bounded } from '../base/bounds.ts';
+import { describeBound, type Bounded } from '../base/bounds.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { escapeText, quote, shellWord } from '../base/printable.ts';
@@ -114,20 +113,14 @@ type Render = Texts<'tool' | 'said' | 'pipe'>;
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
 export const fileDiagnostics = {
-  'empty-file': row('warning', {
-    meaning: 'a file or a folder holds no objects',
-    advice:
-      'name the file that holds the Services, or remove this one from the input; to render a chart, use helm template',
-    example: manifests('# nothing here\n'),
-    words: ({ isFolder }: { readonly isFolder?: true }) =>
-      isFolder
-        ? 'the folder holds no files named *.yaml, *.yml or *.json, or all are excluded'
-        : 'the file holds no objects',
-  }),
-  'not-rendered': row('error', {
-    meaning: '--render could not render an input, or had none to render',
-    example: run('compile -f in.yaml --render', { 'in.yaml': web }),
-    words: wordsBy('problem', {
+  'empty-file': row('warning', ({ isFolder }: { readonly isFolder?: true }) =>
+    isFolder
+      ? 'the folder holds no files named *.yaml, *.yml or *.json, or all are excluded'
+      : 'the file holds no objects',
+  ),
+  'not-rendered': row(
+    'error',
+    wordsBy('problem', {
       nothing: [
         '--render: no input is a chart or a kustomization',
         'name a folder with a Chart.yaml or a kustomization.yaml, or leave out --render',
@@ -138,55 +131,32 @@ export const fileDiagnostics = {
       'too-slow': ({ tool, pipe }: Render) => [`${tool} did not end in time`, `try: ${pipe}`],
       failed: ({ tool, said, pipe }: Render) => [`${tool} failed: ${said}`, `see what it says to: ${pipe}`],
     }),
-  }),
-  'ignored-files': row('note', {
-    meaning: 'a .kpcignore leaves files out',
-    advice: 'nothing, if these files do not belong to the input; otherwise remove their line from the .kpcignore',
-    example: run('compile -f folder', {
-      'folder/in.yaml': web,
-      'folder/old.yaml': web,
-      'folder/.kpcignore': 'old.yaml\n',
-    }),
-    words: ({ by, files }: FileNames & Texts<'by'>) => `left out by ${by}: ${nameSome(files)}`,
-  }),
+  ),
+  'ignored-files': row('note', ({ by, files }: FileNames & Texts<'by'>) => `left out by ${by}: ${nameSome(files)}`),
   'incomplete-kustomization': row(
     warningIf(({ isShown }: IncompleteKustomization) => isShown),
-    {
-      meaning: 'a kustomization takes files or folders that the input does not hold',
-      example: run('compile -f overlay', {
-        'overlay/kustomization.yaml': 'resources: [../base, in.yaml]\n',
-        'overlay/in.yaml': web,
-      }),
-      words: ({ lacks, more, folderWord, into }: IncompleteKustomization) => {
-        const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
-        return [
-          `this kustomization takes ${nameSome(lacks)}, which the input does not hold${others}`,
-          `run "kubectl kustomize ${folderWord} | ${into}"`,
-        ];
-      },
+    ({ lacks, more, folderWord, into }: IncompleteKustomization) => {
+      const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
+      return [
+        `this kustomization takes ${nameSome(lacks)}, which the input does not hold${others}`,
+        `run "kubectl kustomize ${folderWord} | ${into}"`,
+      ];
     },
   ),
-  kustomized: row('warning', {
-    meaning: 'a kustomization changes Services that are read as their files have them',
-    example: run('compile -f folder', {
-      'folder/in.yaml': web,
-      'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n',
-    }),
+  kustomized: row(
+    'warning',
     // `fields` change objects, in `more` other kustomizations too. `folderWord` is what to build, for `into` to read.
-    words: ({ fields, more, folderWord, into }: Lists<'fields'> & Numbers<'more'> & Texts<'folderWord' | 'into'>) => {
+    ({ fields, more, folderWord, into }: Lists<'fields'> & Numbers<'more'> & Texts<'folderWord' | 'into'>) => {
       const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
       return [
         `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without`,
         `run "kubectl kustomize ${folderWord} | ${into}"`,
       ];
     },
-  }),
-  'left-out': row(severityBy('problem', 'warning', { advice: 'note' }), {
-    meaning: '--skip-invalid leaves out a file, or objects of it, because of an error',
-    advice:
-      'correct the errors above, so that the result holds all Services; without --skip-invalid, kpc writes nothing until then',
-    example: manifests(web + aService('clusterIP: $ADDRESS'), '--skip-invalid'),
-    words: wordsBy('problem', {
+  ),
+  'left-out': row(
+    severityBy('problem', 'warning', { advice: 'note' }),
+    wordsBy('problem', {
       /** `reason` is the text of the first error, and `more` the number of the others. */
       part: ({ reason, files, more }: Texts<'reason'> & Numbers<'files' | 'more'>) => {
         const others = more === 0 ? '' : ` (and ${count(more, 'more error')})`;
@@ -208,112 +178,58 @@ export const fileDiagnostics = {
         'leave out what is wrong with --skip-invalid',
       ],
     }),
-  }),
-  'skipped-files': row('note', {
-    meaning: 'a folder holds files without any Kubernetes object',
-    advice: 'nothing, if they are the values of a chart or the like; --exclude PATTERN or a .kpcignore leaves them out',
-    example: run('compile -f folder', { 'folder/in.yaml': web, 'folder/values.yaml': 'replicas: 3\n' }),
-    words: ({ files }: FileNames) =>
+  ),
+  'skipped-files': row(
+    'note',
+    ({ files }: FileNames) =>
       `skipped ${count(files.length, 'file')} without any Kubernetes object: ${nameSome(files)}`,
-  }),
-  'unrendered-template': row('error', {
-    meaning: 'a file is a template that is not rendered, or holds variables that are not filled in',
-    example: manifests('apiVersion: v1\nkind: Service\nmetadata: { name: {{ .Values.name }} }\n'),
-    words: describeTemplate,
-  }),
-  'unreadable-file': row('error', {
-    meaning: 'a file or folder is missing, cannot be read, or is not text',
-    advice: 'check the path and who may read it; save other encodings as UTF-8',
-    example: run('compile -f missing.yaml', {}),
-    words: wordsBy('problem', unreadableWords),
-  }),
-  'alias-bomb': row('error', {
-    meaning: 'YAML aliases expand a short text to more than fits in memory',
-    example: manifests(
-      `a: &a [${'x, '.repeat(9)}x]\n${Array.from('bcde', (name, i) => `${name}: &${name} [${`*${'abcd'[i]}, `.repeat(9)}x]\n`).join('')}`,
-    ),
-    words: ({ copies, values }: Numbers<'copies' | 'values'>) => [
-      `aliases multiply to ${copies} of ${values} values`,
-      'replace the aliases with their values',
-    ],
-  }),
-  'bad-json': row('error', {
-    meaning: 'a text begins like JSON, but is not valid JSON',
-    advice:
-      'correct the text at the place that the message names; a program that writes JSON, such as jq, shows the same fault',
-    example: run('compile -f in.json', { 'in.json': '{ "apiVersion": "v1" "kind": "Service" }' }),
-    words: ({ reason }: Texts<'reason'>) => `not valid JSON: ${reason}`,
-  }),
-  'not-closed': row('error', {
-    meaning: 'YAML or JSON opens a bracket or a quote, and does not close it',
-    example: manifests('kind: Service\nmetadata: { name: web\n'),
-    words: ({ language, sign, line }: Texts<'language' | 'sign'> & Numbers<'line'>) => [
-      `not valid ${language}: the ${sign} of line ${line} is not closed`,
-      `write ${sign === '{' ? '}' : sign === '[' ? ']' : sign} where it ends`,
-    ],
-  }),
-  'bad-yaml': row('error', {
-    meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
-    example: manifests('kind: Service\nmetadata: name: web\n'),
+  ),
+  'unrendered-template': row('error', describeTemplate),
+  'unreadable-file': row('error', wordsBy('problem', unreadableWords)),
+  'alias-bomb': row('error', ({ copies, values }: Numbers<'copies' | 'values'>) => [
+    `aliases multiply to ${copies} of ${values} values`,
+    'replace the aliases with their values',
+  ]),
+  'bad-json': row('error', ({ reason }: Texts<'reason'>) => `not valid JSON: ${reason}`),
+  'not-closed': row('error', ({ language, sign, line }: Texts<'language' | 'sign'> & Numbers<'line'>) => [
+    `not valid ${language}: the ${sign} of line ${line} is not closed`,
+    `write ${sign === '{' ? '}' : sign === '[' ? ']' : sign} where it ends`,
+  ]),
+  'bad-yaml': row(
+    'error',
     // `lines` are those around it, where the parser says so; what only kubectl reads in another way has none.
-    words: ({ reason, lines }: Texts<'reason'> & { readonly lines?: string }) => [
+    ({ reason, lines }: Texts<'reason'> & { readonly lines?: string }) => [
       `not valid YAML: ${reason}`,
       lines === undefined
         ? 'write it in a plainer way, or leave it out'
         : (adviseOnOddSpace(lines) ??
           'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes'),
     ],
-  }),
-  'duplicate-key': row('error', {
-    meaning: 'a mapping has the same key twice',
-    example: manifests('apiVersion: v1\nkind: Service\nkind: Service\n'),
-    words: (repeated: { readonly times: number } | { readonly isTwoObjects: true }) =>
-      'times' in repeated
-        ? [
-            `this key is in the same mapping ${repeated.times === 2 ? 'twice' : `${formatCount(repeated.times)} times`}`,
-            'keep one of them',
-          ]
-        : ['a second object begins here without a line "---" before it', 'add that line'],
-  }),
-  'merge-conflict': row('error', {
-    meaning: 'Git left the marks of a merge conflict in the file',
-    example: manifests(`<<<<<<< ours\n${web}=======\n${web}>>>>>>> theirs\n`),
-    words: ['Git left a merge conflict here', 'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>'],
-  }),
-  'too-deep': row('error', {
-    meaning: 'lists or mappings nest deeper than in any Kubernetes object',
-    advice: 'look at what made this text: no Kubernetes object nests so deeply',
-    example: manifests('- '.repeat(2000)),
-    words: 'lists and mappings nest too deeply',
-  }),
-  'too-long': row('error', {
-    meaning: 'the input holds more than kpc reads at once',
-    advice: 'leave out what no Service needs, and split the rest: each Node needs all Services, but not all of a file',
-    example: () => manifests('#\n'.repeat(mostLines + 1)),
-    words: ({ of, most }: TooLong) => [
-      describeBound(of, most),
-      of === 'words'
-        ? 'split the text by lines of "---", or write it as JSON: only YAML in the plain form that kubectl prints is read to any length'
-        : 'split it, and leave out what no Service needs',
-    ],
-  }),
-  'yaml-tab': row('error', {
-    meaning: 'a tab indents YAML, which takes spaces only',
-    example: manifests('kind: Service\nmetadata:\n\tname: web\n'),
-    words: ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
-  }),
-  'bad-bundle': row('error', {
-    meaning: 'a folder is not a bundle or a golden that kpc wrote, or was changed since',
-    advice: 'compile the bundle again: kpc refuses files that were edited or are from another version',
-    example: run('diff bundle in.yaml', { 'in.yaml': web, 'bundle/manifest.json': '{}' }),
-    words: ({ path, problem }: Texts<'path' | 'problem'>) => `${path}: ${problem}`,
-  }),
-  'dump-reading': row('note', {
-    meaning: 'how kpc reads a dump that leaves something open',
-    advice:
-      'check that the note is right; to leave nothing open, put the whole output of iptables-save, with its lines *nat and COMMIT, into the dump',
-    example: dump({ 'node.txt': '-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN\n' }),
-    words: wordsBy('problem', {
+  ),
+  'duplicate-key': row('error', (repeated: { readonly times: number } | { readonly isTwoObjects: true }) =>
+    'times' in repeated
+      ? [
+          `this key is in the same mapping ${repeated.times === 2 ? 'twice' : `${formatCount(repeated.times)} times`}`,
+          'keep one of them',
+        ]
+      : ['a second object begins here without a line "---" before it', 'add that line'],
+  ),
+  'merge-conflict': row('error', [
+    'Git left a merge conflict here',
+    'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>',
+  ]),
+  'too-deep': row('error', 'lists and mappings nest too deeply'),
+  'too-long': row('error', ({ of, most }: TooLong) => [
+    describeBound(of, most),
+    of === 'words'
+      ? 'split the text by lines of "---", or write it as JSON: only YAML in the plain form that kubectl prints is read to any length'
+      : 'split it, and leave out what no Service needs',
+  ]),
+  'yaml-tab': row('error', ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs']),
+  'bad-bundle': row('error', ({ path, problem }: Texts<'path' | 'problem'>) => `${path}: ${problem}`),
+  'dump-reading': row(
+    'note',
+    wordsBy('problem', {
       'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
       filtered: ({ command }: Texts<'command'>) => [
         `lines such as ":FORWARD ACCEPT" lack, which ${command} prints: this is a part of its output`,
@@ -327,20 +243,18 @@ export const fileDiagnostics = {
         `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
       'stray-lines': ({ lines }: Numbers<'lines'>) => `ignored ${count(lines, 'unrecognised line')}`,
     }),
-  }),
-  'nodes-folder': row('error', {
-    meaning: 'a folder holds the bundles or dumps of several nodes, where kpc needs one',
-    example: run('diff dumps in.yaml', { 'in.yaml': web, 'dumps/worker-1/iptables-save': rules }),
-    words: ({ path, example, of }: Texts<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }) => [
+  ),
+  'nodes-folder': row(
+    'error',
+    ({ path, example, of }: Texts<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }) => [
       `${path} holds the ${of} of several nodes`,
       `name the folder of one node, such as ${example}${of === 'bundles' ? ', or the node with --node' : ''}`,
     ],
-  }),
-  'no-manifests': row('error', {
-    meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
-    example: run('compile -f node.txt', { 'node.txt': rules }),
+  ),
+  'no-manifests': row(
+    'error',
     // `beside` is another input that was given.
-    words: ({ path, what, beside }: Texts<'path' | 'what'> & { readonly beside?: string | undefined }) =>
+    ({ path, what, beside }: Texts<'path' | 'what'> & { readonly beside?: string | undefined }) =>
       beside === undefined
         ? [
             `${path} is a ${what}, not manifests: it cannot be compiled`,
@@ -350,11 +264,10 @@ export const fileDiagnostics = {
             `${path} is a ${what}: ${beside} cannot be beside it`,
             `look at the ${what} by itself, or compare the two with kpc diff`,
           ],
-  }),
-  'nothing-to-check': row('error', {
-    meaning: '--check names a folder that kpc cannot compare with',
-    example: run('compile -f in.yaml --check nowhere', { 'in.yaml': web }),
-    words: wordsBy('problem', {
+  ),
+  'nothing-to-check': row(
+    'error',
+    wordsBy('problem', {
       missing: ({ folder }: OfFolder) => [
         `--check ${folder}: there is no such folder`,
         `write it first with -o ${folder}, or with --golden for git`,
@@ -376,62 +289,32 @@ export const fileDiagnostics = {
         `use --all-nodes, or name one of them, such as ${example}`,
       ],
     }),
-  }),
-  'second-listing': row('warning', {
-    meaning: "a dump holds a tool's output twice, of two nodes or two times, and kpc takes the first",
-    example: dump({
-      'node.txt': 'TCP  10.96.0.10:80 rr\n  -> 10.244.0.1:80  Masq  1  0  0\nTCP  10.96.0.10:80 rr\n',
-    }),
-    words: ({ output, differences }: Texts<'output'> & Lists<'differences'>) => [
-      `skipped ${output} of another node or another time, which differs in ${nameSome(differences)}`,
-      'use one file for each node',
-    ],
-  }),
-  unreadable: row('error', {
-    meaning: 'a side of a comparison cannot be read',
-    advice:
-      'name a folder that kpc or kpc-apply wrote, and check its permissions; compile the bundle again if it is damaged',
-    example: run('diff bundle in.yaml', {
-      'in.yaml': web,
-      'bundle/manifest.json': '{}',
-      'bundle/ipset.restore/x': '',
-    }),
-    words: ({ path, reason }: Texts<'path' | 'reason'>) => `${path} cannot be read: ${reason}`,
-  }),
-  'unread-file': row('warning', {
-    meaning: "a file of a dump is not a tool's output, or is cut off",
-    advice:
-      'print the output of the tool into the file again, as root and as a whole; or remove the file from the dump',
-    example: dump({ 'iptables-save': rules, 'ipset-save': 'permission denied\n' }),
+  ),
+  'second-listing': row('warning', ({ output, differences }: Texts<'output'> & Lists<'differences'>) => [
+    `skipped ${output} of another node or another time, which differs in ${nameSome(differences)}`,
+    'use one file for each node',
+  ]),
+  unreadable: row('error', ({ path, reason }: Texts<'path' | 'reason'>) => `${path} cannot be read: ${reason}`),
+  'unread-file': row(
+    'warning',
     // `expected` is the tool whose output its name promises; `reason` is why it cannot be read as text at all.
-    words: (details: {
-      readonly expected?: string | undefined;
-      readonly reason?: string;
-      readonly isCutOff?: true;
-    }) => {
+    (details: { readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }) => {
       const { expected, reason, isCutOff } = details;
       if (isCutOff) return [`what ${expected} printed is cut off: what it lacks is not known`, 'print it again'];
       const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
       return `skipped: ${what}${reason === undefined ? '' : `: ${reason}`}`;
     },
-  }),
-  'unread-line': row('warning', {
-    meaning: 'a line of a dump cannot be read, and is left out',
-    advice: 'print the output again with the tool itself, not edited; report the line to kpc if the tool printed it so',
-    example: dump({ 'iptables-save': rules.replace('COMMIT', 'nonsense\nCOMMIT') }),
+  ),
+  'unread-line': row(
+    'warning',
     // `more` other lines cannot be read for the same reason.
-    words: ({ reason, more }: Texts<'reason'> & Numbers<'more'>) =>
+    ({ reason, more }: Texts<'reason'> & Numbers<'more'>) =>
       `skipped: ${reason}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
-  }),
+  ),
   'unread-output': row(
     warningIf(({ isAll }: { readonly isAll: boolean }) => !isAll),
-    {
-      meaning: 'a tool printed its output in a form that lacks what kpc needs',
-      advice: 'print what the message names, such as iptables-save in place of iptables -L, and give that',
-      example: dump({ 'node.txt': 'IPVS connection entries\npro expire state source virtual destination\n' }),
-      // `isAll`: nothing else of the dump can be read.
-      words: ({ output, reason }: Texts<'output' | 'reason'> & { readonly isAll: boolean }) => `${output} ${reason}`,
-    },
+    // `isAll`: nothing else of the dump can be read.
+    ({ output, reason }: Texts<'output' | 'reason'> & { readonly isAll: boolean }) => `${output} ${reason}`,
   ),
 } satisfies DiagnosticTable;
 /** What keeps a text from being read as YAML or JSON. */

@@ -1,4 +1,3 @@
-import { run, aService, manifests, web, configuration } from './examples.ts';
 import { count } from '../base/format-count.ts';
 import { quote } from '../base/printable.ts';
 import { describeFound, type Found } from './fields.ts';
@@ -110,26 +109,17 @@ function describeNothingProgrammed({ services, lacking, isRefused }: NothingProg
 export const objectDiagnostics = {
   'duplicate-object': row(
     warningIf(({ isUnread }: DuplicateObject) => isUnread === true),
-    {
-      meaning: 'the input holds two objects of the same kind, namespace and name',
-      example: manifests(web + web),
-      words: describeDuplicate,
-    },
+    describeDuplicate,
   ),
-  'duplicate-configuration': row('error', {
-    meaning: 'the input, or the file of --config, holds two configurations of kube-proxy',
-    example: manifests(`${web}${configuration}---\n${configuration}`),
-    words: ({ isOfArguments }: { readonly isOfArguments?: true }) => [
-      isOfArguments
-        ? 'the arguments of this kube-proxy differ from those of another kube-proxy in the input'
-        : 'there is another KubeProxyConfiguration before this one',
-      'keep one of them, or name one with --config',
-    ],
-  }),
-  'not-an-object': row('error', {
-    meaning: 'a document is not a Kubernetes object',
-    example: manifests('- one\n- two\n'),
-    words: wordsBy('problem', {
+  'duplicate-configuration': row('error', ({ isOfArguments }: { readonly isOfArguments?: true }) => [
+    isOfArguments
+      ? 'the arguments of this kube-proxy differ from those of another kube-proxy in the input'
+      : 'there is another KubeProxyConfiguration before this one',
+    'keep one of them, or name one with --config',
+  ]),
+  'not-an-object': row(
+    'error',
+    wordsBy('problem', {
       'no-mapping': ({ found }: { readonly found: Found }) => [
         `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
         adviseOn(found),
@@ -146,25 +136,15 @@ export const objectDiagnostics = {
         'give kpc what the template makes, as with helm template, kubectl kustomize or envsubst',
       ],
     }),
-  }),
-  'skipped-kinds': row('note', {
-    meaning: 'the input holds objects of kinds that kube-proxy does not read',
-    advice: 'nothing: they do not shape the rules; check apiVersion and kind if a Service is among them',
-    example: manifests(web + 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: web }\n'),
-    words: describeSkipped,
-  }),
-  'unknown-kind': row('warning', {
-    meaning: 'kind or apiVersion looks misspelled, and the object is ignored',
-    example: manifests(web.replace('kind: Service', 'kind: Servcie')),
-    words: (details: Texts<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }) => [
-      `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
-      `did you mean ${details.meant}?`,
-    ],
-  }),
-  'no-input': row('error', {
-    meaning: 'there is nothing to compile',
-    example: run('compile', {}),
-    words: wordsBy('problem', {
+  ),
+  'skipped-kinds': row('note', describeSkipped),
+  'unknown-kind': row('warning', (details: Texts<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }) => [
+    `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
+    `did you mean ${details.meant}?`,
+  ]),
+  'no-input': row(
+    'error',
+    wordsBy('problem', {
       'nothing-named': [
         'nothing to compile',
         'name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
@@ -179,13 +159,9 @@ export const objectDiagnostics = {
         `run "${build}"`,
       ],
     }),
-  }),
+  ),
   'nothing-programmed': row(
     warningIf(({ isRefused, lacking }: NothingProgrammed) => !isRefused && lacking.length === 0),
-    {
-      meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
-      example: manifests(aService('clusterIP: None')),
-      words: describeNothingProgrammed,
-    },
+    describeNothingProgrammed,
   ),
 } satisfies DiagnosticTable;

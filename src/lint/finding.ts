@@ -9,11 +9,11 @@ export interface Finding {
   /** "namespace/name" of the Service that it is about; undefined if it is about none, or about several. */
   readonly service: string | undefined;
   /** The object whose lines it points at, as "Service default/web"; undefined if it points at none. */
-  readonly object?: string | undefined;
+  readonly object: string | undefined;
   /** The other Services that it names: what they accept, it may be. */
-  readonly named?: readonly string[] | undefined;
-  /** A packet that shows it. */
-  readonly packet?: PacketClaim | undefined;
+  readonly named: readonly string[];
+  /** A packet that shows it, and how that ends, where kpc trace says so. */
+  readonly shown?: { readonly packet: PacketClaim; readonly verdict: Verdict } | undefined;
 }
 
 /** A packet and how it ends, if the finding is right. */
@@ -26,6 +26,3 @@ export interface PacketClaim {
   readonly node: string;
   readonly ends: readonly Verdict[];
 }
-
-/** The ends of a packet that reaches no endpoint. */
-export const unanswered: readonly Verdict[] = ['dropped', 'refused'];

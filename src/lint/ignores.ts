@@ -24,9 +24,9 @@ interface Scoped extends Ignore {
   readonly covers: (finding: Finding) => boolean;
 }
 
-export interface Kept<F extends Finding> {
-  readonly kept: readonly F[];
-  readonly ignored: readonly F[];
+export interface Kept {
+  readonly kept: readonly Finding[];
+  readonly ignored: readonly Finding[];
   /** Ignores that match nothing or an error, or name no code. */
   readonly idle: readonly Diagnostic[];
 }
@@ -35,11 +35,7 @@ export interface Kept<F extends Finding> {
  * Leaves out what flags, kpc.yaml and the annotations of objects accept. That is never an error: with one, nothing is
  * compiled, so nothing else is known to be right.
  */
-export function applyIgnores<F extends Finding>(
-  findings: readonly F[],
-  ignores: readonly Ignore[],
-  inputs: Inputs,
-): Kept<F> {
+export function applyIgnores(findings: readonly Finding[], ignores: readonly Ignore[], inputs: Inputs): Kept {
   const all = [...ignores.map(scope), ...annotatedIgnores(inputs)];
   const used = new Set<Scoped>();
   const refused = new Set<Scoped>();
@@ -100,6 +96,6 @@ function annotatedIgnores(inputs: Inputs): readonly Scoped[] {
 }
 
 /** The Services that a finding is about, or names. */
-function servicesOf({ service, named = [] }: Finding): readonly string[] {
+function servicesOf({ service, named }: Finding): readonly string[] {
   return service === undefined ? named : [service, ...named];
 }

@@ -14,9 +14,10 @@ import {
 } from '../cluster/objects.ts';
 import { ordinalLabels } from '../cluster/slices/assume-pods.ts';
 import { selectPods } from '../cluster/slices/select-pods.ts';
-import { compileNode, type Prepared } from '../snapshot/open/compile-node.ts';
+import { compileNode, NodeMemo } from '../snapshot/open/compile-node.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { prepareChecked, type NodeOptions } from '../snapshot/open/compile.ts';
+import type { KernelState } from '../kernel/state.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 
 /** All that the rules look at. */
@@ -28,7 +29,8 @@ export interface LintInput {
   readonly services: readonly LintedService[];
   /** The Nodes of the input, none that is assumed. */
   readonly nodes: readonly LintedNode[];
-  readonly preparedFor: (node: string) => Prepared;
+  /** What kube-proxy programs into a node; of '', into one that the input does not name. */
+  readonly compile: (node: string) => KernelState;
 }
 
 export interface LintedService extends Sourced<Service> {
@@ -77,8 +79,10 @@ export function readLintInput(
     return (service: string) => known.get(service) ?? [];
   };
   const { prepared, hostAddresses } = loaded;
+  const memo = new NodeMemo();
+  const compiled = (name: string) => compileNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily }, memo);
   const nodes = names.map((name): LintedNode => {
-    const { cluster, node, settings } = compileNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily });
+    const { cluster, node, settings } = compiled(name);
     return { name, object: prepared.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
   });
   const input = {
@@ -87,7 +91,7 @@ export function readLintInput(
     namesMode: namesMode(loaded),
     services: readServices(loaded, portsOf(prepared.cluster)),
     nodes,
-    preparedFor,
+    compile: (name: string) => compiled(name).state,
   };
   return { input, diagnostics };
 }

@@ -1,9 +1,11 @@
 import { hashName } from '../base/hash-name.ts';
 import { projectUrl } from '../base/version.ts';
-import { entryOf, type DiagnosticCode } from '../diagnostics/codes.ts';
+import type { DiagnosticCode } from '../diagnostics/codes.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { LintResult, ShownFinding } from '../lint/lint.ts';
+import type { Finding } from '../lint/finding.ts';
+import type { LintResult } from '../lint/lint.ts';
+import { ruleOf } from '../lint/rules.ts';
 import { traceCommand } from './equivalence.ts';
 
 /** A finding in the words of all formats. */
@@ -24,13 +26,13 @@ export interface LintReport extends Omit<LintResult, 'findings' | 'ignored'> {
 
 /** The page and section that explain a code; undefined if the project has no address. */
 export function pageOf(code: DiagnosticCode, project: string | undefined = projectUrl): string | undefined {
-  return project && `${project}/blob/main/docs/${entryOf(code).rule ? 'lint' : 'codes'}.md#${code}`;
+  return project && `${project}/blob/main/docs/${ruleOf(code) ? 'lint' : 'codes'}.md#${code}`;
 }
 
 /** `trace` are the words of a kpc trace over the same input, without the packet. */
 export function reportLint(result: LintResult, trace: readonly string[]): LintReport {
   const prints = new Map<string, number>();
-  const reported = ({ diagnostic, service, object, shown }: ShownFinding): ReportedFinding => {
+  const reported = ({ diagnostic, service, object, shown }: Finding): ReportedFinding => {
     const { code } = diagnostic;
     const base = fingerprintOf(diagnostic, service ?? object, result.below);
     const before = prints.get(base) ?? 0;
@@ -47,7 +49,7 @@ export function reportLint(result: LintResult, trace: readonly string[]): LintRe
 }
 
 function commandOf(
-  { from, to, port, protocol, node }: NonNullable<ShownFinding['shown']>['packet'],
+  { from, to, port, protocol, node }: NonNullable<Finding['shown']>['packet'],
   trace: readonly string[],
 ): string {
   const socket = joinHostPort(to.text, port);

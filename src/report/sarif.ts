@@ -1,6 +1,7 @@
 import { printableJson } from '../base/printable.ts';
 import { projectUrl, version } from '../base/version.ts';
-import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../diagnostics/codes.ts';
+import { codes } from '#codes';
+import { diagnosticCodes, severitiesOf, type DiagnosticCode } from '../diagnostics/codes.ts';
 import { locate } from '../diagnostics/diagnostic.ts';
 import type { Severity } from '../diagnostics/diagnostic-rows.ts';
 import type { PathOf } from './github.ts';
@@ -33,16 +34,16 @@ export function formatSarif(report: LintReport, pathOf: PathOf): string {
 }
 
 function ruleOf(code: DiagnosticCode, helpUri: string | undefined) {
-  const { meaning, rule } = entryOf(code);
+  const { meaning, why = meaning, reports = [] } = codes[code];
   const [worst = 'warning'] = severitiesOf(code);
-  const links = (rule?.reports ?? []).map((link) => `\n- <${link}>`).join('');
-  const why = rule ? `${rule.why}${links}` : `${meaning}.`;
+  const links = reports.map((link) => `\n- <${link}>`).join('');
+  const inFull = why === meaning ? `${meaning}.` : `${why}${links}`;
   const command = `kpc explain ${code}`;
   return {
     id: code,
     shortDescription: { text: meaning },
-    fullDescription: { text: rule?.why ?? meaning },
-    help: { text: `${rule?.why ?? meaning}\n${command}`, markdown: `${why}\n\n\`${command}\`` },
+    fullDescription: { text: why },
+    help: { text: `${why}\n${command}`, markdown: `${inFull}\n\n\`${command}\`` },
     ...(helpUri === undefined ? {} : { helpUri }),
     defaultConfiguration: { level: levels[worst] },
     properties: { tags: ['kubernetes', 'network'], 'problem.severity': worst === 'note' ? 'recommendation' : worst },

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Example } from '../../src/diagnostics/examples.ts';
+import type { Example } from '#codes';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder, type Files } from '../support/write-folder.ts';
@@ -39,6 +39,12 @@ export async function runExample({ words, files }: Example): Promise<string> {
   const { stdout, stderr } = await inFolder(files, (cwd) => runKpc(words, { cwd }));
   // kpc lint prints its messages as its result.
   return words[0] === 'lint' ? stderr + stdout : stderr;
+}
+
+/** Of all that kpc says, the first message with the code. */
+export function messageOf(code: string, printed: string): string {
+  const messages = printed.split(/^(?! )/m);
+  return messages.find((message) => message.split('\n')[0]?.endsWith(` [${code}]`)) ?? '';
 }
 
 /** What kpc says about a folder with these files. */

@@ -1,7 +1,8 @@
-// docs/codes.md is made of the programs' own tables, with what kpc says of the example of each code. UPDATE_DOCS=1 writes it.
+// docs/codes.md is made of fixtures/codes. UPDATE_DOCS=1 writes it.
 import { expect, test } from 'vitest';
-import { failureFacts } from '../../src/base/failure-codes.ts';
-import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
+import { codes, failures } from '#codes';
+import { failureCodes } from '../../src/base/failure-codes.ts';
+import { diagnosticCodes, severitiesOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
 import { failureExamples } from '../diagnostics/failures.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { expectWrittenPage, plainText } from '../support/written-page.ts';
@@ -17,15 +18,11 @@ const applyHead = `## Codes of kpc-apply
 Each is an error. kpc-apply prints what to do about it on the next line, as \`help:\`.
 `;
 
-async function describeCode(code: string): Promise<string> {
-  const { stdout } = await runKpc(['explain', code]);
-  // What kpc-apply means by the same code has a section of its own.
-  const [own = ''] = stdout.split(/\n(?=[a-z-]+: error of kpc-apply\n)/);
-  const [shown = '', advice] = own.split(/\n(?=What to do: )/);
-  const [first = '', meaning = '', , ...rest] = shown.split('\n');
-  const example = `\`\`\`text\n${rest.join('\n').trimEnd()}\n\`\`\`\n`;
-  const help = advice === undefined ? '' : `\n${plainText(advice.trimEnd())}\n`;
-  return `### ${code}\n\n${capital(first.slice(code.length + 2))}: ${plainText(meaning)}.\n\n${example}${help}`;
+function describeCode(code: DiagnosticCode): string {
+  const { meaning, shown, advice } = codes[code];
+  const example = `\`\`\`text\n${shown.trimEnd()}\n\`\`\`\n`;
+  const help = advice === undefined ? '' : `\nWhat to do: ${plainText(advice)}.\n`;
+  return `### ${code}\n\n${capital(severitiesOf(code).join(' or '))}: ${plainText(meaning)}.\n\n${example}${help}`;
 }
 
 function capital(text: string): string {
@@ -34,27 +31,27 @@ function capital(text: string): string {
 
 async function describeFailures(): Promise<readonly string[]> {
   const examples = await failureExamples();
-  return Object.entries(failureFacts).map(
-    ([code, { meaning, advice }]) =>
-      `### kpc-apply ${code}\n\n${capital(plainText(meaning))}. ${capital(plainText(advice))}.\n\n\`\`\`text\nerror: ${examples.get(code) ?? ''} [${code}]\n\`\`\`\n`,
-  );
+  return failureCodes.map((code) => {
+    const { meaning, advice } = failures[code];
+    return `### kpc-apply ${code}\n\n${capital(plainText(meaning))}. ${capital(plainText(advice))}.\n\n\`\`\`text\nerror: ${examples.get(code) ?? ''} [${code}]\n\`\`\`\n`;
+  });
 }
 
 test('docs/codes.md explains every code', async () => {
-  const codes: string[] = [];
-  for (const code of diagnosticCodes) codes.push(await describeCode(code));
-  const page = [head, '## Codes of kpc\n', ...codes, applyHead, ...(await describeFailures())].join('\n');
+  const page = [
+    head,
+    '## Codes of kpc\n',
+    ...diagnosticCodes.map(describeCode),
+    applyHead,
+    ...(await describeFailures()),
+  ].join('\n');
   await expectWrittenPage('docs/codes.md', page);
 });
 
 test('kpc explain lists the codes, and suggests the near one', async () => {
   const { stdout } = await runKpc(['explain']);
-  expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual([
-    ...diagnosticCodes,
-    ...Object.keys(failureFacts),
-    '',
-  ]);
-  const { meaning, advice } = failureFacts['not-ready'];
+  expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual([...diagnosticCodes, ...failureCodes, '']);
+  const { meaning, advice } = failures['not-ready'];
   expect(stdout).toContain(meaning);
   const failure = await runKpc(['explain', 'not-ready']);
   expect(failure).toEqual({
@@ -64,7 +61,7 @@ test('kpc explain lists the codes, and suggests the near one', async () => {
   });
   const both = await runKpc(['explain', '[bad-bundle]']);
   expect(both.stdout).toMatch(/^bad-bundle: error\n/);
-  expect(both.stdout).toContain(`\n\nbad-bundle: error of kpc-apply\n${failureFacts['bad-bundle'].meaning}\n`);
+  expect(both.stdout).toContain(`\n\nbad-bundle: error of kpc-apply\n${failures['bad-bundle'].meaning}\n`);
   expect(await runKpc(['explain', 'bad-valeu'])).toEqual({
     status: 2,
     stdout: '',

@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { codesModule } from '../../scripts/codes-module.mjs';
 import { writeFleet } from '../../scripts/make-fleet.mjs';
 
 const lab = dirname(fileURLToPath(import.meta.url));
@@ -131,6 +132,7 @@ try {
     platform: 'node',
     target: 'node20',
     format: 'esm',
+    plugins: [codesModule],
     banner: {
       js: "import { createRequire as labRequire } from 'node:module';\nconst require = labRequire(import.meta.url);",
     },

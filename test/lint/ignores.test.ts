@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { aService, anIP } from '../../src/diagnostics/examples.ts';
+import { aService, anIP } from './manifests.ts';
 import { inFolder } from '../diagnostics/tripped.ts';
 import { commitAll } from '../support/git.ts';
 import { runKpc, type Run } from '../support/run-kpc.ts';

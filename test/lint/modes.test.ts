@@ -11,7 +11,7 @@ import {
   runningPod,
   slice,
   someNodes,
-} from '../../src/diagnostics/examples.ts';
+} from './manifests.ts';
 import { inFolder } from '../diagnostics/tripped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';

@@ -1,12 +1,15 @@
 // Each rule: its example trips it, a file much like it does not, and kpc trace shows what a finding says of packets.
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { diagnosticCodes, entryOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
-import type { Example } from '../../src/diagnostics/examples.ts';
+import type { Example } from '#codes';
+import { codesFolder, readExample } from '../../scripts/codes-module.mjs';
+import type { DiagnosticCode } from '../../src/diagnostics/codes.ts';
+import { ruleCodes } from '../../src/lint/rules.ts';
 import { inFolder } from '../diagnostics/tripped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
 
-const rules = diagnosticCodes.filter((code) => entryOf(code).rule !== undefined);
+const rules = ruleCodes.toSorted();
 
 /** What kpc lint says of the files of an example, with its flags. */
 async function lintExample({ words, files }: Example, then: (linted: Linted, cwd: string) => Promise<void>) {
@@ -46,10 +49,8 @@ const silent: ReadonlySet<DiagnosticCode> = new Set([
 ]);
 
 describe.each(rules)('%s', (code) => {
-  const { example, rule } = entryOf(code);
-
   test('its example trips it, and kpc trace shows it', async () => {
-    await lintExample(example(), async (linted, cwd) => {
+    await lintExample(await readExample(join(codesFolder, code, 'example')), async (linted, cwd) => {
       expect(codesOf(linted)).toContain(code);
       const own = linted.findings.filter((finding) => finding.code === code);
       expect(own.some(({ trace }) => trace !== undefined)).toBe(!silent.has(code));
@@ -58,8 +59,8 @@ describe.each(rules)('%s', (code) => {
   });
 
   test('a right file does not', async () => {
-    if (!rule) return;
-    await lintExample(rule.passes, async (linted) => expect(codesOf(linted)).not.toContain(code));
+    const passes = await readExample(join(codesFolder, code, 'passes'));
+    await lintExample(passes, async (linted) => expect(codesOf(linted)).not.toContain(code));
   });
 });
 

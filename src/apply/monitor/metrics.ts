@@ -1,4 +1,4 @@
-import { failureFacts } from '../../base/failure-codes.ts';
+import { failureCodes } from '../../base/failure-codes.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { changedObjects } from '../../changes/kernel-change.ts';
 import { isDone, type ChangeOutcome } from '../change/observe-node.ts';
@@ -104,7 +104,7 @@ export class WatchMetrics {
       metrics.count('kpc_apply_drift_repaired_total', { object }, 0);
     }
     for (const { name: tool } of tools) metrics.count('kpc_apply_tool_failures_total', { tool }, 0);
-    for (const code of Object.keys(failureFacts)) metrics.count('kpc_apply_failures_total', { code }, 0);
+    for (const code of failureCodes) metrics.count('kpc_apply_failures_total', { code }, 0);
   }
 
   /** Records a finished round. `now`: when it ended, in milliseconds since 1970; `seconds`: how long it took. */

@@ -1,4 +1,5 @@
-import { diagnosticCodes, entryOf } from '../../diagnostics/codes.ts';
+import { codes } from '#codes';
+import { diagnosticCodes } from '../../diagnostics/codes.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
@@ -12,7 +13,7 @@ import { applyKpcYaml } from './kpc-yaml.ts';
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
   const { of, typed } = request;
   if (of === 'explain code' || of === 'ignore')
-    return diagnosticCodes.map((value) => ({ value, help: entryOf(value).meaning }));
+    return diagnosticCodes.map((value) => ({ value, help: codes[value].meaning }));
   return (await valuesOf(of, typed, request)).map((value) => ({ value }));
 }
 

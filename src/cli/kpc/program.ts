@@ -28,8 +28,7 @@ export function kpcProgram(terminal: Terminal): Program {
       const [called = ''] = argv;
       // Most calls need one command, and starting takes longer with the code and the flags of all.
       const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(called, argv) ? commands[called] : undefined;
-      for (const load of own ? [own] : Object.values(commands))
-        (await load())(program, terminal, done, argv, runProgram);
+      for (const load of own ? [own] : Object.values(commands)) (await load())(program, terminal, done, argv);
       if (own) return;
       addCompletionCommand(program, terminal, done, findValues);
       addVersionCommand(program, terminal, done);
@@ -102,14 +101,8 @@ const slips: Slips = {
   },
 };
 
-/** Adds a command to the program. `argv` is the command line. `run` runs kpc, for a command that shows the output of another. */
-type AddCommand = (
-  program: Command,
-  terminal: Terminal,
-  done: Done,
-  argv: readonly string[],
-  run: typeof runProgram,
-) => void;
+/** Adds a command to the program. `argv` is the command line. */
+type AddCommand = (program: Command, terminal: Terminal, done: Done, argv: readonly string[]) => void;
 
 const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   compile: async () => (await import('./compile-command.ts')).addCompileCommand,

@@ -1,0 +1,18 @@
+import { socketOf } from '../../claims.ts';
+import { outsideAddresses } from '../../outside-addresses.ts';
+import { ofServices, type Rule } from '../../rule.ts';
+
+/** External addresses of headless Services, which kube-proxy skips. */
+export const headlessAddresses: Rule<'headless-addresses'> = ofServices((service, { nodes }) => {
+  const { name, skipped, object } = service;
+  const outside = outsideAddresses(service);
+  const [first] = outside;
+  if (skipped !== 'headless' || !first) return undefined;
+  const [port] = object.spec.ports;
+  const claim = { from: 'external', to: first.address, node: nodes[0]?.name ?? '', ends: ['forwarded'] } as const;
+  return {
+    details: { service: name, addresses: outside.map(({ address }) => address.text) },
+    place: first.place,
+    packet: port && { ...claim, ...socketOf(port) },
+  };
+});

@@ -1,0 +1,30 @@
+import { isServed, toNodePort } from '../../claims.ts';
+import type { Rule } from '../../rule.ts';
+
+/** Health check node ports that are also another Service's, or a node port. */
+export const takenHealthCheckPort: Rule<'taken-health-check-port'> = {
+  check: (input) => {
+    const all = input.services.flatMap(({ name, ports }) => ports.map((port) => ({ name, port })));
+    const nodePorts = new Map(
+      all.filter(({ port }) => port.protocol === 'TCP').map((each) => [each.port.nodePort, each]),
+    );
+    const checks = new Map<number, string>();
+    return input.services.flatMap(({ name, ports, source }) => {
+      const port = ports.find(({ healthCheckNodePort }) => healthCheckNodePort !== 0)?.healthCheckNodePort;
+      if (port === undefined) return [];
+      const nodePort = nodePorts.get(port);
+      const holder = nodePort?.name ?? checks.get(port);
+      if (!checks.has(port)) checks.set(port, name);
+      if (holder === undefined) return [];
+      const taken = nodePort ? 'as-node-port' : 'as-health-check-port';
+      return [
+        {
+          details: { taken, service: name, port, holder },
+          place: source.place(['spec', 'healthCheckNodePort']),
+          // In iptables mode, a node port without endpoints leaves the packets to what listens.
+          packet: nodePort && isServed(nodePort.port) ? toNodePort(nodePort.port, input) : undefined,
+        },
+      ];
+    });
+  },
+};

@@ -1,0 +1,20 @@
+import { socketOf } from '../../claims.ts';
+import { outsideAddresses } from '../../outside-addresses.ts';
+import { ofServices, type Rule } from '../../rule.ts';
+
+/** External addresses of a family in which the Service has no cluster IP. */
+export const unservedAddress: Rule<'unserved-address'> = ofServices((service, { nodes }) => {
+  const { ports, name, written } = service;
+  const [first] = ports;
+  // Without a cluster IP, the cluster chooses the families.
+  if (!first || (written.spec.clusterIP === '' && written.spec.ipFamilies.length === 0)) return undefined;
+  const families = new Set(ports.map(({ family }) => family));
+  const node = nodes[0]?.name ?? '';
+  return outsideAddresses(service)
+    .filter(({ address }) => !families.has(address.family))
+    .map(({ address, place }) => ({
+      details: { service: name, address: address.text, family: address.family },
+      place,
+      packet: { ...socketOf(first), from: 'external', to: address, node, ends: ['forwarded'] },
+    }));
+});

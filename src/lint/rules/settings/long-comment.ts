@@ -1,0 +1,10 @@
+import { refused } from '../../claims.ts';
+import type { Rule } from '../../rule.ts';
+
+/** Comments that do not load. The packet shows the Service without endpoints, whose comment kpc has cut. */
+export const longComment: Rule<'long-comment'> = {
+  show: ({ servicePort }, input, service) => {
+    const port = service?.ports.find((each) => each.label === servicePort);
+    return port && refused(port, input);
+  },
+};
