@@ -7,7 +7,7 @@ import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
 import { readYamlFast } from '../yaml/fast-reader.ts';
 import { readLongList } from '../yaml/long-list.ts';
-import { KnownPatterns } from '../yaml/patterns.ts';
+import { Words } from '../yaml/words.ts';
 import { type ParsedValue, parseYamlValue } from '../yaml/parse.ts';
 import { findUnclosed } from '../yaml/unclosed.ts';
 
@@ -189,12 +189,12 @@ export type YamlReader = (text: string, span: Span) => ParsedValue;
 
 /** What reads the documents of one run: a fast parser for plain ones, with the full one for all others. */
 export function createYamlReader(): YamlReader {
-  const known = new KnownPatterns();
+  const words = new Words();
   return (text, span) => {
-    const fast = readYamlFast(text, span, known);
+    const fast = readYamlFast(text, span, words);
     if (fast) return { kind: 'value', value: fast.value };
     const document = text.slice(span.start, span.end);
-    return readLongList(document, known) ?? parseYamlValue(document);
+    return readLongList(document, words) ?? parseYamlValue(document);
   };
 }
 
