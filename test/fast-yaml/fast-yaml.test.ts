@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { readYamlFast } from '../../src/input/yaml/fast-reader.ts';
+import { readYamlFast as readAny } from '../../src/input/yaml/fast-reader.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 import { resolvePlainScalar } from '../../src/input/yaml/scalars.ts';
 import { Words } from '../../src/input/yaml/words.ts';
+
+/** The value of a text that is short enough. */
+function readYamlFast(...asked: Parameters<typeof readAny>): { readonly value: unknown } | undefined {
+  const parsed = readAny(...asked);
+  return parsed?.kind === 'value' ? { value: parsed.value } : undefined;
+}
 
 function read(...lines: string[]): unknown {
   return readYamlFast(lines.join('\n'))?.value;

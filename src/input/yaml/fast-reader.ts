@@ -1,5 +1,6 @@
 import type { Span } from '../documents/text-file.ts';
-import { parseYamlValue } from './parse.ts';
+import { type Counts, countValue, type ParsedValue, parseYamlValue } from './parse.ts';
+import { Refusal } from '../documents/syntax-fault.ts';
 import { resolvePlainScalar } from './scalars.ts';
 import { Words } from './words.ts';
 
@@ -42,26 +43,33 @@ const greater = 0x3e;
  * Reads one YAML document (without directives, with or without its "---" line) from a stretch of a text, for speed:
  * a document of the plain kind that kubectl prints and people write. The value is the full parser's, of
  * parseYamlValue, for whatever is accepted; undefined means that the full parser has to be asked, because the document
- * holds something rarer, or a mistake. No error is ever found here.
+ * holds something rarer, or a mistake. The only error that is found here is that it holds too much.
  */
 export function readYamlFast(
   text: string,
   { start, end }: Span = { start: 0, end: text.length },
   words = new Words(),
-): { readonly value: unknown } | undefined {
+  counts: Counts = { values: 0, copies: 0 },
+): ParsedValue | undefined {
   const document = text.slice(start, end);
   // Lines that end as on Windows mean what they do without the carriage return, in any kind of scalar.
   const lines = document.includes('\r\n') ? document.replaceAll('\r\n', '\n') : document;
   if (odd.test(lines)) return undefined;
+  const { values } = counts;
   try {
-    if (lines === document && lines.endsWith('\n'))
-      return { value: new FastReader(text, { start, end }, words).readDocument() };
+    // Of a stretch that is a string of its own, each character takes longer to reach.
+    const isPart = lines === document && lines.endsWith('\n');
     const ended = lines.endsWith('\n') ? lines : `${lines}\n`;
-    return { value: new FastReader(ended, { start: 0, end: ended.length }, words).readDocument() };
+    const reader = isPart
+      ? new FastReader(text, { start, end }, words, counts)
+      : new FastReader(ended, { start: 0, end: ended.length }, words, counts);
+    return { kind: 'value', value: reader.readDocument() };
   } catch (error) {
+    if (error instanceof Refusal) return { kind: 'faults', faults: [error.fault] };
     // V8 limits backtracking in a regular expression to 64 MB: too little for some lines of millions of characters.
-    if (error === unsure || error instanceof RangeError) return undefined;
-    throw error;
+    if (error !== unsure && !(error instanceof RangeError)) throw error;
+    counts.values = values;
+    return undefined;
   }
 }
 
@@ -74,6 +82,7 @@ class FastReader {
   readonly #text: string;
   readonly #end: number;
   readonly #words: Words;
+  readonly #counts: Counts;
   #pos: number;
   /** Of the first character at `pos` in its line; -1 at the end of the document. */
   #column = 0;
@@ -85,11 +94,12 @@ class FastReader {
   #wordEnd = 0;
   #wordHash = 0;
 
-  constructor(text: string, { start, end }: Span, words: Words) {
+  constructor(text: string, { start, end }: Span, words: Words, counts: Counts) {
     this.#text = text;
     this.#pos = start;
     this.#end = end;
     this.#words = words;
+    this.#counts = counts;
   }
 
   readDocument(): unknown {
@@ -138,6 +148,7 @@ class FastReader {
     this.#enter();
     do {
       const key = this.#readKey();
+      countValue(this.#counts);
       mapping[key] = this.#readMappingValue(column);
       keys++;
     } while (this.#column === column);
@@ -197,6 +208,7 @@ class FastReader {
 
   #readItem(column: number): unknown {
     const start = this.#pos++;
+    countValue(this.#counts);
     if (this.#passSpaces()) {
       this.#toContent();
       return this.#column > column ? this.#readBlock() : null;
@@ -325,6 +337,7 @@ class FastReader {
     this.#skip(spaces);
     for (let isFirst = true; this.#text.charAt(this.#pos) !== close; isFirst = false) {
       if (!isFirst && !this.#skip(comma)) return undefined;
+      countValue(this.#counts);
       const key = isMapping ? this.#readFlowKey() : '';
       const value = /[[{]/.test(this.#text.charAt(this.#pos)) ? this.#readFlow(levels - 1) : this.#readFlowScalar();
       if (key === undefined || value === undefined || Object.hasOwn(mapping, key)) return undefined;
@@ -367,8 +380,18 @@ class FastReader {
     const parsed = parseYamlValue(`${' '.repeat(column)}a: ${lines}`);
     if (parsed.kind !== 'value') throw unsure;
     const { a: value } = parsed.value as { readonly a: unknown };
-    if (isDeeperThan(maxDepth - this.#depth, value)) throw unsure;
+    this.#checkOther(value, maxDepth - this.#depth);
     return value;
+  }
+
+  /** Counts the values in a value, and looks how deep they nest. */
+  #checkOther(value: unknown, levels: number): void {
+    if (typeof value !== 'object' || value === null) return;
+    if (levels === 0) throw unsure;
+    for (const inner of Object.values(value)) {
+      countValue(this.#counts);
+      this.#checkOther(inner, levels - 1);
+    }
   }
 
   /** Goes on to the next line with content, if nothing but a comment is left of this one. */
@@ -431,11 +454,6 @@ function isOddKey(key: string): boolean {
 function unquote(written: string): string {
   if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'");
   return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
-}
-
-function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner));
 }
 
 /** What JSON has no number for is a mistake. */

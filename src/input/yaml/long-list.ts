@@ -39,8 +39,7 @@ export function readLongList(document: string, words: Words, least = usualLeast)
   const around = document.slice(0, start) + document.slice(end);
   // A name that items lean on may be there.
   if (/[&*]/.test(around)) return undefined;
-  const fast = readYamlFast(around);
-  const outer: ParsedValue = fast ? { kind: 'value', ...fast } : parseYamlValue(around);
+  const outer = readYamlFast(around) ?? parseYamlValue(around);
   if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;
   const items = readItems(document, list, words);
   if (items.kind === 'faults') return items;
@@ -85,8 +84,7 @@ function brokenIn(read: ParsedValue): Faults | undefined {
 }
 
 function readPiece(document: string, span: Span, words: Words, reader: PieceReader): ParsedValue {
-  const fast = readYamlFast(document, span, words);
-  return fast ? { kind: 'value', value: fast.value } : parsePiece(document, span, reader);
+  return readYamlFast(document, span, words, reader.counts) ?? parsePiece(document, span, reader);
 }
 
 function parsePiece(document: string, { start, end }: Span, reader: PieceReader): ParsedValue {
@@ -100,8 +98,11 @@ function moveFaults(faults: readonly SyntaxFault[], move: (offset: number) => nu
 
 const itemsKey = /(?:^|\n)items:[ \t]*(?:#[^\n]*)?\r?\n/;
 
-/** Finds the list by the indentation of lines alone; where a text in quotes goes on with less, its piece cannot be read. */
-function findList(document: string, length: number): LongList | undefined {
+/**
+ * Finds the list by the indentation of lines alone; where a text in quotes goes on with less, its piece cannot be read. Pieces are
+ * at least `length` characters long, but for the last.
+ */
+export function findList(document: string, length: number): LongList | undefined {
   const key = itemsKey.exec(document);
   if (!key) return undefined;
   const start = key.index + key[0].length;

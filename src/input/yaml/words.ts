@@ -13,7 +13,9 @@ export class Words {
   /** What resolvePlainScalar makes of a stretch of a text, given a hash of it. */
   resolve(text: string, start: number, end: number, hash: number): unknown {
     const length = end - start;
-    if (length > longest) return resolvePlainScalar(text.slice(start, end));
+    // Nor are addresses and times.
+    if (length > longest || (length > 5 && isDigit(text.charCodeAt(start))))
+      return resolvePlainScalar(text.slice(start, end));
     const slot = (hash ^ (hash >>> 12)) & (slots - 1);
     const known = this.#texts[slot] as string;
     if (known.length === length) {
@@ -27,4 +29,8 @@ export class Words {
     this.#values[slot] = value;
     return value;
   }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
 }
