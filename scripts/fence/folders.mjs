@@ -35,7 +35,7 @@ export const folders = {
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'settings', 'cluster'],
     packages: ['jsonc-parser', 'yaml'],
-    node: ['buffer', 'fs', 'path'],
+    node: ['buffer', 'fs', 'path', 'v8'],
   },
   programs: { folders: ['base', 'diagnostics', 'input'], packages: [], node: ['child_process', 'path'] },
   git: { folders: ['base', 'diagnostics', 'input', 'programs'], packages: [], node: ['fs', 'path'] },

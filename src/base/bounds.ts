@@ -7,6 +7,8 @@ import { formatCount } from './format-count.ts';
 export const mostLines = 5_000_000;
 /** Values of JSON and YAML: the items of lists, and the fields of objects. */
 export const mostItems = 5_000_000;
+/** Words and signs of YAML that is not plain, a million lines of a key and its value. Longer texts are lists, which are read in pieces. */
+export const mostWords = 8_000_000;
 
 /** Counts the lines of the texts of one input that are not empty: empty ones cost nothing. */
 export class LineBudget {
@@ -73,5 +75,8 @@ export function describeBound(of: Bounded, most: number): string {
     values: 'values of one text',
     words: 'words and signs of YAML in this form',
   };
-  return `too long: kpc reads no more than ${formatCount(most)} ${places[of]}`;
+  const usual = { lines: mostLines, values: mostItems, words: mostWords };
+  const heap =
+    most < usual[of] ? `, as Node has little memory here: NODE_OPTIONS=--max-old-space-size=4096 gives it 4 GB` : '';
+  return `too long: kpc reads no more than ${formatCount(most)} ${places[of]}${heap}`;
 }

@@ -2,6 +2,7 @@ import type { FieldPath, Source } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import { locateInJson } from './json.ts';
 import type { Span, TextFile } from './text-file.ts';
+import { findList } from '../yaml/long-list.ts';
 import { locateInYaml, type PositionOf } from '../yaml/parse.ts';
 
 /** A Source that can also point at the name of a field: for fields that should not be there. */
@@ -78,33 +79,27 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
 
 /**
  * Finds fields of a YAML document by parsing it again, with the full parser. Of a list in the shape in which kubectl
- * prints it, only the item in question is parsed.
+ * prints it, only the item in question is parsed, if it does not lean on what an item before it has an anchor for.
  */
 function createYamlLocator(file: TextFile, span: Span): Locator {
   let items: readonly Span[] | undefined;
   let parsed: { readonly start: number; readonly locate: Locator | undefined } | undefined;
+  let whole: { readonly locate: Locator | undefined } | undefined;
+  const parse = ({ start, end }: Span): Locator | undefined => locateInYaml(file.text.slice(start, end));
   return (path, of) => {
     const [first, index, ...rest] = path;
     if (first === 'items') items ??= splitItems(file.text, span);
     const item = first === 'items' && typeof index === 'number' ? items?.[index] : undefined;
-    const { start, end } = item ?? span;
-    if (parsed?.start !== start) parsed = { start, locate: locateInYaml(file.text.slice(start, end)) };
-    return start + (parsed.locate?.(item ? [0, ...rest] : path, of) ?? 0);
+    if (item && parsed?.start !== item.start) parsed = { start: item.start, locate: parse(item) };
+    if (item && parsed?.locate) return item.start + parsed.locate([0, ...rest], of);
+    whole ??= { locate: parse(span) };
+    return whole.locate ? span.start + whole.locate(path, of) : (item ?? span).start;
   };
 }
 
-/**
- * The items of a document's list `items`, if it is a block sequence at the start of the line: everything inside an
- * item is indented further, so its lines need no parser. Empty for another shape, and for a document with anchors,
- * whose items may lean on each other.
- */
+/** The items of a document's list `items`, if they have lines of their own; otherwise none. */
 function splitItems(text: string, { start, end }: Span): readonly Span[] {
-  const body = text.slice(start, end);
-  const header = /^items:[ \t]*(?:#.*)?\r?\n/m.exec(body);
-  if (!header || /[\s[{,]&\w/.test(body)) return [];
-  const first = header.index + header[0].length;
-  const behind = /^(?![ #\r\n]|$|-[ \r\n])/m.exec(body.slice(first));
-  const list = body.slice(first, behind ? first + behind.index : undefined);
-  const starts = Array.from(list.matchAll(/^-/gm), ({ index }) => start + first + index);
-  return starts.map((at, i) => ({ start: at, end: starts[i + 1] ?? start + first + list.length }));
+  const list = findList(text.slice(start, end), 0);
+  if (!list) return [];
+  return list.pieces.map((at, i) => ({ start: start + at, end: start + (list.pieces[i + 1] ?? list.end) }));
 }

@@ -2,12 +2,13 @@ import { addWords, diagnoseFault, type Diagnostic } from '../../diagnostics/diag
 import { Tally } from '../../diagnostics/tally.ts';
 import { DocumentSource, type InputDocument, placeAt } from './document.ts';
 import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
-import { holdsMoreItems, mostItems } from '../../base/bounds.ts';
+import { holdsMoreItems } from '../../base/bounds.ts';
+import { mostJsonValues } from './room.ts';
 import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
 import { readYamlFast } from '../yaml/fast-reader.ts';
 import { readLongList } from '../yaml/long-list.ts';
-import { KnownPatterns } from '../yaml/patterns.ts';
+import { Words } from '../yaml/words.ts';
 import { type ParsedValue, parseYamlValue } from '../yaml/parse.ts';
 import { findUnclosed } from '../yaml/unclosed.ts';
 
@@ -69,7 +70,7 @@ export function takeDocuments(
     reportFaults(start, findRepeatedJsonKeys(file.text, { start, end }));
     take({ file, value, source: new DocumentSource(file, { start, end }, 'json') });
   }
-  if (json.isTooLong) broken.push([0, [tooLong('values', mostItems)]]);
+  if (json.isTooLong) broken.push([0, [tooLong('values', mostJsonValues)]]);
   if (json.broken) {
     const { start, end } = json.broken;
     const text = file.text.slice(start, end);
@@ -157,7 +158,7 @@ function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
   // Behind a byte order mark, kubectl sees YAML: one value, with the escapes of YAML.
   if (hasByteOrderMark && text.includes('\\')) return { values: [], next: 0 };
-  if (holdsMoreItems(text)) return { values: [], isTooLong: true, next: text.length };
+  if (holdsMoreItems(text, mostJsonValues)) return { values: [], isTooLong: true, next: text.length };
   try {
     // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
     return { values: [{ ...all, value: JSON.parse(text) as unknown }], next: text.length };
@@ -189,12 +190,12 @@ export type YamlReader = (text: string, span: Span) => ParsedValue;
 
 /** What reads the documents of one run: a fast parser for plain ones, with the full one for all others. */
 export function createYamlReader(): YamlReader {
-  const known = new KnownPatterns();
+  const words = new Words();
   return (text, span) => {
-    const fast = readYamlFast(text, span, known);
-    if (fast) return { kind: 'value', value: fast.value };
+    const fast = readYamlFast(text, span, words);
+    if (fast) return fast;
     const document = text.slice(span.start, span.end);
-    return readLongList(document, known) ?? parseYamlValue(document);
+    return readLongList(document, words) ?? parseYamlValue(document);
   };
 }
 

@@ -15,6 +15,7 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import { nameCharacter } from '../../base/odd-texts.ts';
+import { mostYamlWords } from '../documents/room.ts';
 import { maxDepth, Refusal, refuse, refuseTab, type SyntaxFault, tooDeep, tooLong } from '../documents/syntax-fault.ts';
 
 /** What a document holds; `root` is null for one without content. */
@@ -36,7 +37,7 @@ export class Anchors {
   /** Throws a Refusal where they come to hold too much. */
   set(name: string, node: Anchored): void {
     this.#words += wordsOf(node) - wordsOf(this.#nodes.get(name));
-    if (this.#words > mostWords) throw new Refusal(tooLong('words', mostWords, offsetOf(node)));
+    if (this.#words > mostYamlWords) throw new Refusal(tooLong('words', mostYamlWords, offsetOf(node)));
     this.#nodes.set(name, node);
   }
 }
@@ -273,12 +274,6 @@ const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = 
 const beforeKey = /^(?!---)[-?: ]*$/;
 
 /**
- * A million lines of a key and its value. The package takes 150 bytes for each word, so the heap that Node has on a machine with 8 GB
- * holds them. Longer texts are lists of kubectl's, of which it gets a piece at a time.
- */
-const mostWords = 8_000_000;
-
-/**
  * Returns a check that refuses what go-yaml rejects or reads differently from the package, if single lexemes show it.
  * The check takes a text's lexemes one after another, and throws a Refusal.
  */
@@ -295,7 +290,7 @@ function createLexemeCheck(text: string): (source: string) => void {
   let isAllFlow: boolean | undefined;
   return (source) => {
     words += flows > 0 ? 2 : 1;
-    if (words > mostWords) throw new Refusal(tooLong('words', mostWords, offset));
+    if (words > mostYamlWords) throw new Refusal(tooLong('words', mostYamlWords, offset));
     if (signs.has(source)) {
       atScalar = source === scalarSign;
       return;

@@ -1,8 +1,8 @@
-import { mostItems } from '../../base/bounds.ts';
 import type { Span } from '../documents/text-file.ts';
-import { parseYamlValue } from './parse.ts';
-import { KnownPatterns } from './patterns.ts';
+import { type Counts, countValue, type ParsedValue, parseYamlValue } from './parse.ts';
+import { Refusal } from '../documents/syntax-fault.ts';
 import { resolvePlainScalar } from './scalars.ts';
+import { Words } from './words.ts';
 
 /** Deeper nesting is for the full parser, and a document made to exhaust the stack. */
 const maxDepth = 64;
@@ -14,14 +14,6 @@ const unsure = new Error('left to the full YAML parser');
 /** Characters that YAML forbids, or that end a line only in some YAML versions; and tabs. */
 const odd = /[^\n -~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd]/;
 
-/**
- * A plain scalar on one line. A colon before a blank makes it a key, and "#" after a blank begins a comment. Scalars
- * that start with another sign are left to the full parser.
- */
-const plain =
-  /(?=[A-Za-z0-9$()+./;\\^_~\u00a0-\uffff]|[-:](?![ \n]|$))(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
-/** The same on a later line of the scalar, which may begin with any sign. */
-const plainRest = /(?:[^ \n:#]|:(?![ \n]|$)|(?<![ \n])#| +(?![ \n#]|:[ \n]|:?$))+/y;
 /** A quoted string that ends on its line, with only the escapes that mean the same in JSON. */
 const quoted = /"[^"\\\n]*(?:\\["\\bfnrt][^"\\\n]*)*"|'[^'\n]*(?:''[^'\n]*)*'/y;
 /** A word that means the same in brackets as elsewhere. */
@@ -31,74 +23,94 @@ const comma = /, */y;
 const wordColon = /: +/y;
 const quotedColon = /: */y;
 const spaces = / */y;
-const keyColon = /:(?=[ \n]|$)/y;
-const dash = /-(?=[ \n]|$)/y;
-const restOfLine = /.*/y;
-const lineEnd = /(?: +#.*| *)(?=\n|$)/y;
-/** From the end of a line to the next content, at most this many lines at once: millions exhaust the stack. */
-const mostEmptyLines = 1000;
-const emptyLines = /(?:\n *(?:#.*)?){0,1000}/y;
 /** A first line without content: "---", a comment, or nothing. */
-const firstLine = /(?:---(?: +#.*| *)| *(?:#.*)?)(?=\n|$)/y;
+const firstLine = /(?:---(?: +#.*| *)| *(?:#.*)?)(?=\n)/y;
+
+const lineFeed = 0x0a;
+const space = 0x20;
+const doubleQuote = 0x22;
+const hash = 0x23;
+const singleQuote = 0x27;
+const dash = 0x2d;
+const dot = 0x2e;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const pipe = 0x7c;
+const openBrace = 0x7b;
+const greater = 0x3e;
 
 /**
  * Reads one YAML document (without directives, with or without its "---" line) from a stretch of a text, for speed:
  * a document of the plain kind that kubectl prints and people write. The value is the full parser's, of
  * parseYamlValue, for whatever is accepted; undefined means that the full parser has to be asked, because the document
- * holds something rarer, or a mistake. No error is ever found here.
+ * holds something rarer, or a mistake. The only error that is found here is that it holds too much.
  */
 export function readYamlFast(
   text: string,
-  span: Span = { start: 0, end: text.length },
-  known = new KnownPatterns(),
-): { readonly value: unknown } | undefined {
-  const document = text.slice(span.start, span.end);
-  const alike = known.findWhole(document);
-  if (alike) return alike;
+  { start, end }: Span = { start: 0, end: text.length },
+  words = new Words(),
+  counts: Counts = { values: 0, copies: 0 },
+): ParsedValue | undefined {
+  const document = text.slice(start, end);
   // Lines that end as on Windows mean what they do without the carriage return, in any kind of scalar.
   const lines = document.includes('\r\n') ? document.replaceAll('\r\n', '\n') : document;
-  return odd.test(lines) ? undefined : attempt(lines, known);
-}
-
-function attempt(text: string, known: KnownPatterns): { readonly value: unknown } | undefined {
+  if (odd.test(lines)) return undefined;
+  const { values } = counts;
   try {
-    return { value: new FastReader(text, known).readDocument() };
+    // Of a stretch that is a string of its own, each character takes longer to reach.
+    const isPart = lines === document && lines.endsWith('\n');
+    const ended = lines.endsWith('\n') ? lines : `${lines}\n`;
+    const reader = isPart
+      ? new FastReader(text, { start, end }, words, counts)
+      : new FastReader(ended, { start: 0, end: ended.length }, words, counts);
+    return { kind: 'value', value: reader.readDocument() };
   } catch (error) {
+    if (error instanceof Refusal) return { kind: 'faults', faults: [error.fault] };
     // V8 limits backtracking in a regular expression to 64 MB: too little for some lines of millions of characters.
-    if (error === unsure || error instanceof RangeError) return undefined;
-    throw error;
+    if (error !== unsure && !(error instanceof RangeError)) throw error;
+    counts.values = values;
+    return undefined;
   }
 }
 
 /**
- * One pass over a text. Each method that reads a block value starts with `pos` on its first character and ends with
- * `pos` on the first character of the next line with content, and that line's indentation in `column`.
+ * One pass over a text that ends with a line feed, which is where each search stops. Each method that reads a block value starts
+ * with `pos` on its first character and ends with `pos` on the first character of the next line with content, and that line's
+ * indentation in `column`.
  */
 class FastReader {
   readonly #text: string;
-  readonly #known: KnownPatterns;
-  #pos = 0;
+  readonly #end: number;
+  readonly #words: Words;
+  readonly #counts: Counts;
+  #pos: number;
   /** Of the first character at `pos` in its line; -1 at the end of the document. */
   #column = 0;
   #depth = 0;
-  /** Values in brackets: others have a line each. */
-  #inFlows = 0;
-  /** Where the last line with content ended. */
-  #contentEnd = 0;
+  /** Line feeds between the last two lines with content, and whether a comment was there. */
+  #lineFeeds = 0;
+  #passedComment = false;
+  /** Where the plain scalar that was gone over last ends, and its hash. */
+  #wordEnd = 0;
+  #wordHash = 0;
 
-  constructor(text: string, known: KnownPatterns) {
+  constructor(text: string, { start, end }: Span, words: Words, counts: Counts) {
     this.#text = text;
-    this.#known = known;
+    this.#pos = start;
+    this.#end = end;
+    this.#words = words;
+    this.#counts = counts;
   }
 
   readDocument(): unknown {
     if (this.#skip(firstLine)) this.#toContent();
     else {
+      const start = this.#pos;
       this.#skip(spaces);
-      this.#startLine(0);
+      this.#startLine(start);
     }
     if (this.#column < 0) return null;
-    const value = this.#readBlock('');
+    const value = this.#readBlock();
     if (this.#column >= 0) throw unsure;
     return value;
   }
@@ -111,62 +123,47 @@ class FastReader {
     return fits;
   }
 
-  #take(pattern: RegExp): string {
-    const start = this.#pos;
-    if (!this.#skip(pattern)) throw unsure;
-    return this.#text.slice(start, this.#pos);
+  #at(code: number): boolean {
+    return this.#text.charCodeAt(this.#pos) === code;
   }
 
-  #at(pattern: RegExp): boolean {
-    pattern.lastIndex = this.#pos;
-    return pattern.test(this.#text);
+  /** Whether a blank follows the sign at that offset. */
+  #isBlankBehind(at: number): boolean {
+    const next = this.#text.charCodeAt(at + 1);
+    return next === space || next === lineFeed;
   }
 
-  /** Reads the mapping or sequence that starts at `pos`, the value of that key. */
-  #readBlock(key: string): unknown {
-    return this.#at(dash) ? this.#readSequence(key) : this.#readMapping(key);
+  #atDash(): boolean {
+    return this.#at(dash) && this.#isBlankBehind(this.#pos);
   }
 
-  #readMapping(key: string): unknown {
-    const place = this.#known.below(key);
+  #readBlock(): unknown {
+    return this.#atDash() ? this.#readSequence() : this.#readMapping();
+  }
+
+  #readMapping(): Record<string, unknown> {
     const column = this.#column;
-    const start = this.#pos;
-    for (const pattern of place.patterns) {
-      const found = pattern.column === column ? pattern.match(this.#text, start) : undefined;
-      if (!found) continue;
-      this.#pos = found.end;
-      if (this.#at(lineEnd)) {
-        this.#endLine();
-        // A line in the same column continues the mapping; a deeper one continues its last value.
-        if (this.#column < column) return pattern.make(found.scalars);
-      }
-      this.#pos = start;
-      this.#column = column;
-    }
-    const value = this.#readNewMapping(column);
-    place.learn(this.#text.slice(start, this.#contentEnd), column, value);
-    return value;
-  }
-
-  #readNewMapping(column: number): Record<string, unknown> {
     const mapping: Record<string, unknown> = {};
+    let keys = 0;
     this.#enter();
     do {
       const key = this.#readKey();
-      const value = this.#readMappingValue(column, key);
-      if (isOddKey(mapping, key)) throw unsure;
-      mapping[key] = value;
+      countValue(this.#counts);
+      mapping[key] = this.#readMappingValue(column);
+      keys++;
     } while (this.#column === column);
+    // A repeated key is an error.
+    if (Object.keys(mapping).length < keys) throw unsure;
     this.#leave(column);
     return mapping;
   }
 
-  #readSequence(key: string): unknown[] {
+  #readSequence(): unknown[] {
     const column = this.#column;
     this.#enter();
     // An array that grows from empty reserves room for sixteen; most hold one item.
-    const items = [this.#readItem(column, key)];
-    while (this.#column === column && this.#at(dash)) items.push(this.#readItem(column, key));
+    const items = [this.#readItem(column)];
+    while (this.#column === column && this.#atDash()) items.push(this.#readItem(column));
     this.#leave(column);
     return items;
   }
@@ -183,59 +180,149 @@ class FastReader {
 
   #readKey(): string {
     const start = this.#pos;
-    const key = this.#at(quoted) ? unquote(this.#take(quoted)) : resolveFinite(this.#take(plain));
-    if (typeof key !== 'string' || this.#pos - start > maxKeyLength || !this.#skip(keyColon)) throw unsure;
+    let key: unknown;
+    if (this.#atQuote()) {
+      if (!this.#skip(quoted)) throw unsure;
+      key = unquote(this.#text.slice(start, this.#pos));
+    } else {
+      this.#pos = this.#passPlain(start);
+      if (this.#pos > this.#wordEnd) throw unsure;
+      key = this.#resolveWord(start);
+    }
+    if (typeof key !== 'string' || isOddKey(key) || this.#pos - start > maxKeyLength) throw unsure;
+    if (!this.#at(colon) || !this.#isBlankBehind(this.#pos)) throw unsure;
+    this.#pos++;
     return key;
   }
 
-  #readMappingValue(column: number, key: string): unknown {
-    if (this.#at(lineEnd)) {
-      this.#endLine();
-      if (this.#column > column) return this.#readBlock(key);
-      return this.#column === column && this.#at(dash) ? this.#readSequence(key) : null;
-    }
-    this.#skip(spaces);
-    return this.#readInline(column);
+  #atQuote(): boolean {
+    return this.#at(doubleQuote) || this.#at(singleQuote);
   }
 
-  #readItem(column: number, key: string): unknown {
+  #readMappingValue(column: number): unknown {
+    if (!this.#passSpaces()) return this.#readInline(column);
+    this.#toContent();
+    if (this.#column > column) return this.#readBlock();
+    return this.#column === column && this.#atDash() ? this.#readSequence() : null;
+  }
+
+  #readItem(column: number): unknown {
     const start = this.#pos++;
-    if (this.#at(lineEnd)) {
-      this.#endLine();
-      return this.#column > column ? this.#readBlock(key) : null;
+    countValue(this.#counts);
+    if (this.#passSpaces()) {
+      this.#toContent();
+      return this.#column > column ? this.#readBlock() : null;
     }
-    this.#skip(spaces);
     this.#column = column + this.#pos - start;
-    if (this.#at(dash)) return this.#readSequence(key);
-    return this.#atKey() ? this.#readMapping(key) : this.#readInline(column);
+    if (this.#atDash()) return this.#readSequence();
+    return this.#atKey() ? this.#readMapping() : this.#readInline(column);
+  }
+
+  /** Moves to the next sign on the line; whether there is none but a comment. */
+  #passSpaces(): boolean {
+    while (this.#at(space)) this.#pos++;
+    return this.#at(lineFeed) || this.#at(hash);
   }
 
   /** Whether there is a key with its colon at `pos`. */
   #atKey(): boolean {
     const start = this.#pos;
-    const isKey = (this.#skip(quoted) || this.#skip(plain)) && this.#at(keyColon);
+    if (!this.#atQuote())
+      return mayBeginPlain(this.#text, start) && this.#text.charCodeAt(this.#passPlain(start)) === colon;
+    const isKey = this.#skip(quoted) && this.#at(colon) && this.#isBlankBehind(this.#pos);
     this.#pos = start;
     return isKey;
+  }
+
+  /**
+   * Goes over the plain scalar that begins at `start`, on its line: up to the end of the line, a comment, or a colon before a
+   * blank. Returns where it stops; blanks before that are no part of the scalar.
+   */
+  #passPlain(start: number): number {
+    if (!mayBeginPlain(this.#text, start)) throw unsure;
+    return this.#passRest(start);
+  }
+
+  /** As passPlain, for a later line of a scalar, which may begin with any sign. */
+  #passRest(start: number): number {
+    const text = this.#text;
+    let end = start;
+    let wordHash = 0;
+    let at = start;
+    for (; ; at++) {
+      const code = text.charCodeAt(at);
+      if (code === space) continue;
+      if (code <= colon) {
+        if (code === lineFeed) break;
+        if (code === colon && this.#isBlankBehind(at)) break;
+        if (code === hash && text.charCodeAt(at - 1) === space) break;
+      }
+      wordHash = (Math.imul(wordHash, 31) + code) | 0;
+      end = at + 1;
+    }
+    this.#wordEnd = end;
+    this.#wordHash = wordHash;
+    return at;
+  }
+
+  /** What the scalar that was gone over last is. What JSON has no number for is a mistake. */
+  #resolveWord(start: number): unknown {
+    const value = this.#words.resolve(this.#text, start, this.#wordEnd, this.#wordHash);
+    if (typeof value === 'number' && !Number.isFinite(value)) throw unsure;
+    return value;
   }
 
   /** A value that starts on the line of its key or dash, which is in `column`. */
   #readInline(column: number): unknown {
     const start = this.#pos;
-    const flow = this.#readFlow(maxDepth - this.#depth);
-    if (flow !== undefined && this.#at(lineEnd)) {
-      this.#endLine();
-      return flow;
-    }
-    this.#pos = start;
-    const isQuoted = this.#skip(quoted);
-    if ((isQuoted || this.#skip(plain)) && this.#at(lineEnd)) {
-      const written = this.#text.slice(start, this.#pos);
-      this.#endLine();
-      if (isQuoted) return unquote(written);
-      return this.#column > column ? this.#readFolded(start, written.length, column) : resolveFinite(written);
+    switch (this.#text.charCodeAt(start)) {
+      case doubleQuote:
+      case singleQuote: {
+        if (!this.#skip(quoted)) break;
+        const written = this.#text.slice(start, this.#pos);
+        if (this.#endLine()) return unquote(written);
+        break;
+      }
+      case openBrace:
+      case openBracket: {
+        const flow = this.#readFlow(maxDepth - this.#depth);
+        if (flow !== undefined && this.#endLine()) return flow;
+        break;
+      }
+      case pipe:
+      case greater:
+        break;
+      default:
+        return this.#readPlain(column);
     }
     this.#pos = start;
     return this.#readOther(column);
+  }
+
+  #readPlain(column: number): unknown {
+    const start = this.#pos;
+    this.#pos = this.#passPlain(start);
+    if (this.#at(colon)) throw unsure;
+    const value = this.#resolveWord(start);
+    const end = this.#wordEnd;
+    this.#toContent();
+    return this.#column > column ? this.#readFolded(this.#text.slice(start, end), column) : value;
+  }
+
+  /** Reads the further lines of a plain scalar, from `pos`. */
+  #readFolded(first: string, column: number): unknown {
+    let folded = first;
+    while (this.#column > column) {
+      // A comment ends the scalar.
+      if (this.#passedComment) throw unsure;
+      const start = this.#pos;
+      folded += this.#lineFeeds === 1 ? ' ' : '\n'.repeat(this.#lineFeeds - 1);
+      this.#pos = this.#passRest(start);
+      if (this.#at(colon)) throw unsure;
+      folded += this.#text.slice(start, this.#wordEnd);
+      this.#toContent();
+    }
+    return resolveFinite(folded);
   }
 
   /** Reads a list or mapping in brackets on one line, of words and quoted strings; undefined for anything else. */
@@ -249,10 +336,11 @@ class FastReader {
     this.#pos++;
     this.#skip(spaces);
     for (let isFirst = true; this.#text.charAt(this.#pos) !== close; isFirst = false) {
-      if (++this.#inFlows > mostItems || (!isFirst && !this.#skip(comma))) return undefined;
+      if (!isFirst && !this.#skip(comma)) return undefined;
+      countValue(this.#counts);
       const key = isMapping ? this.#readFlowKey() : '';
       const value = /[[{]/.test(this.#text.charAt(this.#pos)) ? this.#readFlow(levels - 1) : this.#readFlowScalar();
-      if (key === undefined || value === undefined || isOddKey(mapping, key)) return undefined;
+      if (key === undefined || value === undefined || Object.hasOwn(mapping, key)) return undefined;
       if (isMapping) mapping[key] = value;
       else items.push(value);
       this.#skip(spaces);
@@ -263,9 +351,10 @@ class FastReader {
 
   #readFlowKey(): string | undefined {
     const start = this.#pos;
-    const colon = this.#at(quoted) ? quotedColon : wordColon;
+    const after = this.#atQuote() ? quotedColon : wordColon;
     const key = this.#readFlowScalar();
-    return typeof key === 'string' && this.#pos - start <= maxKeyLength && this.#skip(colon) ? key : undefined;
+    if (typeof key !== 'string' || isOddKey(key) || this.#pos - start > maxKeyLength) return undefined;
+    return this.#skip(after) ? key : undefined;
   }
 
   #readFlowScalar(): unknown {
@@ -274,37 +363,15 @@ class FastReader {
     return this.#skip(flowWord) ? resolveFinite(this.#text.slice(start, this.#pos)) : undefined;
   }
 
-  /** Reads a plain scalar that has `length` characters on its first line and continues on further lines, from `pos`. */
-  #readFolded(start: number, length: number, column: number): unknown {
-    let end = start + length;
-    while (this.#column > column) {
-      // A comment ends the scalar; blanks at its end are not part of it.
-      if (this.#text.slice(end, this.#pos).includes('#')) throw unsure;
-      this.#take(plainRest);
-      end = this.#pos;
-      this.#endLine();
-    }
-    const lines = this.#text.slice(start, end);
-    return resolveFinite(
-      lines.replaceAll(/ +(?:\n[ \n]*)?|\n[ \n]*/g, (blanks) => {
-        const lineFeeds = blanks.split('\n').length - 1;
-        return lineFeeds === 0 ? blanks : lineFeeds === 1 ? ' ' : '\n'.repeat(lineFeeds - 1);
-      }),
-    );
-  }
-
   /**
    * Reads any other value with the full parser: in brackets, in quotes with escapes, or on several lines. All lines
    * indented deeper than `column` belong to it.
    */
   #readOther(column: number): unknown {
     const start = this.#pos;
-    if (!/["'[{|>]/.test(this.#text.charAt(start))) throw unsure;
-    do {
-      this.#skip(restOfLine);
-      this.#toContent();
-    } while (this.#column > column);
-    const end = this.#column < 0 ? this.#text.length : this.#pos - this.#column;
+    do this.#toContent();
+    while (this.#column > column);
+    const end = this.#column < 0 ? this.#end : this.#pos - this.#column;
     const lines = this.#text.slice(start, end);
     const literal = lines.startsWith('|') ? readLiteral(lines, column) : undefined;
     if (literal !== undefined) return literal;
@@ -313,47 +380,80 @@ class FastReader {
     const parsed = parseYamlValue(`${' '.repeat(column)}a: ${lines}`);
     if (parsed.kind !== 'value') throw unsure;
     const { a: value } = parsed.value as { readonly a: unknown };
-    if (isDeeperThan(maxDepth - this.#depth, value)) throw unsure;
+    this.#checkOther(value, maxDepth - this.#depth);
     return value;
   }
 
-  /** After a value: blanks, a comment, and on to the next line with content. */
-  #endLine(): void {
-    if (!this.#skip(lineEnd)) throw unsure;
-    this.#toContent();
+  /** Counts the values in a value, and looks how deep they nest. */
+  #checkOther(value: unknown, levels: number): void {
+    if (typeof value !== 'object' || value === null) return;
+    if (levels === 0) throw unsure;
+    for (const inner of Object.values(value)) {
+      countValue(this.#counts);
+      this.#checkOther(inner, levels - 1);
+    }
   }
 
-  /** Moves from the end of a line to the next line with content. */
+  /** Goes on to the next line with content, if nothing but a comment is left of this one. */
+  #endLine(): boolean {
+    const start = this.#pos;
+    if (!this.#passSpaces() || (this.#at(hash) && this.#pos === start)) return false;
+    this.#toContent();
+    return true;
+  }
+
+  /** Moves to the next line with content, whatever is left of this one. */
   #toContent(): void {
-    this.#contentEnd = this.#pos;
-    let start: number;
+    const text = this.#text;
+    let at = this.#pos;
+    let lineStart = at;
+    let lineFeeds = 0;
+    let code = text.charCodeAt(at);
+    this.#passedComment = false;
     do {
-      start = this.#pos;
-      this.#skip(emptyLines);
-    } while (this.#pos - start >= mostEmptyLines);
-    this.#startLine(this.#text.lastIndexOf('\n', this.#pos - 1) + 1);
+      if (code === hash) this.#passedComment = true;
+      if (code !== lineFeed) at = text.indexOf('\n', at);
+      lineStart = at + 1;
+      lineFeeds++;
+      at = lineStart;
+      if (at >= this.#end) break;
+      while ((code = text.charCodeAt(at)) === space) at++;
+    } while (code === lineFeed || code === hash);
+    this.#lineFeeds = lineFeeds;
+    this.#pos = at;
+    this.#startLine(lineStart);
   }
 
   /** A line that begins like the end or the start of a document is hardly ever a key or an item. */
   #startLine(start: number): void {
-    this.#column = this.#pos < this.#text.length ? this.#pos - start : -1;
-    if (this.#column === 0 && /^(?:---|\.\.\.)/.test(this.#text.slice(start, start + 3))) throw unsure;
+    this.#column = this.#pos < this.#end ? this.#pos - start : -1;
+    if (this.#column !== 0 || (!this.#at(dash) && !this.#at(dot))) return;
+    if (this.#text.startsWith('---', start) || this.#text.startsWith('...', start)) throw unsure;
   }
 }
 
-/** A repeated key is an error, '<<' may merge, and '__proto__' must not become a prototype. */
-function isOddKey(mapping: object, key: string): boolean {
-  return key === '__proto__' || key === '<<' || Object.hasOwn(mapping, key);
+/** Whether a plain scalar begins at an offset. Those that begin with another sign are left to the full parser. */
+function mayBeginPlain(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  if (code === dash || code === colon) {
+    const next = text.charCodeAt(at + 1);
+    return next !== space && next !== lineFeed;
+  }
+  return code > 0x7e || beginsPlain[code] === 1;
+}
+
+const beginsPlain = Uint8Array.from({ length: 0x7f }, (_, code) =>
+  Number(/[A-Za-z0-9$()+./;\\^_~]/.test(String.fromCharCode(code))),
+);
+
+/** '<<' may merge, and '__proto__' must not become a prototype. */
+function isOddKey(key: string): boolean {
+  return key === '__proto__' || key === '<<';
 }
 
 function unquote(written: string): string {
   if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'");
   return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
-}
-
-function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner));
 }
 
 /** What JSON has no number for is a mistake. */

@@ -2,7 +2,7 @@ import type { SyntaxFault } from '../documents/syntax-fault.ts';
 import type { Span } from '../documents/text-file.ts';
 import { readYamlFast } from './fast-reader.ts';
 import { PieceReader, parseYamlValue, type ParsedValue } from './parse.ts';
-import type { KnownPatterns } from './patterns.ts';
+import type { Words } from './words.ts';
 
 /** Shorter documents are read whole: the full parser takes little memory for them. */
 const usualLeast = 2 ** 20;
@@ -31,7 +31,7 @@ interface LongList {
  * takes two hundred times the memory of the fast one. The value is that of parseYamlValue; undefined for any other document.
  * Each piece begins in between two items, as all items before it could be read.
  */
-export function readLongList(document: string, known: KnownPatterns, least = usualLeast): ParsedValue | undefined {
+export function readLongList(document: string, words: Words, least = usualLeast): ParsedValue | undefined {
   if (document.length < least || oddLineEnd.test(document)) return undefined;
   const list = findList(document, Math.min(pieceLength, least));
   if (!list) return undefined;
@@ -39,10 +39,9 @@ export function readLongList(document: string, known: KnownPatterns, least = usu
   const around = document.slice(0, start) + document.slice(end);
   // A name that items lean on may be there.
   if (/[&*]/.test(around)) return undefined;
-  const fast = readYamlFast(around);
-  const outer: ParsedValue = fast ? { kind: 'value', ...fast } : parseYamlValue(around);
+  const outer = readYamlFast(around) ?? parseYamlValue(around);
   if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;
-  const items = readItems(document, list, known);
+  const items = readItems(document, list, words);
   if (items.kind === 'faults') return items;
   if (outer.kind === 'faults') return moveFaults(outer.faults, (offset) => offset + end - start);
   const value = outer.value as Readonly<Record<string, unknown>>;
@@ -53,7 +52,7 @@ export function readLongList(document: string, known: KnownPatterns, least = usu
 function readItems(
   document: string,
   { pieces, end }: LongList,
-  known: KnownPatterns,
+  words: Words,
 ): { readonly kind: 'value'; readonly value: readonly unknown[] } | Faults {
   const reader = new PieceReader();
   const items: unknown[] = [];
@@ -61,7 +60,7 @@ function readItems(
   for (let i = 0; i < pieces.length;) {
     const start = pieces[i] ?? end;
     let next = i + 1;
-    let read = readPiece(document, { start, end: pieces[next] ?? end }, known, reader);
+    let read = readPiece(document, { start, end: pieces[next] ?? end }, words, reader);
     if (brokenIn(read)) {
       while (next < pieces.length && (pieces[next] ?? end) - start < faultLength) next++;
       read = parsePiece(document, { start, end: pieces[next] ?? end }, reader);
@@ -84,9 +83,8 @@ function brokenIn(read: ParsedValue): Faults | undefined {
   return read.kind === 'faults' && read.faults.some(({ code }) => code !== 'duplicate-key') ? read : undefined;
 }
 
-function readPiece(document: string, span: Span, known: KnownPatterns, reader: PieceReader): ParsedValue {
-  const fast = readYamlFast(document, span, known);
-  return fast ? { kind: 'value', value: fast.value } : parsePiece(document, span, reader);
+function readPiece(document: string, span: Span, words: Words, reader: PieceReader): ParsedValue {
+  return readYamlFast(document, span, words, reader.counts) ?? parsePiece(document, span, reader);
 }
 
 function parsePiece(document: string, { start, end }: Span, reader: PieceReader): ParsedValue {
@@ -100,8 +98,11 @@ function moveFaults(faults: readonly SyntaxFault[], move: (offset: number) => nu
 
 const itemsKey = /(?:^|\n)items:[ \t]*(?:#[^\n]*)?\r?\n/;
 
-/** Finds the list by the indentation of lines alone; where a text in quotes goes on with less, its piece cannot be read. */
-function findList(document: string, length: number): LongList | undefined {
+/**
+ * Finds the list by the indentation of lines alone; where a text in quotes goes on with less, its piece cannot be read. Pieces are
+ * at least `length` characters long, but for the last.
+ */
+export function findList(document: string, length: number): LongList | undefined {
   const key = itemsKey.exec(document);
   if (!key) return undefined;
   const start = key.index + key[0].length;

@@ -12,7 +12,8 @@ import {
 } from 'yaml';
 import { printable, printableJson } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
-import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../documents/syntax-fault.ts';
+import { mostYamlValues } from '../documents/room.ts';
+import { maxDepth, refuse, Refusal, tooDeep, tooLong, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { Anchors, compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
@@ -32,10 +33,10 @@ export function parseYamlValue(text: string): ParsedValue {
 /** Reads the list in a document piece by piece: some items a piece, which may lean on those of the pieces before. */
 export class PieceReader {
   readonly #anchors = new Anchors();
-  readonly #counts = { values: 0, copies: 0 };
+  readonly counts: Counts = { values: 0, copies: 0 };
 
   read(text: string): ParsedValue {
-    return decodeText(text, this.#anchors, { counts: this.#counts, levels: 1 });
+    return decodeText(text, this.#anchors, { counts: this.counts, levels: 1 });
   }
 }
 
@@ -57,6 +58,18 @@ function decodeText(text: string, anchors: Anchors, options: DecoderOptions): Pa
 const mostCopies = 390_000;
 const mostRatio = 0.99;
 
+/** How many values were read, and how many of them through aliases. */
+export interface Counts {
+  values: number;
+  copies: number;
+}
+
+/** Counts a value. Throws a Refusal where a text holds too many. */
+export function countValue(counts: Counts): number {
+  if (++counts.values > mostYamlValues) throw new Refusal(tooLong('values', mostYamlValues));
+  return counts.values;
+}
+
 /** A key as Go has it, which keeps 1 and "1" apart. */
 type Key = string | number | boolean;
 
@@ -73,7 +86,7 @@ interface DecoderOptions {
   /** Filled with where the fields of each mapping and the items of each list are written. */
   readonly places?: Map<unknown, Map<string, Entry>>;
   /** Of a document that is decoded in pieces: what was counted before, and how many levels are around the piece. */
-  readonly counts?: { values: number; copies: number };
+  readonly counts?: Counts;
   readonly levels?: number;
 }
 
@@ -81,7 +94,7 @@ interface DecoderOptions {
 class Decoder {
   readonly #anchored: Composed['anchored'];
   readonly #places: DecoderOptions['places'];
-  readonly #counts: { values: number; copies: number };
+  readonly #counts: Counts;
   /** By their mapping, the keys that it has more than once: kubectl silently takes the last. */
   readonly repeated = new Map<YAMLMap, Map<string, RepeatedKey>>();
   /** The aliases around the node that is decoded, the outermost first. */
@@ -180,7 +193,7 @@ class Decoder {
 
   /** Counts a value, and whether it comes through an alias: few lines can mean more than fits in a memory. */
   #count(): void {
-    const values = ++this.#counts.values;
+    const values = countValue(this.#counts);
     const [alias] = this.#open;
     if (!alias) return;
     const copies = ++this.#counts.copies;
