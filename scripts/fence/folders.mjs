@@ -18,7 +18,7 @@ const pure = { packages: [], node: [] };
  */
 export const folders = {
   base: { folders: [], packages: ['@noble/hashes'], node: ['crypto', 'fs', 'path', 'tty'] },
-  kernel: { folders: [], ...pure },
+  kernel: { folders: ['base'], ...pure },
   'kube-proxy': { folders: ['kernel'], ...pure },
   diagnostics: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   settings: { folders: ['base', 'kernel', 'kube-proxy', 'diagnostics'], ...pure },

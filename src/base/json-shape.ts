@@ -1,3 +1,4 @@
+import { parseJson, TooLong } from './bounds.ts';
 import { quotePrintable } from './printable.ts';
 
 /** A JSON Schema (draft 7), for schemas/ and for editors. */
@@ -80,9 +81,9 @@ export function readShape<T>(shape: Shape<T>, value: unknown): ShapeReading<T> {
 export function parseShape<T>(shape: Shape<T>, content: string): ShapeReading<T> {
   let value: unknown;
   try {
-    value = JSON.parse(content);
-  } catch {
-    return { wrong: 'it is not JSON' };
+    value = parseJson(content);
+  } catch (error) {
+    return { wrong: `it is ${error instanceof TooLong ? error.message : 'not JSON'}` };
   }
   return readShape(shape, value);
 }

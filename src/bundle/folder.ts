@@ -1,3 +1,4 @@
+import { parseJson } from '../base/bounds.ts';
 import { describeError, hasCode } from '../base/system-errors.ts';
 import { writeFileSync, type Dirent } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
@@ -131,21 +132,34 @@ export function isStoredFile(name: string): boolean {
 /** manifest.json has a few lines for a Service, as a file of a golden has; a file with more is not meant to be read. */
 const largestManifest = 64 * 2 ** 20;
 
+/** The bytes that the files of a bundle have together at most, to be applied or packed. docs/security.md says what they cost. */
+export const largestBundle = 96 * 2 ** 20;
+
 /**
  * The files of a bundle's folder as text, or those of a golden; others in it are not read. Throws what reading throws. Where a
- * golden is read as a bundle, its head says what it is. Links that lead out of the folder are not followed.
+ * golden is read as a bundle, its head says what it is. Links that lead out of the folder are not followed. `most`: the bytes of all
+ * together.
  */
 export async function readFolder(
   folder: string,
   isOwn: (name: string) => boolean = isStoredFile,
+  most = Infinity,
 ): Promise<ReadonlyMap<string, string>> {
   const names = (await readdir(folder)).filter(isOwn).toSorted();
+  let left = most;
   return new Map(
     names.map((name) => {
-      const most = name === 'manifest.json' ? largestManifest : largestFile;
-      return [name, readOwnFile(folder, name, most).toString('utf8')];
+      const bytes = readOwnFile(folder, name, name === 'manifest.json' ? largestManifest : largestFile);
+      left -= bytes.length;
+      if (left < 0) throw new UnreadableFile(folder, describeTooLarge(most));
+      return [name, bytes.toString('utf8')];
     }),
   );
+}
+
+/** Why a bundle is not read, in words that follow its name. */
+export function describeTooLarge(most: number): string {
+  return `it holds more than ${most / 2 ** 20} MB`;
 }
 
 /**
@@ -209,7 +223,7 @@ async function listFolder(folder: string): Promise<readonly Dirent[]> {
 /** Whether the folder holds a bundle without assumed addresses or Pods, which one that has some must not replace. */
 export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
   try {
-    const present: unknown = JSON.parse(readStart(join(folder, 'manifest.json')));
+    const present = parseJson(readStart(join(folder, 'manifest.json')));
     return isAssumed(next) && isObject(present) && !isAssumed(present);
   } catch {
     // There is none, or replaceFolder says what is wrong with it.

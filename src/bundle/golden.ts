@@ -27,7 +27,7 @@ import {
   writeSettings,
   type Manifest,
 } from './manifest.ts';
-import { findBroken, findConflicts, readServiceRanges, type BundleReading } from './read-bundle.ts';
+import { findBroken, findConflicts, findTooLong, readServiceRanges, type BundleReading } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 import { filesToRead } from './state-files.ts';
 
@@ -206,8 +206,11 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
  * files are not read: they follow from the rest, and --check compares them as text.
  */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string): BundleReading {
-  const conflicts = findBroken(findConflicts(files, 'write it again with kpc compile --golden'));
-  if (conflicts) return conflicts;
+  const unfit = findBroken([
+    ...findTooLong(files),
+    ...findConflicts(files, 'write it again with kpc compile --golden'),
+  ]);
+  if (unfit) return unfit;
   const manifest = readHead(files.get(goldenHead), kpcVersion);
   const parts = [...files].filter(([name]) => isGoldenServiceFile(name)).map(([name, text]) => readPart(name, text));
   const broken = [manifest, ...parts].filter((part) => typeof part === 'string');
@@ -266,7 +269,7 @@ function readLines<T>(sections: ReadonlyMap<string, string>, name: string, lineS
 /** Returns the problem as a string if the head is wrong. */
 function readHead(text: string | undefined, kpcVersion: string): Manifest | string {
   const head = parseShape(mapOf(anything), text ?? '');
-  if ('wrong' in head) return `${goldenHead} is not a JSON object`;
+  if ('wrong' in head) return `${goldenHead} cannot be read: ${head.wrong}`;
   const { goldenVersion: found, kubernetesVersion, settings, ...said } = head.value;
   if (found !== goldenVersion) {
     const version = typeof found === 'number' ? found : 'none';

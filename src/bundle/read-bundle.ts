@@ -1,3 +1,4 @@
+import { describeBound, findExcess } from '../base/bounds.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
 import { objectOf, parseShape, wholeNumber } from '../base/json-shape.ts';
 import type { Cluster } from '../cluster/model.ts';
@@ -55,6 +56,12 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBun
   return typeof cluster === 'string' ? { kind: 'broken', problems: [cluster] } : { manifest, cluster };
 }
 
+/** Why the files are not read at all, as what they hold together is too long: a line at most. */
+export function findTooLong(files: BundleFiles): readonly string[] {
+  const excess = findExcess([...files].map(([file, text]) => ({ file, text })));
+  return excess ? [`${excess.at.file}: the bundle is ${describeBound(excess.of, excess.most)}`] : [];
+}
+
 /** The files that git could not merge, a line each; `remedy` is what to do instead of merging. */
 export function findConflicts(files: BundleFiles, remedy: string): readonly string[] {
   return [...files].flatMap(([file, text]) => {
@@ -69,8 +76,8 @@ const golden =
 /** The manifest, if the other files are those that it lists. */
 function readListed(files: BundleFiles): Manifest | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
-  const conflicts = findBroken(findConflicts(files, 'compile the bundle again'));
-  if (conflicts) return conflicts;
+  const unfit = findBroken([...findTooLong(files), ...findConflicts(files, 'compile the bundle again')]);
+  if (unfit) return unfit;
   const manifest = readManifest(files.get('manifest.json'));
   if (typeof manifest === 'string') return { kind: 'broken', problems: [manifest] };
   return findBroken(checkFiles(manifest, files)) ?? manifest;

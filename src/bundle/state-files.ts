@@ -97,6 +97,11 @@ export type StateFileName = keyof typeof stateFiles;
 /** In the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
+/** Whether a file of a bundle holds a part of the kernel state. */
+export function isStateFile(name: string): boolean {
+  return Object.hasOwn(stateFiles, name);
+}
+
 /** In the order in which people want to see them: first what a Service becomes, last what every node has. */
 export const filesToRead: readonly StateFileName[] = [
   ...(['nftables.nft', 'ipvsadm.restore', 'ip.batch', 'ipset.restore', 'balancer.conf'] as const),

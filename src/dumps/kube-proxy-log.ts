@@ -1,3 +1,4 @@
+import { endOfQuoted } from '../base/end-of-quoted.ts';
 import { parseDuration } from '../base/duration.ts';
 import { anything, mapOf, parseShape } from '../base/json-shape.ts';
 import { linesOf } from '../kernel/lines.ts';
@@ -162,10 +163,10 @@ function readEntry(line: string, number: number): Entry | undefined {
   if (header === undefined || severity === undefined || time === undefined) return readJsonEntry(line, number);
   const rest = line.slice(header.length);
   const at = { severity, time: `${time.slice(0, 2)}-${time.slice(2)}`, line: number };
-  const [quoted, message] = /^"((?:[^"\\]|\\.)*)"/.exec(rest) ?? [];
+  const end = rest.startsWith('"') ? endOfQuoted(rest, 0) : undefined;
   // Before structured logs, and in klog.Errorf, the error follows the message; a quote may be cut off.
-  if (quoted === undefined || message === undefined) return { ...at, message: rest.replace(/^"/, ''), detail: '' };
-  return { ...at, message, detail: rest.slice(quoted.length + 1) };
+  if (end === undefined) return { ...at, message: rest.replace(/^"/, ''), detail: '' };
+  return { ...at, message: rest.slice(1, end - 1), detail: rest.slice(end + 1) };
 }
 
 function readJsonEntry(line: string, number: number): Entry | undefined {

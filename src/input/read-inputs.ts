@@ -1,4 +1,4 @@
-import { LineBudget, mostLines } from '../base/bounds.ts';
+import { findExcess } from '../base/bounds.ts';
 import { resolvePath } from '../base/file-names.ts';
 import { diagnose, diagnoseFault, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Tally } from '../diagnostics/tally.ts';
@@ -96,9 +96,8 @@ export function collectFiles(
 ): CollectedObjects {
   const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
-  const lines = new LineBudget();
-  const firstTooLong = files.find((file) => !lines.takes(file.text));
-  const all = firstTooLong ? [] : files.map(read);
+  const excess = findExcess(files);
+  const all = excess ? [] : files.map(read);
   const kustomizations = all.flatMap((reading) => reading.kustomizations);
   const patchFiles = findPatchFiles(kustomizations);
   const readings = all.filter(({ file }) => !patchFiles.has(resolvePath('.', file.name)));
@@ -137,7 +136,7 @@ export function collectFiles(
   const names = [...files.map(({ name }) => name), ...unreadable.flatMap(({ place }) => place?.file ?? [])];
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
   const said = [
-    ...(firstTooLong ? [diagnoseFault(tooLong('lines', mostLines), placeAt(firstTooLong, 0))] : []),
+    ...(excess ? [diagnoseFault(tooLong(excess.of, excess.most), placeAt(excess.at, 0))] : []),
     // Where Services are defined twice, the same mistake defines workloads twice.
     ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
     ...(skipInvalid ? describeLeftOut(leftOut) : wrong),

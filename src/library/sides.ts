@@ -7,7 +7,7 @@ import { diagnose, diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../diff/diff-report.ts';
 import { diffSides } from '../diff/diff-sides.ts';
-import { LineBudget, mostLines } from '../base/bounds.ts';
+import { findExcess } from '../base/bounds.ts';
 import { expectDumpFile, readDump } from '../dumps/read-dump.ts';
 import { holdsOutput } from '../dumps/split-outputs.ts';
 import { diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
@@ -52,11 +52,10 @@ export function parseDump(name: string, files: Texts): ParsedDump {
   const texts = [...mapOf(files, name)].filter(
     ([file, text]) => expectDumpFile(file) !== undefined || holdsOutput(text),
   );
-  const lines = new LineBudget();
-  const firstTooLong = texts.find(([, text]) => !lines.takes(text));
-  const dump = readDump(new Map(firstTooLong ? [] : texts));
+  const excess = findExcess(texts.map(([file, text]) => ({ file, text })));
+  const dump = readDump(new Map(excess ? [] : texts));
   const faults = [
-    ...(firstTooLong ? [diagnose('too-long', { of: 'lines', most: mostLines }, placeAtLine(firstTooLong[0]))] : []),
+    ...(excess ? [diagnose('too-long', { of: excess.of, most: excess.most }, placeAtLine(excess.at.file))] : []),
     ...dump.faults.map((fault) => diagnoseFault(fault, placeAtLine(fault.file, fault.line))),
   ];
   const read = sideOfDump(name, dump, faults);

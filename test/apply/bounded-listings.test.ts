@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keepsRuleLines, keepsSetLines } from '../../src/apply/node/foreign-lines.ts';
 import type { CommandResult, Host } from '../../src/apply/node/host.ts';
-import { Output, Room } from '../../src/apply/node/output.ts';
+import { mostRead, Output, Room } from '../../src/apply/node/output.ts';
 import { runTool } from '../../src/apply/node/run-tool.ts';
 import { readWith } from '../../src/apply/node/tools.ts';
 import { callApply } from './call-apply.ts';
@@ -77,6 +77,25 @@ test.each(['plan', 'verify', 'apply', 'doctor'])(
     const { status, err, out } = await callApply(host, command, 'fixtures/dual-stack/expected-ipvs');
     expect([status, node.dump()]).toEqual([command === 'doctor' ? 1 : 3, there]);
     expect(err + out).toMatch(/"ip -j -d addr" prints is too long/);
+  },
+);
+
+test.each(['plan', 'apply'])(
+  '%s: a bundle that the node could not be read with is refused before any change',
+  async (command) => {
+    const node = createFakeNode();
+    const there = node.dump();
+    const alias = `"ifalias":"${'x'.repeat(mostRead - 1000)}",`;
+    const lengthen = (result: CommandResult): CommandResult =>
+      result.kind === 'ended' ? { ...result, stdout: result.stdout.replace('{', `{${alias}`) } : result;
+    const host: Host = {
+      ...node.host,
+      run: async (each) =>
+        each.tool === 'ip' && each.args.includes('addr') ? lengthen(await node.host.run(each)) : node.host.run(each),
+    };
+    const { status, err, out } = await callApply(host, command, 'fixtures/dual-stack/expected-ipvs');
+    expect([status, node.dump()]).toEqual([command === 'plan' ? 1 : 3, there]);
+    expect(err + out).toMatch(/the node would list more than the 96 MB/);
   },
 );
 

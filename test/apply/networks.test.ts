@@ -1,3 +1,4 @@
+import type { Host } from '../../src/apply/node/host.ts';
 import { describe, expect, test } from 'vitest';
 import { withLock } from '../../src/apply/state/lock.ts';
 import { callApply } from './call-apply.ts';
@@ -91,6 +92,20 @@ test('two networks keep records of their own in one state folder, and the first 
   expect([...node.files.keys()].some((path) => path.includes('/network-'))).toBe(true);
   await callApply(node.host, 'apply', second('nftables'));
   expect([...node.files.keys()].some((path) => path.includes('/network-'))).toBe(false);
+});
+
+test('where other programs have filled the place for names of lo, it says so, and what to remove', async () => {
+  const node = createFakeNode();
+  node.enterNetwork('4026532281', []);
+  const host: Host = {
+    ...node.host,
+    run: async (command) =>
+      command.args[1] === 'property'
+        ? { kind: 'ended', status: 2, stdout: '', stderr: 'Error: effective property list too long.\n' }
+        : node.host.run(command),
+  };
+  const { status, err } = await callApply(host, 'apply', first('nftables'));
+  expect([status, err]).toEqual([3, expect.stringContaining('ip link property del dev lo altname')]);
 });
 
 test('commands that only look leave no mark', async () => {

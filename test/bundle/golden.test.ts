@@ -180,7 +180,7 @@ describe('a fleet', () => {
 });
 
 test.each<[file: string, edit: (text: string) => string, problem: string]>([
-  ['golden.json', () => '{', 'golden.json is not a JSON object'],
+  ['golden.json', () => '{', 'golden.json cannot be read: it is not JSON'],
   ['golden.json', (text) => text.replace('1,', '7,'), 'its version is 7, but this kpc reads 1'],
   ['golden.json', (text) => text.replace('"1.37"', '"1.2"'), 'kubernetesVersion must be one of'],
   ['golden.json', (text) => text.replace('"families": [', '"families": [ "ipv5",'), 'families[0] must be'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { holdsMoreItems, LineBudget } from '../../src/base/bounds.ts';
+import { holdsMoreItems, TextBudget } from '../../src/base/bounds.ts';
 import { Tally } from '../../src/diagnostics/tally.ts';
 import { splitOutputs } from '../../src/dumps/split-outputs.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
@@ -9,11 +9,12 @@ import { LineList, lineOf } from '../../src/kernel/lines.ts';
 import { countUnread, readLines } from '../../src/kernel/unread-line.ts';
 
 test('lines that are not empty are counted over all texts of an input, and others cost nothing', () => {
-  const lines = new LineBudget(10);
-  expect(lines.takes('\n\r\n'.repeat(100))).toBe(true);
-  expect(lines.takes('a\n\n\n'.repeat(6))).toBe(true);
-  expect(lines.takes('b\n'.repeat(4))).toBe(true);
-  expect(lines.takes('c\n')).toBe(false);
+  const budget = new TextBudget({ lines: 10, bytes: 1000 });
+  expect(budget.add('\n\r\n'.repeat(100))).toBeUndefined();
+  expect(budget.add('a\n\n\n'.repeat(6))).toBeUndefined();
+  expect(budget.add('b\n'.repeat(4))).toBeUndefined();
+  expect(budget.add('c\n')).toEqual({ of: 'lines', most: 10 });
+  expect(budget.add('c'.repeat(1000))).toEqual({ of: 'bytes', most: 1000 });
 });
 
 test.each([

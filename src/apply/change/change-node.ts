@@ -58,7 +58,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.ownership.conflicts.length === 0;
   // A kube-proxy that runs comes first: --adopt would not help against it, and takes nothing from it.
   // Test: is named before its rules are: --adopt would not help.
-  await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.ownership.ownedAfter), before.node);
+  await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.ownership.ownedAfter), before);
   assertNoConflicts(plan);
   if (isIdle) {
     await recordUnchanged(session, request, record, plan.ownership.ownedAfter);

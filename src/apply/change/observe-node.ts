@@ -73,9 +73,10 @@ export interface ChangeRequest {
   readonly confirmTimeout?: number | undefined;
   /**
    * Throws a Failure if the node is not fit to be changed. `isIdle`: there is nothing to change, and nothing is in the
-   * way. `node` is the node that the plan is based on.
+   * way. `node` is the node that the plan is based on, and `reading` what its tools printed.
    */
-  readonly prepare?: ((plan: Plan, isIdle: boolean, node: NodeState) => Promise<void>) | undefined;
+  readonly prepare?:
+    ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
   /** Whether rules that a kube-proxy left, and that still serve, are in the way of the first apply. */
   readonly refusesLeftovers?: boolean | undefined;
   /** What will be owned, if that is not simply what the target has. */

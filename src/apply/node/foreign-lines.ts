@@ -1,6 +1,7 @@
 import { temporarySetName } from '../../kernel/ipset/ipset.ts';
 import { isBuiltInChain, tableNames } from '../../kernel/iptables/iptables.ts';
 import { hasOpenQuote } from '../../kernel/iptables/saved-lines.ts';
+import { linesOf } from '../../kernel/lines.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
 import type { KeepsLine } from './output.ts';
 
@@ -19,6 +20,13 @@ export function keepsSetLines(): KeepsLine {
 
 /** All chains and sets that kpc-apply may own have this in their names. */
 const ownMark = 'KUBE-';
+
+/** How many characters the lines have that name nothing of kube-proxy's: they are there whatever becomes of its own. */
+export function lengthOfOthers(text: string): number {
+  let length = 0;
+  for (const line of linesOf(text)) if (!line.includes(ownMark)) length += line.length + 1;
+  return length;
+}
 
 /**
  * Keeps the rules of kube-proxy's chains, and those of the kernel's own, where the order counts. Of other programs' chains, which

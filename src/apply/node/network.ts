@@ -77,9 +77,15 @@ async function leaveMark(host: Host): Promise<string> {
     [`this network cannot be marked, so a record would not be known for its own: ${end}`, said]
       .filter(Boolean)
       .join(': '),
-    isRefusal(said)
-      ? rightsAdvice
-      : "Linux 5.5 and iproute2 5.4 can do that; older ones need the node's first network, as of a container with hostNetwork",
+    adviseOnMark(said),
     'ip',
   );
+}
+
+/** The kernel has a place of 64 kB for all further names of a link (rtnl_alt_ifname), and says so since Linux 5.18. */
+function adviseOnMark(said: string): string {
+  if (isRefusal(said)) return rightsAdvice;
+  return /too long/i.test(said)
+    ? 'lo has as many further names as the kernel holds: see "ip link show lo", and remove those that no program needs, with "ip link property del dev lo altname NAME"'
+    : "Linux 5.5 and iproute2 5.4 can do that; older ones need the node's first network, as of a container with hostNetwork";
 }

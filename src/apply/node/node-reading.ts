@@ -147,6 +147,8 @@ const readers: { readonly [P in ReadingPart]: PartReader } = {
   addresses: { command: () => ({ tool: 'ip', args: ['-j', '-d', 'addr'] }), findFault: faultOfLinks },
 };
 
+export const readingParts = Object.keys(readers) as readonly ReadingPart[];
+
 function rulesReader(family: Family): PartReader {
   return {
     command: (variants) => ({ tool: rulesTool(family, 'save', variants), args: [] }),
@@ -239,8 +241,7 @@ export async function readNode(host: Host, scope: ReadingScope, known?: Partial<
     readSettings(host, scope.settings),
   ]);
   const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables, room: new Room(mostRead) };
-  const parts = Object.keys(readers) as readonly ReadingPart[];
-  const read = parts.map(async (part) => [part, known?.[part] ?? (await readPart(node, part))] as const);
+  const read = readingParts.map(async (part) => [part, known?.[part] ?? (await readPart(node, part))] as const);
   // Each part has its reader.
   const texts = Object.fromEntries(await Promise.all(read)) as ReadingTexts;
   for (const place of rulesPlaces) {

@@ -1,7 +1,11 @@
+import { largestBundle } from '../../bundle/folder.ts';
 import { Failure } from '../state/failure.ts';
 
-/** Bytes that kpc-apply holds of all that it reads of a node at one time. docs/security.md has the same. */
-export const mostRead = 128 * 2 ** 20;
+/**
+ * Bytes that kpc-apply holds of all that it reads of a node at one time, as many as of a bundle: what is parsed of them takes twenty
+ * times as much. docs/security.md has the same, and examples/ the limit of memory for it.
+ */
+export const mostRead = largestBundle;
 
 /** Bytes that it holds of the output of a tool that lists nothing, and of each tool's stderr. */
 export const mostSaid = 2 ** 20;

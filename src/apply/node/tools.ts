@@ -1,3 +1,4 @@
+import { TooLong } from '../../base/bounds.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { joinQuotedLines } from '../../kernel/iptables/saved-lines.ts';
@@ -197,8 +198,8 @@ export function faultOfLinks(text: string): string | undefined {
     const links = parseIpJson(text);
     const isLink = (link: unknown) => typeof link === 'object' && link !== null && 'ifname' in link;
     return Array.isArray(links) && links.some(isLink) ? undefined : 'it has no link';
-  } catch {
-    return 'it is not whole JSON';
+  } catch (error) {
+    return error instanceof TooLong ? `it is ${error.message}` : 'it is not whole JSON';
   }
 }
 

@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/bounds.ts';
 import { describeError, hasCode, isSystemError } from '../../base/system-errors.ts';
 import { build } from '../../base/version.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
@@ -96,7 +97,7 @@ export class FleetFolder {
       const stamp = readRegularFile(this.#stampPath(node), longestStamp).toString('latin1');
       const manifest = readOwnFile(target, bundleHead);
       if (stampOf(inputs, manifest) !== stamp) return false;
-      const { files } = JSON.parse(manifest.toString('utf8')) as Pick<Manifest, 'files'>;
+      const { files } = parseJson(manifest.toString('utf8')) as Pick<Manifest, 'files'>;
       const digests = new Map(Object.entries(files));
       const present = await readdir(target);
       if (present.length !== digests.size + 1) return false;

@@ -1,11 +1,8 @@
 import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
-import { knownNames } from '../folder.ts';
+import { describeTooLarge, knownNames, largestBundle } from '../folder.ts';
 import type { BundleFiles } from '../make-bundle.ts';
 import { ArchiveError, isGzip, readArchive, writeArchive, type ArchiveProblem } from './archive.ts';
 import { bytesOf, readSignature, signatureFile } from './signature.ts';
-
-/** The most that the files of a bundle may have together to fit in a pack, in bytes. */
-const largestBundle = 2 ** 28;
 
 /** The most bytes of a pack. Rules shrink to a tenth; this is in memory before anything is known of the pack. */
 export const largestPack = 2 ** 25;
@@ -69,7 +66,7 @@ const reasons: Readonly<Record<ArchiveProblem, string>> = {
   other: 'it is not a pack that "kpc bundle pack" wrote',
   damaged: 'it is damaged, or was not copied whole',
   'not-signed': 'it holds more or less than was signed',
-  'too-large': `it unpacks to more than ${largestBundle / 2 ** 20} MB`,
+  'too-large': describeTooLarge(largestBundle),
 };
 
 async function readFiles(packed: Buffer, check: (head: BundleFiles) => Promise<void>): Promise<BundleFiles> {

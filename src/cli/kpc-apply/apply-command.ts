@@ -178,8 +178,8 @@ async function showCleanup(
   const request = requestNothing(session.host, options);
   const observation = await observe(session, request);
   assertAllSeen(session, request, observation);
-  const { plan, node } = observation;
-  await request.prepare?.(plan, isEmptyPlan(plan), node);
+  const { plan } = observation;
+  await request.prepare?.(plan, isEmptyPlan(plan), observation);
   await terminal.out(formatPlanText(plan, { as: 'plan', bundle: undefined, namesAll: true }));
   await reportLeftovers(plan, terminal);
   return exitStatus.ok;

@@ -6,7 +6,7 @@ import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { isFile, readFolder } from '../../bundle/folder.ts';
+import { isFile, isStoredFile, largestBundle, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import {
   digestOf,
@@ -143,7 +143,9 @@ async function readPackAt(
 
 async function readFiles(path: string): Promise<{ readonly files: BundleFiles; readonly isPack: boolean }> {
   const packed = await readPackAt(path);
-  return packed ? { files: packed, isPack: true } : { files: await readFolder(path), isPack: false };
+  return packed
+    ? { files: packed, isPack: true }
+    : { files: await readFolder(path, isStoredFile, largestBundle), isPack: false };
 }
 
 function assertSigned(path: string, files: BundleFiles, keys: readonly TrustedKey[]): Signature {

@@ -4,7 +4,7 @@ import { count, formatCount } from '../../base/format-count.ts';
 import { describeUnread, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
-import { holdsGolden, isBundleFile, readFolder } from '../../bundle/folder.ts';
+import { holdsGolden, isBundleFile, largestBundle, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import {
   bytesOf,
@@ -69,7 +69,7 @@ async function readEither(path: string): Promise<BundleFiles | string> {
     if (!existsSync(path)) return 'there is no such folder or file';
     if (statSync(path).isDirectory()) {
       if (await holdsGolden(path)) return 'it is a golden, for git: write a bundle with "kpc compile -o"';
-      return await readFolder(path, isBundleFile);
+      return await readFolder(path, isBundleFile, largestBundle);
     }
     const { readPack } = await import('../../bundle/pack/pack.ts');
     return (await readPack(path)) ?? 'it is neither a folder nor a pack that "kpc bundle pack" wrote';

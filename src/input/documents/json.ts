@@ -1,4 +1,5 @@
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import { endOfQuoted } from '../../base/end-of-quoted.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { Span } from './text-file.ts';
 import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
@@ -140,12 +141,7 @@ export function skipValue(text: string, start: number): number {
 
 /** The offset after the JSON string that starts at `start`; the text's end if it does not end. */
 function skipString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
-    let slashes = 0;
-    while (text[at - 1 - slashes] === '\\') slashes++;
-    if (slashes % 2 === 0) return at + 1;
-  }
-  return text.length;
+  return endOfQuoted(text, start) ?? text.length;
 }
 
 function skipBlanks(text: string, start: number): number {

@@ -2,7 +2,7 @@ import { addWords, diagnoseFault, type Diagnostic } from '../../diagnostics/diag
 import { Tally } from '../../diagnostics/tally.ts';
 import { DocumentSource, type InputDocument, placeAt } from './document.ts';
 import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
-import { holdsMoreItems } from '../../base/bounds.ts';
+import { findExcess, parseJson, TooLong } from '../../base/bounds.ts';
 import { mostJsonValues } from './room.ts';
 import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
@@ -20,6 +20,8 @@ export interface FileDocuments {
 
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported, and the others are still read. */
 export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocuments {
+  const excess = findExcess([file]);
+  if (excess) return { documents: [], diagnostics: [diagnoseFault(tooLong(excess.of, excess.most), placeAt(file, 0))] };
   const documents: InputDocument[] = [];
   const tally = new Tally();
   const { diagnostics } = takeDocuments(file, readYaml ?? createYamlReader(), (each) => documents.push(each), {
@@ -158,11 +160,11 @@ function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
   // Behind a byte order mark, kubectl sees YAML: one value, with the escapes of YAML.
   if (hasByteOrderMark && text.includes('\\')) return { values: [], next: 0 };
-  if (holdsMoreItems(text, mostJsonValues)) return { values: [], isTooLong: true, next: text.length };
   try {
     // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
-    return { values: [{ ...all, value: JSON.parse(text) as unknown }], next: text.length };
-  } catch {
+    return { values: [{ ...all, value: parseJson(text, mostJsonValues) }], next: text.length };
+  } catch (error) {
+    if (error instanceof TooLong) return { values: [], isTooLong: true, next: text.length };
     // Perhaps several values, or YAML.
     if (hasByteOrderMark) return { values: [], next: 0 };
   }

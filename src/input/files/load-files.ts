@@ -1,5 +1,6 @@
 import { describeError } from '../../base/system-errors.ts';
 import { isUtf8 } from 'node:buffer';
+import { TextBudget } from '../../base/bounds.ts';
 import { existsSync } from 'node:fs';
 import { blankContainerLogs, describePacked } from '../../base/odd-texts.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
@@ -28,6 +29,7 @@ export function loadFiles(
   const diagnostics: Diagnostic[] = [];
   const unreadable: Diagnostic[] = [];
   const outside: (ListedFile & { readonly tree: FileTree })[] = [];
+  const budget = new TextBudget();
   for (const source of sources) {
     const tree = trees.get(source) ?? disk;
     for (const { path, origin } of listFiles(source, exclude, tree, { diagnostics, outside })) {
@@ -35,6 +37,13 @@ export function loadFiles(
       if (files.has(key)) continue;
       // Only what is named itself may be what a shell hands over in a file's place.
       const loaded = origin ? loadAs(path, () => tree.read(path), origin) : loadFile(path, stdin, tree);
+      const exceeded = loaded instanceof TextFile ? budget.add(loaded.text) : undefined;
+      if (exceeded)
+        return {
+          files: [],
+          diagnostics: [...diagnostics, diagnose('too-long', exceeded, placeAtLine(path))],
+          unreadable,
+        };
       if (loaded instanceof TextFile) files.set(key, loaded);
       else (origin ? unreadable : diagnostics).push(loaded);
     }

@@ -1,3 +1,4 @@
+import { endOfQuoted } from '../../base/end-of-quoted.ts';
 import { findMeantKind, findReader, isOfOtherVersion, type AskedKinds } from './kinds.ts';
 import { holdsPlaceholder } from '../files/templates.ts';
 
@@ -37,29 +38,37 @@ function findHeadOfYaml(text: string): ReadonlyMap<string, string> | undefined {
   return found;
 }
 
-/** A text of JSON, whole or up to the end of its line, or a bracket. */
-const jsonPart = /"(?:[^"\\\n]|\\.)*"?|[{}[\]]/g;
-
 /** A field of the outermost object. */
 const jsonHead = /[ \t\r\n]*:[ \t\r\n]*"([\w./-]+)"/y;
 
 /** The same of JSON. Brackets that do not fit hide where an object ends: another one would have an apiVersion of its own. */
 function findHeadOfJson(text: string): ReadonlyMap<string, string> | undefined {
   if (/\{[{%]/.test(text) || text.split('"apiVersion"').length > 2) return undefined;
-  const found = new Map<string, string>();
+  const fields = new Map<string, string>();
   let depth = 0;
-  for (const { 0: part, index } of text.matchAll(jsonPart)) {
+  const sign = /["{}[\]]/g;
+  for (let found = sign.exec(text); found; found = sign.exec(text)) {
+    const { 0: part, index } = found;
     if (part === '{' || part === '[') depth++;
     else if (part === '}' || part === ']') depth--;
-    else if (depth === 1 && (part === '"apiVersion"' || part === '"kind"')) {
-      jsonHead.lastIndex = index + part.length;
+    else {
+      const end = endOfText(text, index);
+      sign.lastIndex = jsonHead.lastIndex = end;
+      const name = ['apiVersion', 'kind'].find((each) => text.startsWith(`"${each}"`, index));
+      if (depth !== 1 || name === undefined) continue;
       const [, value] = jsonHead.exec(text) ?? [];
-      const name = part.slice(1, -1);
-      if (value === undefined || found.has(name)) return undefined;
-      found.set(name, value);
+      if (value === undefined || fields.has(name)) return undefined;
+      fields.set(name, value);
     }
   }
-  return found;
+  return fields;
+}
+
+/** Behind a text of JSON; of one that its line does not end, behind that line. */
+function endOfText(text: string, start: number): number {
+  const end = endOfQuoted(text, start) ?? text.length;
+  const lineEnd = text.slice(start, end).indexOf('\n');
+  return lineEnd < 0 ? end : start + lineEnd;
 }
 
 function isSkipped(apiVersion: string, kind: string, text: string, asked: AskedKinds): boolean {

@@ -1,3 +1,4 @@
+import { endOfQuoted } from '../../base/end-of-quoted.ts';
 import type { RuleArg } from './iptables.ts';
 import { readLongMatch, readOption, readTarget } from './rule-args.ts';
 
@@ -66,9 +67,6 @@ function findOption(words: readonly string[], from: number): number {
   return words.length;
 }
 
-/** A word, with strings in it that hold blanks; or the rest of the line, from a quote on that is not closed. */
-const wordPattern = /(?:[^ \t"]+|"[^"\\]*(?:\\[^][^"\\]*)*")+|"[^]*/g;
-
 /**
  * Splits a line into words as iptables-restore does: blanks separate, double quotes hold a word together, and within
  * them a backslash takes the next character as it is. Undefined if a quote is not closed.
@@ -78,13 +76,35 @@ export function splitWords(line: string): string[] | undefined {
     const words = line.split(' ');
     return words.includes('') ? words.filter((word) => word !== '') : words;
   }
-  const words: string[] = line.match(wordPattern) ?? [];
-  const isOpen = /^"(?![^"\\]*(?:\\[^][^"\\]*)*")/.test(words.at(-1) ?? '');
-  return isOpen ? undefined : words.map(unquote);
+  const words: string[] = [];
+  const sign = /[ \t"]/g;
+  let start = 0;
+  const endWord = (end: number): void => {
+    if (end > start) words.push(unquote(line.slice(start, end)));
+    start = end + 1;
+  };
+  for (let found = sign.exec(line); found; found = sign.exec(line)) {
+    if (found[0] !== '"') endWord(found.index);
+    else {
+      const end = endOfQuoted(line, found.index);
+      if (end === undefined) return undefined;
+      sign.lastIndex = end;
+    }
+  }
+  endWord(line.length);
+  return words;
 }
 
 function unquote(word: string): string {
   if (!word.includes('"')) return word;
   if (!word.includes('\\')) return word.replaceAll('"', '');
-  return word.replace(/"((?:[^"\\]|\\[^])*)(?:"|\\?$)/g, (_, quoted: string) => quoted.replace(/\\([^])/g, '$1'));
+  const parts: string[] = [];
+  for (let at = 0; at < word.length;) {
+    const start = word.indexOf('"', at);
+    const end = start < 0 ? word.length : (endOfQuoted(word, start) ?? word.length);
+    if (start < 0) parts.push(word.slice(at));
+    else parts.push(word.slice(at, start), word.slice(start + 1, end - 1).replace(/\\([^])/g, '$1'));
+    at = end;
+  }
+  return parts.join('');
 }

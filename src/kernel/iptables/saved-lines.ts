@@ -1,3 +1,5 @@
+import { endOfQuoted } from '../../base/end-of-quoted.ts';
+
 /** A line of a rule, as iptables-save and iptables -S print it. */
 const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
 
@@ -47,7 +49,11 @@ export function hasOpenQuote(line: string): boolean {
 
 /** Where a quoted word begins that has no end, or -1. iptables escapes quotes and backslashes in it by a backslash. */
 function findOpenQuote(line: string): number {
-  const quoted = /(?<=[ \t])"(?:[^"\\]|\\[^])*("?)/g;
-  for (const { index, 1: end } of line.matchAll(quoted)) if (end === '') return index;
+  const quote = /(?<=[ \t])"/g;
+  for (let found = quote.exec(line); found; found = quote.exec(line)) {
+    const end = endOfQuoted(line, found.index);
+    if (end === undefined) return found.index;
+    quote.lastIndex = end;
+  }
   return -1;
 }

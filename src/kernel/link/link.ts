@@ -1,3 +1,4 @@
+import { TooLong } from '../../base/bounds.ts';
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
@@ -55,14 +56,13 @@ interface ParsedLinks {
  */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
+  let fault = 'not the JSON that ip -j addr prints';
   try {
     items = parseIpJson(text);
-  } catch {
-    items = undefined;
+  } catch (error) {
+    if (error instanceof TooLong) fault = error.message;
   }
-  if (!Array.isArray(items)) {
-    return { links: [], unread: [{ line: 1, text: text.slice(0, 80), reason: 'not the JSON that ip -j addr prints' }] };
-  }
+  if (!Array.isArray(items)) return { links: [], unread: [{ line: 1, text: text.slice(0, 80), reason: fault }] };
   const links: Link[] = [];
   const unread = new UnreadLines();
   const refuse = (reason: string): void => {

@@ -19,7 +19,8 @@ export function cutItems(text: string): {
   /** The lines of statements with an unclosed string: these statements are left out. */
   readonly unclosed: readonly number[];
 } {
-  const pattern = /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))+/g;
+  const pattern =
+    /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))[^\s{},;"#\\]*(?:\\(?!\r?\n)[^\s{},;"#\\]*)*/g;
   const blocks: Item[][] = [[]];
   const open: number[] = [];
   const unclosed: number[] = [];

@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/bounds.ts';
 import { goldenHead } from '../../base/file-names.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { conflictText, findConflict } from '../../base/odd-texts.ts';
@@ -66,7 +67,7 @@ function isWritten(manifest: JsonObject | undefined): boolean {
 /** The manifest.json of a folder; undefined if it is missing or not a JSON object. */
 function readManifest(folder: string, tree: FileTree): JsonObject | undefined {
   try {
-    const manifest: unknown = JSON.parse(tree.read(tree.join(folder, 'manifest.json')).toString('utf8'));
+    const manifest = parseJson(tree.read(tree.join(folder, 'manifest.json')).toString('utf8'));
     return isObject(manifest) ? manifest : undefined;
   } catch {
     return undefined;

@@ -12,7 +12,7 @@ import type { Recognised } from '../open/opened.ts';
 import { lookInto, readTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
 import { manifests, sideOfBundle, sideOfDump, sideOfGolden, unreadable, isRefusedOnly } from '../open/stored-side.ts';
-import { LineBudget, mostLines } from '../../base/bounds.ts';
+import { TextBudget } from '../../base/bounds.ts';
 import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';
@@ -210,7 +210,7 @@ async function readDumpFiles(
   const passedOver: Diagnostic[] = [];
   const collected: TextFile[] = [];
   let isMeant = false;
-  const lines = new LineBudget();
+  const budget = new TextBudget();
   for await (const { name, path, file, isNamed, isManifest } of findFiles(sources, stdin, trees)) {
     if (isManifest) {
       if (file.kind === 'text' && /^\s*\{/.test(file.text)) collected.push(new TextFile(path, file.text));
@@ -219,9 +219,11 @@ async function readDumpFiles(
     const expected = expectDumpFile(basename(name));
     if (file.kind === 'text' ? expected === undefined && !holdsOutput(file.text) : !isNamed && !expected) continue;
     isMeant ||= isDumpFileName(basename(name));
-    if (file.kind === 'text' && !lines.takes(file.text)) {
-      passedOver.push(diagnose('too-long', { of: 'lines', most: mostLines }, placeAtLine(path)));
+    const exceeded = file.kind === 'text' ? budget.add(file.text) : undefined;
+    if (exceeded) {
+      passedOver.push(diagnose('too-long', exceeded, placeAtLine(path)));
       isMeant = true;
+      break;
     } else if (file.kind === 'text') {
       texts.set(name, file.text);
       paths.set(name, path);

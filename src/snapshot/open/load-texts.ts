@@ -1,3 +1,4 @@
+import { describeBound, findExcess } from '../../base/bounds.ts';
 import { foundOf, nameForms } from '../../diagnostics/fields.ts';
 import { diagnose, isError, type Diagnostic, placeAtLine } from '../../diagnostics/diagnostic.ts';
 import { isName } from '../../base/object-names.ts';
@@ -343,6 +344,8 @@ export function parseHostLinks(file: HostText | Diagnostic): {
   readonly diagnostics: readonly Diagnostic[];
 } {
   if ('severity' in file) return { links: [], diagnostics: [file] };
+  const excess = findExcess([file]);
+  if (excess) return { links: [], diagnostics: [badHostAddresses(file.name, describeBound(excess.of, excess.most))] };
   const { links, unread } = parsePrinted(file.text);
   const [first] = unread;
   return first ? { links: [], diagnostics: [badHostAddresses(file.name, first.reason)] } : { links, diagnostics: [] };
