@@ -1,18 +1,50 @@
 import { mostForPrograms } from '../diagnostics/tally.ts';
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { loadTexts } from '../snapshot/open/load-texts.ts';
+import type { Ignore } from '../lint/ignores.ts';
+import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
+import type { NodeOptions } from '../snapshot/open/compile.ts';
 import { diagnosticCodes, type DiagnosticCode } from '../diagnostics/codes.ts';
-import { isError } from '../diagnostics/diagnostic.ts';
+import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { lintInputs } from '../lint/lint.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import { lintJson } from '../report/lint.ts';
-import { reportLint } from '../report/lint-report.ts';
+import { reportLint, type LintReport } from '../report/lint-report.ts';
 import type { linted } from '../report/outputs/lint.ts';
 import { shownOptions, textsOf } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './scenes.ts';
 import { listOf } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
+
+export { formatLint, lintOutputs } from '../report/lint.ts';
+
+/** How manifests are read to be checked. */
+export function optionsOfLint<Options extends InputOptions>(options: Options) {
+  const assume = options.assume ?? 'by-default';
+  return { ...options, assume, traffic: true, unnamedMode: 'iptables', mostOfCode: mostForPrograms } as const;
+}
+
+/**
+ * Asks the rules about manifests that were read. `trace` are the words of a kpc trace over them, without the packet, and `weigh` decides
+ * how much a finding counts.
+ */
+export function lintLoaded(
+  loaded: LoadedInputs,
+  named: NodeOptions,
+  { ignores, trace, weigh = (each) => each }: LintWords,
+): { readonly report: LintReport; readonly passed: boolean } {
+  const { findings: found, ...result } = lintInputs(loaded, named, ignores);
+  const findings = found.map((finding) => ({ ...finding, diagnostic: weigh(finding.diagnostic) }));
+  const passed = !findings.some(({ diagnostic }) => isError(diagnostic));
+  return { report: reportLint({ ...result, findings }, trace(result.namesMode ? undefined : result.mode)), passed };
+}
+
+interface LintWords {
+  readonly ignores: readonly Ignore[];
+  /** `mode` is one that nothing names. */
+  readonly trace: (mode: LintReport['mode'] | undefined) => readonly string[];
+  readonly weigh?: (diagnostic: Diagnostic) => Diagnostic;
+}
 
 /** Options of lint: the flags of `kpc lint`. It looks at all Nodes of the manifests, or at the one that `node` names. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
@@ -49,18 +81,15 @@ export function lint(options: LintOptions): LintResult {
   const strange = ignore.find((code) => !diagnosticCodes.includes(code));
   if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
   const request = shownOptions(input);
-  const assume = request.assume ?? 'by-default';
-  const asked = { ...request, assume, traffic: true, unnamedMode: 'iptables', mostOfCode: mostForPrograms } as const;
-  const loaded = loadTexts(textsOf(input, input.hostAddresses), asked);
-  const named = { node: input.node, ipFamily: request.ipFamily };
-  const result = lintInputs(
+  const loaded = loadTexts(textsOf(input, input.hostAddresses), optionsOfLint(request));
+  const files = listOf(input.manifests, 'manifests').map(({ name }) => pathWord(name));
+  const { passed, report } = lintLoaded(
     loaded,
-    named,
-    ignore.map((code) => ({ code, by: 'ignore' })),
+    { node: input.node, ipFamily: request.ipFamily },
+    {
+      ignores: ignore.map((code) => ({ code, by: 'ignore' })),
+      trace: (mode) => ['kpc', 'trace', ...files, ...(mode ? ['--proxy-mode', mode] : [])],
+    },
   );
-  const files = listOf(input.manifests, 'manifests').map(({ name }) => name);
-  const mode = result.namesMode ? [] : ['--proxy-mode', result.mode];
-  const report = reportLint(result, ['kpc', 'trace', ...files.map(pathWord), ...mode]);
-  const passed = !result.findings.some(({ diagnostic }) => isError(diagnostic));
-  return { passed, report: lintJson(report), diagnostics: diagnosticsOf(result.notes) };
+  return { passed, report: lintJson(report), diagnostics: diagnosticsOf(report.notes) };
 }

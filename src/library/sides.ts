@@ -1,20 +1,12 @@
-import type { Shaped } from '../base/json-shape.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { readDumped, readingJson } from '../describe/read-dumped.ts';
-import type { describedDump } from '../report/outputs/describe.ts';
-import { summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
 import { diagnose, diagnoseFault, placeAtLine } from '../diagnostics/diagnostic.ts';
-import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { reportDiff } from '../diff/diff-report.ts';
-import { diffSides } from '../diff/diff-sides.ts';
+import type { DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { LineBudget, mostLines } from '../base/bounds.ts';
 import { expectDumpFile, readDump } from '../dumps/read-dump.ts';
 import { holdsOutput } from '../dumps/split-outputs.ts';
-import { diffToJson, type DifferenceJson, type JsonDiagnostic } from '../report/json.ts';
-import { formatMarkdown, formatText } from '../report/text-and-markdown.ts';
-import { formatSideDiffs } from '../report/unified.ts';
+import type { JsonDiagnostic } from '../report/json.ts';
 import { sideOfBundle, sideOfDump } from '../snapshot/open/stored-side.ts';
-import { checkOptionNames, mapOf, type Texts } from './texts.ts';
+import { mapOf, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
 /** A bundle that was read, or why it could not be. */
@@ -64,63 +56,4 @@ export function parseDump(name: string, files: Texts): ParsedDump {
     side: read.kind === 'dump' && dump.files.length > 0 ? read.side : undefined,
     diagnostics: diagnosticsOf(read.diagnostics),
   };
-}
-
-/** How to compare two sides. */
-export interface DiffOptions {
-  /** Also compare what is not kube-proxy's. */
-  readonly foreign?: boolean | undefined;
-}
-
-/** Compares two sides by meaning: what `kpc diff --output json` prints. */
-export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): DifferenceJson {
-  checkOptionNames(options, ['foreign']);
-  const { foreign = false } = options;
-  return diffToJson(from, to, diffSides(from, to, { foreign }));
-}
-
-/** How to compare two sides and print the result. */
-export interface FormatOptions extends DiffOptions {
-  /** Lines of a list to write before "and 230 more". */
-  readonly limit?: number | undefined;
-}
-
-/** Compares two sides, and writes what differs as `kpc diff --output` does. */
-export function formatDiff(
-  from: Snapshot,
-  to: Snapshot,
-  format: 'text' | 'markdown' | 'unified',
-  options: FormatOptions = {},
-): string {
-  checkOptionNames(options, ['foreign', 'limit']);
-  const { foreign = false, limit = 20 } = options;
-  const report = () => reportDiff(diffSides(from, to, { foreign }), { servicePorts: limit, lines: limit });
-  switch (format) {
-    case 'text':
-      return formatText(report(), (_, text) => text);
-    case 'markdown':
-      return formatMarkdown(report());
-    case 'unified':
-      return formatSideDiffs(from, to);
-  }
-}
-
-/** The Services of a dump, as `kpc describe --output json` prints them. */
-export type DumpDescription = Shaped<typeof describedDump>;
-
-/**
- * The Services of a side, as `kpc describe --output json` prints them.
- *
- * ```ts
- * import { describe, parseDump } from 'kube-proxy-compiler';
- *
- * const { side } = parseDump('node', { 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' });
- * if (side) console.log(describe(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
- * ```
- */
-export function describe(side: DumpedSnapshot): DumpDescription;
-export function describe(side: CompiledSnapshot): readonly ServiceSummary[];
-export function describe(side: Snapshot): readonly ServiceSummary[] | DumpDescription;
-export function describe(side: Snapshot): readonly ServiceSummary[] | DumpDescription {
-  return side.kind === 'dump' ? readingJson(readDumped(side)) : summarizeServices(side);
 }

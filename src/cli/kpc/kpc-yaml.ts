@@ -9,7 +9,7 @@ import { isWindows, withSlashes } from '../../base/system-paths.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
-import { findRepository, leadsInto, leadsIntoGit, realPath } from '../../input/files/disk-paths.ts';
+import { findRepository, findStrayTarget, leadsInto, realPath } from '../../input/files/disk-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { knownNetworks } from '../../input/configuration/range-flags.ts';
@@ -243,12 +243,6 @@ function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
   if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
   if (row.path === 'written') return findStrayTarget(path, own);
   return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
-}
-
-/** What is wrong with a path to write to, where its links lead: it is outside a folder, or it is git's own. */
-export function findStrayTarget(path: string, folder: string): 'replaces-outside' | 'replaces-git' | undefined {
-  if (!leadsInto(path, folder)) return 'replaces-outside';
-  return leadsIntoGit(path) ? 'replaces-git' : undefined;
 }
 
 /** Names the flags that the file gave: whoever wrote it may have left out what the result does not show. */

@@ -52,3 +52,9 @@ export function isLink(path: string): boolean {
     return false;
   }
 }
+
+/** What is wrong with a path to write to, where its links lead: it is outside a folder, or it is git's own. */
+export function findStrayTarget(path: string, folder: string): 'replaces-outside' | 'replaces-git' | undefined {
+  if (!leadsInto(path, folder)) return 'replaces-outside';
+  return leadsIntoGit(path) ? 'replaces-git' : undefined;
+}

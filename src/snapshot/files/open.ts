@@ -70,7 +70,9 @@ async function openDump(
   } = await readNames({ ...options, file: beside, texts }, readStdin);
   const [wrong] = diagnostics;
   if (wrong && beside.length === 0) return { reading: said(side), leftOut: wrong };
-  return { reading: { ...said(side.with({ objects, named, release }), diagnostics), files }, leftOut: undefined };
+  const shown = side.with({ objects });
+  const whole = named ? shown.namedBy(named, release) : shown;
+  return { reading: { ...said(whole, diagnostics), files }, leftOut: undefined };
 }
 
 /** Reads and compiles manifests as one side. What no flag says, such as the mode, comes from the other side. */
