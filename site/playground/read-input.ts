@@ -85,7 +85,7 @@ function readDumpText({ text, beside }: Input): Loaded {
     return { kind: 'dump', nodes: [], problems: diagnostics.length > 0 ? diagnostics : [unread], shown: undefined };
   }
   const named = beside === '' || isDump(beside) ? undefined : readCluster(beside);
-  const side = named ? bare.namedBy(named) : bare;
+  const side = named ? bare.namedBy(named.cluster, named.settings.release) : bare;
   const read = readDumped(side);
   const notes = read.notes.map((note): Problem => ({ severity: 'note', text: inPageWords(note, 'dump') }));
   const scene = sceneOf(side);
@@ -95,7 +95,7 @@ function readDumpText({ text, beside }: Input): Loaded {
 /** The Services of manifests, which name what a dump shows; undefined if the manifests have errors. */
 function readCluster(text: string) {
   const { diagnostics, prepared } = load({ name: '', text }, { assume: false, ipFamily: 'auto' });
-  return diagnostics.some(isError) ? undefined : prepared.cluster;
+  return diagnostics.some(isError) ? undefined : prepared;
 }
 
 /** Manifests as a side beside a dump: compiled in its mode, for its node's addresses, by the release that fits it best. */

@@ -27,7 +27,7 @@ export function leadsInto(path: string, folder: string): boolean {
 }
 
 /** Whether a path, which may not be there yet, is `.git` of any repository or in it once all links are followed. */
-export function leadsIntoGit(path: string): boolean {
+function leadsIntoGit(path: string): boolean {
   return followLinks(resolve(path))?.split(sep).includes('.git') ?? false;
 }
 
