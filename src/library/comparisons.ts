@@ -11,7 +11,7 @@ import type { JsonDiagnostic } from '../report/json.ts';
 import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
 import { NodeComparison } from './compare-nodes.ts';
 import { flagWords } from './options.ts';
-import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './scenes.ts';
+import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
 import { listOf, type NamedText } from './texts.ts';
 import { diagnosticsOf, inOptions } from './words.ts';

@@ -158,10 +158,10 @@ export type DumpDescription = Shaped<typeof describedDump>;
  * The Services of a side, as `kpc describe --output json` prints them.
  *
  * ```ts
- * import { describe, parseDump } from 'kube-proxy-compiler';
+ * import { describe, open } from 'kube-proxy-compiler';
  *
- * const { side } = parseDump('node', { 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' });
- * if (side) console.log(describe(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
+ * const [side] = open({ 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' }).snapshots;
+ * if (side?.kind === 'dump') console.log(describe(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
  * ```
  */
 export function describe(side: DumpedSnapshot): DumpDescription;

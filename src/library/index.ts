@@ -5,7 +5,7 @@
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';
 export * from './compile.ts';
-export * from './sides.ts';
+export { open, type OpenedTexts, type OpenTextsOptions } from './open.ts';
 export { diff, formatDiff, type DiffOptions, type FormatOptions } from './diff.ts';
 export { describe, type DumpDescription } from './describe.ts';
 export { trace, type Traced, type TraceOptions, type TraceResult } from './trace.ts';
@@ -13,7 +13,7 @@ export { test, type PacketTestResult, type TestOptions, type TestResult } from '
 export * from './comparisons.ts';
 export { lint, type Linted, type LintOptions, type LintResult } from './lint.ts';
 export type { InputOptions } from './inputs.ts';
-export type { ManifestsOfNodes, PacketInput } from './scenes.ts';
+export type { ManifestsOfNodes, PacketInput } from './open.ts';
 export type { TraceQuestion } from '../report/trace-answer.ts';
 export type { NamedText, Texts } from './texts.ts';
 export type { ServiceSummary } from '../describe/service-table.ts';

@@ -6,13 +6,14 @@ import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/ope
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import { diagnosticCodes, type DiagnosticCode } from '../diagnostics/codes.ts';
 import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { lintInputs } from '../lint/lint.ts';
+import { lintInputs, type LintResult as Linting } from '../lint/lint.ts';
+import { isModeOf } from '../kube-proxy/releases.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import { lintJson } from '../report/lint.ts';
 import { reportLint, type LintReport } from '../report/lint-report.ts';
 import type { linted } from '../report/outputs/lint.ts';
 import { shownOptions, textsOf } from './inputs.ts';
-import { checkPacketOptions, type ManifestsOfNodes } from './scenes.ts';
+import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { listOf } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
@@ -20,8 +21,7 @@ export { formatLint, lintOutputs } from '../report/lint.ts';
 
 /** How manifests are read to be checked. */
 export function optionsOfLint<Options extends InputOptions>(options: Options) {
-  const assume = options.assume ?? 'by-default';
-  return { ...options, assume, traffic: true, unnamedMode: 'iptables', mostOfCode: mostForPrograms } as const;
+  return { ...options, assume: options.assume ?? 'by-default', traffic: true, mostOfCode: mostForPrograms } as const;
 }
 
 /**
@@ -33,17 +33,41 @@ export function lintLoaded(
   named: NodeOptions,
   { ignores, trace, weigh = (each) => each }: LintWords,
 ): { readonly report: LintReport; readonly passed: boolean } {
-  const { findings: found, ...result } = lintInputs(loaded, named, ignores);
-  const findings = found.map((finding) => ({ ...finding, diagnostic: weigh(finding.diagnostic) }));
+  const found = lintInputs(loaded, named, ignores);
+  const findings = withoutDefaults(found, loaded, named).map((finding) => {
+    return { ...finding, diagnostic: weigh(finding.diagnostic) };
+  });
   const passed = !findings.some(({ diagnostic }) => isError(diagnostic));
-  return { report: reportLint({ ...result, findings }, trace(result.namesMode ? undefined : result.mode)), passed };
+  return { report: reportLint({ ...found, findings }, trace), passed };
 }
 
 interface LintWords {
   readonly ignores: readonly Ignore[];
-  /** `mode` is one that nothing names. */
-  readonly trace: (mode: LintReport['mode'] | undefined) => readonly string[];
+  readonly trace: readonly string[];
   readonly weigh?: (diagnostic: Diagnostic) => Diagnostic;
+}
+
+/** The findings that do not rest on a mode that nothing names: those that there are in each mode of the release. */
+function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOptions): Linting['findings'] {
+  const { namesMode, hasRun, mode, findings } = found;
+  if (namesMode || !hasRun) return findings;
+  const { release } = loaded.prepared.settings;
+  const others = usualModes.filter((each) => each !== mode && isModeOf(each, release));
+  const inOthers = others
+    .map((each) => lintInputs(loaded.inMode(each), named, []))
+    .flatMap((other) => (other.hasRun ? [new Set(other.findings.map(subjectOf))] : []));
+  return findings.filter(
+    (finding) =>
+      finding.diagnostic.code === 'idle-ignore' || inOthers.every((subjects) => subjects.has(subjectOf(finding))),
+  );
+}
+
+/** The modes that a kube-proxy of today may be in. */
+const usualModes = ['ipvs', 'iptables', 'nftables'] as const;
+
+/** What a finding is about, whatever mode it is found in. */
+function subjectOf({ diagnostic: { code, place }, service, object }: Linting['findings'][number]): string {
+  return JSON.stringify([code, place?.locate(), service, object]);
 }
 
 /** Options of lint: the flags of `kpc lint`. It looks at all Nodes of the manifests, or at the one that `node` names. */
@@ -88,7 +112,7 @@ export function lint(options: LintOptions): LintResult {
     { node: input.node, ipFamily: request.ipFamily },
     {
       ignores: ignore.map((code) => ({ code, by: 'ignore' })),
-      trace: (mode) => ['kpc', 'trace', ...files, ...(mode ? ['--proxy-mode', mode] : [])],
+      trace: ['kpc', 'trace', ...files],
     },
   );
   return { passed, report: lintJson(report), diagnostics: diagnosticsOf(report.notes) };

@@ -12,7 +12,7 @@ import {
   type TestContext,
 } from '../trace/packet-tests.ts';
 import type { Scene } from '../trace/scene.ts';
-import { keyOf } from './scenes.ts';
+import { keyOf } from './open.ts';
 
 export { testOutputs, formatResults } from '../report/packet-tests.ts';
 

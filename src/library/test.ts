@@ -5,7 +5,7 @@ import type { JsonDiagnostic } from '../report/json.ts';
 import type { tested } from '../report/outputs/trace.ts';
 import { resultJson } from '../report/packet-tests.ts';
 import type { SceneSettings } from '../trace/packet-tests.ts';
-import { checkPacketOptions, scenesOf, type PacketInput } from './scenes.ts';
+import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { TestRun } from './test-run.ts';
 import { listOf, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';

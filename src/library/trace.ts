@@ -6,7 +6,7 @@ import type { JsonDiagnostic } from '../report/json.ts';
 import { traced } from '../report/outputs/trace.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../report/trace-answer.ts';
 import type { Scene } from '../trace/scene.ts';
-import { checkPacketOptions, scenesOf, type PacketInput } from './scenes.ts';
+import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';
 
 export type { TraceQuestion };

@@ -7,7 +7,7 @@ import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag } from './flags.ts';
-import { flagsToKeep, takesIptables } from './input-options.ts';
+import { flagsToKeep } from './input-options.ts';
 import { messageFlags, type MessageOptions } from './messages.ts';
 
 export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
@@ -18,7 +18,7 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
     'with --github a workflow that compares each pull request with it. It asks nothing and replaces nothing but a golden.',
   arguments: [['[input...]', 'manifests, as with -f (default: this folder)']],
   flags: [
-    ...openFlags('looks', takesIptables),
+    ...openFlags('looks'),
     nodeFlag('the node to compile for (default: the first Node in the input)'),
     flagRow('text', '--golden <folder>', 'the folder of the golden', { parse: parseOutFolder, usual: 'golden' }),
     flagRow('on', '--github', `also write ${workflowFile}`),

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { pathWord } from '../../base/printable.ts';
-import { proxyModeNames, unnamedMode } from '../../kube-proxy/modes.ts';
+import { unnamedMode } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
@@ -46,11 +46,6 @@ export function describeIdleFlags(
   if (kind === 'bundle') return own === node ? undefined : `--node ${node}: ${path} is a bundle of ${own || 'no node'}`;
   return `--node: only for manifests and bundles, and ${path} is a dump of one node`;
 }
-
-/** The words of a command that judges a cluster by its manifests: it takes kube-proxy's own default, where others take IPVS mode. */
-export const takesIptables = {
-  proxyMode: { help: `${proxyModeNames} (default: as the input or its configuration says, or else iptables)` },
-} as const;
 
 /** Leaves out the note about a mode that nobody named, for results whose summary says it. */
 export function withoutDefaultMode<T extends { readonly diagnostics: readonly Diagnostic[] }>(read: T): T {

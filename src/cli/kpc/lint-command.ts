@@ -11,7 +11,7 @@ import { flagRow } from '../../settings/flag.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';
-import { takesIptables, traceWords } from './input-options.ts';
+import { traceWords } from './input-options.ts';
 import { makeStrict, messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
 import { expectManifests, type InputOptions } from './open-input.ts';
@@ -39,7 +39,7 @@ export const addLintCommand = defineCommand<LintOptions>({
       { parse: readCodes },
     ),
     outputFlag(lintOutputs, { help: 'how to print; sarif and gitlab are for code scanning' }),
-    ...openFlags('looks', takesIptables),
+    ...openFlags('looks'),
     ...clusterFlags,
     nodeFlag('look at this node only (default: all Nodes of the input)'),
     ...messageFlags,
@@ -57,7 +57,7 @@ export const addLintCommand = defineCommand<LintOptions>({
         ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),
         ...(options.configuredIgnores ?? []),
       ],
-      trace: (mode) => traceWords(call.command, words, mode ? { '--proxy-mode': mode } : {}),
+      trace: traceWords(call.command, words),
       weigh: (diagnostic) => makeStrict([diagnostic], options)[0] ?? diagnostic,
     });
     await call.print(report.notes, loaded.files);

@@ -91,15 +91,18 @@ function chooseSetup(
   const nodes = [...prepared.nodes.keys()].toSorted();
   const node = options.node ?? nodes[0];
   const release = releaseRunBy(prepared.nodes.get(node ?? chooseNodeName(undefined, prepared)));
-  // kube-proxy's own default; a configuration in the input says it itself.
-  const proxyMode = modeNote?.code === 'default-mode' ? 'iptables' : undefined;
+  // A configuration in the input says it itself.
+  const isUnnamed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
+  const proxyMode = isUnnamed ? prepared.settings.mode : undefined;
   const kubernetesVersion = options.kubernetesVersion ?? release ?? newestRelease;
   const reason = release === undefined ? 'the newest: write that of your nodes' : 'as the Node says';
   const others = nodes.length > 1 ? ` # one of ${nodes.length} Nodes: all that are alike have the same rules` : '';
   return {
     node,
     lines: [
-      ...(proxyMode === undefined ? [] : ["proxy-mode: iptables # kube-proxy's default: nothing here names a mode"]),
+      ...(proxyMode === undefined
+        ? []
+        : [`proxy-mode: ${proxyMode} # nothing here names a mode: write that of your nodes`]),
       ...(given.has('kubernetes-version') ? [] : [`kubernetes-version: '${kubernetesVersion}' # ${reason}`]),
       ...(node === undefined ? [] : [`node: ${yamlWord(node)}${others}`]),
     ],

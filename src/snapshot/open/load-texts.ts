@@ -47,8 +47,6 @@ export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** The mode if neither flags nor a configuration name one. */
-  readonly unnamedMode?: ProxyMode | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
   readonly kubernetesVersion?: string | undefined;
@@ -76,6 +74,8 @@ export interface LoadedInputs {
   readonly configured: boolean;
   /** Which mode was taken and why, if nothing names one. */
   readonly modeNote: Diagnostic | undefined;
+  /** The same input, as if a flag named this mode. */
+  readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /** Reports what is wrong with the settings for the kube-proxy of a release. */
   readonly checkSettings: (release: Release) => readonly Diagnostic[];
   readonly prepared: Prepared;
@@ -103,13 +103,28 @@ function loadBeside(
   uncompiled: readonly Diagnostic[],
   rounds: number,
 ): LoadedInputs {
-  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid } = options;
+  const { assume = false, assumeEndpoints } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
   const isTolerant = assume !== false && assumeEndpoints === undefined;
   const isShown = options.emptyResult === undefined;
   const reading = { ...options, workloads, isTolerant, isShown, uncompiled };
-  const inputs = collectInputs(texts.manifests, reading);
+  const collected = { inputs: collectInputs(texts.manifests, reading), uncompiled, rounds };
+  return prepareCollected(texts, options, collected);
+}
+
+/** What texts hold, read under the options that do not depend on a mode. */
+interface Collected {
+  readonly inputs: Inputs;
+  readonly uncompiled: readonly Diagnostic[];
+  readonly rounds: number;
+}
+
+/** Checks what was collected under the options, and prepares it to be compiled. */
+function prepareCollected(texts: InputTexts, options: InputOptions, collected: Collected): LoadedInputs {
+  const { inputs, uncompiled, rounds } = collected;
+  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid } = options;
+  const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
   const { settings, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
@@ -131,6 +146,7 @@ function loadBeside(
   if (found.length > 0) return loadBeside(texts, options, [...uncompiled, ...found], rounds + 1);
   return {
     ...read,
+    inMode: (proxyMode) => prepareCollected(texts, { ...options, proxyMode }, collected),
     prepared,
     ranges,
     hostAddresses: host?.addresses,
@@ -139,7 +155,7 @@ function loadBeside(
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, options),
       ...checkNamespace(namespace),
-      ...describeSkipped(inputs.skipped, workloads),
+      ...describeSkipped(inputs.skipped, pods.networks !== undefined),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? findRivals(inputs)),
       ...wrongSettings,
@@ -166,7 +182,7 @@ function readSettings(
   const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
   const started = startingRelease(version, nodes);
-  const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started, options.unnamedMode);
+  const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started);
   return {
     version,
     settings,
@@ -175,7 +191,7 @@ function readSettings(
     modeNote: configured && !given ? undefined : modeNote,
     checkSettings: (release: Release) => [
       ...describePreview(release),
-      ...resolveSettings(given, flags, release, options.unnamedMode).diagnostics,
+      ...resolveSettings(given, flags, release).diagnostics,
     ],
     diagnostics: [...wrongVersion, ...describePreview(started), ...diagnostics],
   };
