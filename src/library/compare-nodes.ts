@@ -21,11 +21,6 @@ interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to'> {
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 
-interface ComparisonResult {
-  readonly report: EquivalenceReport;
-  readonly passed: boolean;
-}
-
 /** A comparison of two inputs, on the nodes that stand for all. */
 export class NodeComparison {
   /** How many nodes there are, and how many of them stand for all. */
@@ -69,7 +64,7 @@ export class NodeComparison {
   }
 
   /** What was found, after all nodes; undefined if one could not be used. */
-  result({ traceOf, ...names }: ComparedWords): ComparisonResult | undefined {
+  result({ traceOf, ...names }: ComparedWords) {
     const scenes = this.#last;
     if (!scenes) return undefined;
     const report = {

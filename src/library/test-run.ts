@@ -66,16 +66,18 @@ export class TestRun {
   }
 }
 
-/** How the input of a file of expectations was named. */
-interface WrittenInput extends Pick<SceneSettings, 'hostAddresses' | 'kubernetesVersion' | 'namespace'> {
-  readonly file: readonly string[];
-  readonly allNodes?: boolean | undefined;
-  readonly config?: string | undefined;
-}
-
 /** A file of expectations that hold now: from every kind of sender to every address. */
-export function writeHoldingTests(asked: WrittenInput, scenes: readonly Scene[]): string {
-  const { file, config, hostAddresses, namespace, kubernetesVersion, allNodes } = asked;
+export function writeHoldingTests(
+  {
+    file = [],
+    config,
+    hostAddresses,
+    namespace,
+    kubernetesVersion,
+    allNodes,
+  }: Omit<SceneSettings, 'proxyMode' | 'node'> & { readonly config?: string },
+  scenes: readonly Scene[],
+): string {
   const [first] = scenes;
   const settings = first?.side.kind === 'manifests' ? first.side.settings : undefined;
   const head = {

@@ -50,7 +50,7 @@ export const addBundleCommand = defineCommand<BundleOptions>({
   run: async (call) => {
     const [word, path = ''] = call.words;
     const action = word === 'verify' ? 'verify' : 'pack';
-    const strange = (Object.keys(call.options) as (keyof BundleOptions)[]).filter(
+    const strange = (call.given.map(({ key }) => key) as (keyof BundleOptions)[]).filter(
       (name) => !optionsOf[action].includes(name),
     );
     if (strange.length > 0)

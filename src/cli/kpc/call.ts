@@ -30,7 +30,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     terminal: Terminal,
     argv: readonly string[],
     run: RunProgram,
-    options = command.opts<Options>(),
+    options: Options = { readStdin: terminal.readStdin, ...command.opts<Options>() },
   ) {
     this.command = command;
     this.program = program;

@@ -51,7 +51,8 @@ export async function nameInputs<Options extends FileOptions & MessageOptions & 
   if (read.warning !== undefined) await call.say(read.warning);
   // A cluster lacks nothing: what is not there is not to be made up.
   const assume = call.isGiven('assume') ? {} : { assume: false };
-  const options = { file: [...file, '-'], unread: read.unread, ...assume };
+  const readStdin = async () => read.text;
+  const options = { file: [...file, '-'], readStdin, unread: read.unread, ...assume };
   const words = ['--cluster', ...(context === undefined ? [] : ['--context', context])];
-  return { call: call.with(options, { readStdin: async () => read.text }), words: [...file.map(pathWord), ...words] };
+  return { call: call.with(options), words: [...file.map(pathWord), ...words] };
 }

@@ -117,12 +117,12 @@ export const addCompileCommand = defineCommand<CommandOptions>({
   ],
   run: async (asked) => {
     const { call, words } = await nameInputs(asked, asked.words, 'rules');
-    const { options, terminal } = call;
+    const { options } = call;
     const { check, print, output } = options;
     if (check === undefined && output !== 'text' && output !== 'json')
       refuse(`--output ${output} is for --check`, 'name a folder with --check');
-    const opened = await openToCompile(options, terminal.readStdin);
-    const mistake = await findMistake(opened, options, terminal.readStdin);
+    const opened = await openToCompile(options);
+    const mistake = await findMistake(opened, options);
     if (mistake) await report(call, [mistake], opened);
     const trace = traceWords(call.command, words);
     if (isFleet(options)) return compileMany({ call, trace }, opened);
@@ -237,7 +237,7 @@ async function compileMany({ call, trace }: Asked, opened: OpenedToCompile): Pro
     run,
     output === 'text'
       ? undefined
-      : (folder, snapshot, { form: own, files }) => {
+      : (folder, snapshot, own, files) => {
           const accept = acceptCommand(argv, check, own);
           return reportCheck(folder, files, snapshot, own, { accept, trace, pathOf: repositoryPaths() });
         },

@@ -67,11 +67,7 @@ async function readManifests({ program, called, before }: ValueRequest): Promise
     const options = called.opts<FileOptions>();
     const file = [...(options.file ?? []), ...operands].filter((path) => path !== '-');
     if (file.length === 0) return undefined;
-    const { prepared } = await loadInputs(
-      { ...options, file, render: false, assume: true, skipInvalid: true },
-      async () => '',
-    );
-    return prepared;
+    return (await loadInputs({ ...options, file, render: false, assume: true, skipInvalid: true })).prepared;
   } catch {
     // A line that is not finished is often wrong: the shell then offers nothing, and says nothing.
     return undefined;

@@ -102,9 +102,8 @@ async function diffPaths(
   paths: Pair<string>,
   options: Omit<DiffOptions, 'toKubernetesVersion'>,
 ): Promise<ExitStatus> {
-  const { readStdin } = call.terminal;
   const { file: more = [] } = options;
-  const found = await recogniseSides(paths, options.node, readStdin);
+  const found = await recogniseSides(paths, options);
   // What each side is, whatever flags say of how manifests are compiled.
   const isStored = areStored(found);
   const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, paths, found)) : [];
@@ -117,11 +116,11 @@ async function diffPaths(
     taken.push(...(own ? takenWords(own) : []));
     return own;
   };
-  const read = await readSides(paths, found, options, optionsOf, readStdin);
+  const read = await readSides(paths, found, options, optionsOf);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];
   for (const note of read.made === undefined ? read.notes : []) await call.say(`note: ${printable(note)}\n`);
-  const named = more.length > 0 && isStored ? await nameSides(sides, options, readStdin) : undefined;
+  const named = more.length > 0 && isStored ? await nameSides(sides, options) : undefined;
   if (named) await call.report(named);
   const [from, to] = named?.sides ?? sides;
   const [before, after] = [from.settings?.release, to.settings?.release];
@@ -149,12 +148,12 @@ async function diffPaths(
 /** kpc diff --to-kubernetes-version: what another Kubernetes release changes on a node, with the same manifests. */
 async function diffReleases(call: Call<DiffOptions>, toVersion: string): Promise<ExitStatus> {
   const toFlag = '--to-kubernetes-version';
-  const { options, terminal } = call;
+  const { options } = call;
   const [path, second] = call.words;
   if (second !== undefined) refuse(`${toFlag} compares the same manifests by two releases`, `leave out ${second}`);
   const paths = path === undefined ? [] : [path];
   await expectManifests(call, paths, `${toFlag} needs manifests`, () => 'name those that are in the cluster');
-  const loaded = await loadInputs({ ...options, file: [...paths, ...(options.file ?? [])] }, terminal.readStdin);
+  const loaded = await loadInputs({ ...options, file: [...paths, ...(options.file ?? [])] });
   const { diagnostics, pair } = openReleases(loaded, options, toVersion, toFlag);
   await call.report({ diagnostics, files: loaded.files });
   const { notes, ...compared } = compareReleases(loaded, path ?? '-f', pair ?? call.end(), options);

@@ -51,7 +51,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
       refuse(`no mode, release, file or folder is called ${names}`, `did you mean ${findMeant(first)}?`);
     }
     await refuseIdle(call, [old, fresh]);
-    const sides = await openPair(old, fresh, call.options, call.terminal.readStdin);
+    const sides = await openPair(old, fresh, call.options);
     await expectNodes(call, sides[0]);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
       traceSide(call.command, side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));
@@ -64,12 +64,15 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
 });
 
 /** Refuses flags of the command line that would do nothing for these sides. */
-async function refuseIdle({ given, terminal }: Call, sides: readonly [NamedSide, NamedSide]): Promise<void> {
+async function refuseIdle(
+  { given, options }: Call<EquivalenceOptions>,
+  sides: readonly [NamedSide, NamedSide],
+): Promise<void> {
   const flags = given.filter(({ needs }) => needs !== undefined);
   const named = flags.filter(({ key }) => sides.every(({ adds }) => adds && key in adds));
   if (named.length > 0) refuse(`${namesOf(named)}: both sides name their own`);
   if (flags.length === 0 || sides.some(({ adds }) => adds)) return;
-  const stored = await Promise.all(sides.map(({ name }) => readStoredSide(name, terminal)));
+  const stored = await Promise.all(sides.map(({ name }) => readStoredSide(name, { readStdin: options.readStdin })));
   if (stored.every(({ kind }) => kind !== 'manifests')) refuse(describeStrays(flags, [sides[0].name, sides[1].name]));
   if (flags.some(({ key }) => key === 'file'))
     refuse('-f: only for a side that is a mode, a release or a configuration, and both sides are files');
@@ -140,8 +143,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     await expectManifests(asked, file, 'kpc migrate compiles manifests', () => {
       return 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
     });
-    const { readStdin } = asked.terminal;
-    const loaded = await loadInputs({ ...asked.options, file }, readStdin);
+    const loaded = await loadInputs({ ...asked.options, file });
     const change = planChange(asked.options, loaded);
     if (change.kind === 'refused') refuse(change.what, change.help);
     const allNodes = asked.options.node === undefined && loaded.prepared.nodes.size > 1;
@@ -150,7 +152,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
       NamedSide,
       NamedSide,
     ];
-    const sides = await openPair(from, to, call.options, readStdin);
+    const sides = await openPair(from, to, call.options);
     await expectNodes(call, sides[0]);
     const words = ({ adds = {} }: NamedSide) => traceWords(call.command, file.map(pathWord), flagWords(adds));
     return report(call, new NodeComparison(...sides, change.announced), {

@@ -28,7 +28,7 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
     const named = call.inputs(call.words, call.options.file);
     const options = { ...call.options, file: named.length === 0 ? ['.'] : named };
     const given = flagsToKeep(call.command);
-    const opened = await openSetup(options, given, call.terminal.readStdin);
+    const opened = await openSetup(options, given);
     await call.report(opened);
     const { paths, summary } = await writeSetup(opened.setup, opened.snapshot ?? call.end(), options, given);
     await call.out(`Wrote ${printable(joinWords(paths))}: ${printable(summary)}\n`);

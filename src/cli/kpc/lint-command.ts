@@ -51,7 +51,7 @@ export const addLintCommand = defineCommand<LintOptions>({
     await expectManifests(call, options.file, 'kpc lint checks manifests', (path) => {
       return `look at it with kpc describe -f ${shellWord(path)}`;
     });
-    const loaded = await loadInputs(optionsOfLint({ ...options, into: 'kpc lint -' }), terminal.readStdin);
+    const loaded = await loadInputs(optionsOfLint({ ...options, into: 'kpc lint -' }));
     const { report, passed } = lintLoaded(loaded, options, {
       ignores: [
         ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),

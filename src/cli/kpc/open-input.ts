@@ -22,7 +22,7 @@ export async function openInput(
   call: Call<InputOptions>,
   flags: (opened: OpenedPaths) => readonly Flag[],
 ): Promise<OpenedPaths> {
-  const opened = await openPaths({ ...call.options, into: 'kpc describe -' }, call.terminal.readStdin);
+  const opened = await openPaths({ ...call.options, into: 'kpc describe -' });
   const idle = describeIdleFlags(flags(opened), opened, call.options.node);
   return idle === undefined ? opened : refuse(idle);
 }

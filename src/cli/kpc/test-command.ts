@@ -58,7 +58,7 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
     call.misuse('no tests are named', 'name a file of expectations, or write one with --init');
   const { options, terminal } = call;
   const given = Object.fromEntries(sceneSettings.filter((key) => call.isGiven(key)).map((key) => [key, options[key]]));
-  const stdin = call.words.includes('-') ? await terminal.readStdin() : undefined;
+  const stdin = call.words.includes('-') ? await options.readStdin?.() : undefined;
   const read = call.words.map((path) => loadFile(path, path === '-' ? stdin : undefined));
   const files = read.filter((file) => file instanceof TextFile);
   const run = new TestRun(files, { given, file: options.file, locate });

@@ -54,11 +54,11 @@ export async function packBundle(
   }
 }
 
-/** What a bundle or pack is, in words, or all that kpc-apply would refuse it for. */
-type Verified = { readonly text: string } | { readonly problems: readonly string[] };
-
-/** Checks what kpc-apply checks before it applies a bundle or a pack, except for what only its node knows. */
-export async function verifyBundle(path: string, trust: readonly string[]): Promise<Verified> {
+/**
+ * Checks what kpc-apply checks before it applies a bundle or a pack, except for what only its node knows. Gives what it is, in words,
+ * or all that kpc-apply would refuse it for.
+ */
+export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {
     const read = readKeys(file, readPublicKeys);

@@ -4,22 +4,16 @@ import { failureWords, type ProgramCall, type ProgramFailure } from '../../progr
 import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import { refuse } from '../refusal.ts';
 
-/** What kubectl printed of a cluster. */
-interface ReadCluster {
-  readonly text: string;
-  /** What could not be read, and no option says. */
-  readonly unread: FileOptions['unread'];
-  /** A warning about it. */
-  readonly warning: string | undefined;
-}
-
-/** Asks the cluster of a context of the kubeconfig. Refuses where what it needs cannot be read. */
+/**
+ * Asks the cluster of a context of the kubeconfig: gives what kubectl printed, what could not be read and no option says, and a warning
+ * about that. Refuses where what it needs cannot be read.
+ */
 export async function readCluster(
   context: string | undefined,
   ask: ClusterUse | ((cluster: Cluster) => Promise<Answer>),
   options: FileOptions & { readonly strict?: boolean },
   onCall: (call: ProgramCall) => Promise<void>,
-): Promise<ReadCluster> {
+) {
   const asked = new Cluster(context, onCall);
   const answer = await (typeof ask === 'string' ? asked.readObjects(ask) : ask(asked));
   if (answer.kind === 'failed') refuse(failureWords(answer.call, answer.failure), helpWith(answer.failure));

@@ -6,7 +6,7 @@ import { revisionOf } from '../../git/revision-path.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { compileSide } from '../../snapshot/files/open.ts';
 import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
-import { loadInputs, type ReadStdin } from '../../snapshot/files/read-texts.ts';
+import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { openManifests, openReading, type Opened, type Reading } from '../../snapshot/open/opened.ts';
 import { manifests } from '../../snapshot/open/stored-side.ts';
 import { refuse } from '../refusal.ts';
@@ -49,7 +49,6 @@ export async function openPair(
   old: NamedSide,
   fresh: NamedSide,
   options: PairOptions,
-  readStdin: ReadStdin,
 ): Promise<readonly [Opened, Opened]> {
   if ((old.adds || fresh.adds) && (options.file ?? []).length === 0)
     refuse('no input is named', 'add the manifests that both sides are compiled from, with -f');
@@ -57,30 +56,22 @@ export async function openPair(
     const said = new Set<string>();
     const open = async ({ name, adds }: NamedSide) => {
       const own = { ...options, ...adds };
-      return openManifests(name, await loadInputs(own, readStdin), own, said);
+      return openManifests(name, await loadInputs(own), own, said);
     };
     return [await open(old), await open(fresh)];
   }
   if (options.allNodes) refuse('--all-nodes: only for manifests, and a bundle or dump is of one node');
-  const [from, to] = await Promise.all([
-    readOne(old, fresh, options, readStdin),
-    readOne(fresh, old, options, readStdin),
-  ]);
+  const [from, to] = await Promise.all([readOne(old, fresh, options), readOne(fresh, old, options)]);
   return [openReading(from), openReading(to)];
 }
 
-async function readOne(
-  { name, adds }: NamedSide,
-  other: NamedSide,
-  options: PairOptions,
-  readStdin: ReadStdin,
-): Promise<Reading> {
+async function readOne({ name, adds }: NamedSide, other: NamedSide, options: PairOptions): Promise<Reading> {
   if (adds) {
     const own = { ...options, ...adds };
-    return openManifests(name, await loadInputs(own, readStdin), own).at('');
+    return openManifests(name, await loadInputs(own), own).at('');
   }
-  const stored = await readStoredSide(name, { readStdin });
+  const stored = await readStoredSide(name, { readStdin: options.readStdin });
   if (stored.kind !== 'manifests') return stored;
-  const beside = other.adds ? manifests : await readStoredSide(other.name, { readStdin });
-  return compileSide(name, beside, { ...options, ...other.adds, file: [] }, readStdin);
+  const beside = other.adds ? manifests : await readStoredSide(other.name, { readStdin: options.readStdin });
+  return compileSide(name, beside, { ...options, ...other.adds, file: [] });
 }

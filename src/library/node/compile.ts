@@ -8,13 +8,7 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../report/bundle-text.ts';
 import type { CheckWords, FolderForm, OutputFormat } from '../../report/check-report.ts';
 import { describeFolderProblem } from '../../report/render-diagnostics.ts';
-import {
-  isHostFolder,
-  readHostFolder,
-  readInputs,
-  type FileOptions,
-  type ReadStdin,
-} from '../../snapshot/files/read-texts.ts';
+import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
 import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
 import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
@@ -43,7 +37,7 @@ export interface OpenedToCompile {
 }
 
 /** Opens the manifests of a result that is written, printed or compared. */
-export async function openToCompile(options: CompileOptions, readStdin: ReadStdin): Promise<OpenedToCompile> {
+export async function openToCompile(options: CompileOptions): Promise<OpenedToCompile> {
   const { check, print, hostAddresses } = options;
   const hasMany = isFleet(options);
   const inputOptions = {
@@ -52,7 +46,7 @@ export async function openToCompile(options: CompileOptions, readStdin: ReadStdi
     hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
   } as const;
-  const texts = await readInputs(inputOptions, readStdin);
+  const texts = await readInputs(inputOptions);
   const asked = loadTexts(texts, inputOptions);
   const implied = impliedMode(asked, print);
   const read = implied === undefined ? asked : loadTexts(texts, { ...inputOptions, proxyMode: implied });
@@ -88,8 +82,7 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
 /** Why the input is none that is compiled, where it holds nothing: it may be a bundle or a dump. */
 export async function findMistake(
   { loaded: { diagnostics, prepared } }: OpenedToCompile,
-  { file = [] }: CompileOptions,
-  readStdin: ReadStdin,
+  { file = [], readStdin }: CompileOptions,
 ): Promise<Diagnostic | undefined> {
   const isEmpty = prepared.services.length === 0 && (prepared.nodes.size === 0 || diagnostics.some(isError));
   if (!isEmpty) return undefined;

@@ -6,7 +6,6 @@ import type { Flag } from '../../settings/flag.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { compileSide } from '../../snapshot/files/open.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
-import type { ReadStdin } from '../../snapshot/files/read-texts.ts';
 import { failedReading, type Reading, type Recognised } from '../../snapshot/open/opened.ts';
 import { refuse } from '../refusal.ts';
 
@@ -14,10 +13,9 @@ import { refuse } from '../refusal.ts';
 export type Pair<T> = readonly [from: T, to: T];
 
 /** Finds out what two paths are. */
-export async function recogniseSides(paths: Pair<string>, node: string | undefined, readStdin: ReadStdin) {
+export async function recogniseSides(paths: Pair<string>, options: SideOptions) {
   if (paths.every((path) => path === '-')) refuse('only one side can be read from stdin');
-  const context = { node, readStdin };
-  return [await readStoredSide(paths[0], context), await readStoredSide(paths[1], context)] as const;
+  return [await readStoredSide(paths[0], options), await readStoredSide(paths[1], options)] as const;
 }
 
 /** Whether neither side needs compiling. */
@@ -49,14 +47,13 @@ export async function readSides(
   sides: Pair<Recognised>,
   options: SideOptions,
   optionsOf: OptionsOfRevision,
-  readStdin: ReadStdin,
 ) {
   const finish = async (path: string, side: Recognised, other: Recognised): Promise<Reading> => {
     if (side.kind !== 'manifests') return side;
     const own = await optionsOf(path);
     if (own?.diagnostics.some(isError))
       return failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics);
-    return compileSide(path, other, { ...options, ...own?.options, into: 'kpc describe -' }, readStdin);
+    return compileSide(path, other, { ...options, ...own?.options, into: 'kpc describe -' });
   };
   const [from, to] = sides;
   const readings = [await finish(paths[0], from, to), await finish(paths[1], to, from)] as const;
@@ -81,8 +78,8 @@ function joinDiagnostics(path: string, from: Reading, to: Reading): readonly Dia
 }
 
 /** The sides with the Services of manifests, which name what dumps show. */
-export async function nameSides(sides: Pair<Snapshot>, options: SideOptions, readStdin: ReadStdin) {
-  const { cluster, release, ...read } = await readNames(options, readStdin);
+export async function nameSides(sides: Pair<Snapshot>, options: SideOptions) {
+  const { cluster, release, ...read } = await readNames(options);
   const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
   return { ...read, sides: [name(sides[0]), name(sides[1])] as const };
 }

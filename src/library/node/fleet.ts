@@ -74,17 +74,13 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
   return { counts, problem, stale: problem ? '' : await handleStale(folder, run) };
 }
 
-/** What a compared folder is called in proposals: the words of a command, by the form that it has. */
-interface CheckedWords {
-  readonly form: FolderForm;
-  readonly files: readonly string[];
-}
-
 /** Which nodes' folders differ from what the input compiles to. `report` describes the first that does, if anybody reads it. */
 export async function checkFleet(
   path: string,
   run: FleetRun,
-  report: ((folder: string, snapshot: CompiledSnapshot, words: CheckedWords) => Promise<CheckReport>) | undefined,
+  report:
+    | ((folder: string, snapshot: CompiledSnapshot, form: FolderForm, files: readonly string[]) => Promise<CheckReport>)
+    | undefined,
   progress: Progress,
 ) {
   const folder = new FleetFolder(path);
@@ -102,8 +98,7 @@ export async function checkFleet(
     if (difference.kind === 'missing') changed.push({ node, what: 'new' });
     if (difference.kind === 'differs') changed.push({ node, what: difference.files.join(', ') });
     // The Services are the same on every node: one node that differs shows how they change.
-    if (difference.kind === 'differs')
-      example ??= await report?.(join(path, node), snapshot, { form, files: difference.files });
+    if (difference.kind === 'differs') example ??= await report?.(join(path, node), snapshot, form, difference.files);
     await progress.step();
   }
   await progress.end();
@@ -165,7 +160,7 @@ function startThreads(
   form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
 ): readonly Thread[] {
-  const { flagPlaces: _, ...plain } = options;
+  const { flagPlaces: _, readStdin: __, ...plain } = options;
   const count = Math.max(0, Math.min(options.jobs, fleet.nodes.length) - 1);
   return Array.from({ length: count }, (_each, thread) => {
     const nodes = fleet.nodes.filter((_node, i) => i % options.jobs === thread + 1);

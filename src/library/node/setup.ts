@@ -9,7 +9,7 @@ import { makeBundle } from '../../bundle/make-bundle.ts';
 import { findRepository, findStrayTarget } from '../../input/files/disk-paths.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarize } from '../../report/bundle-text.ts';
-import { loadInputs, type FileOptions, type ReadStdin } from '../../snapshot/files/read-texts.ts';
+import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
 import { compileLoaded } from '../../snapshot/open/compile.ts';
 import { releaseRunBy, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
@@ -33,7 +33,7 @@ export interface SetupOptions extends FileOptions {
 type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 
 /** Compiles the manifests of a repository for the node, mode and release that they tell. Refuses what would replace anything else. */
-export async function openSetup(options: SetupOptions, given: KeptFlags, readStdin: ReadStdin) {
+export async function openSetup(options: SetupOptions, given: KeptFlags) {
   const { file, golden, github } = options;
   const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
   if (present.length > 0)
@@ -47,9 +47,9 @@ export async function openSetup(options: SetupOptions, given: KeptFlags, readStd
   if (unsafe !== undefined)
     refuse(`a workflow cannot hold the name ${quotePrintable(unsafe)}`, 'rename it, or leave out --github');
   if (file.includes('-')) refuse('init needs files: kpc.yaml names them', 'name a file or folder');
-  const setup = chooseSetup(await loadInputs(options, readStdin), options, given);
+  const setup = chooseSetup(await loadInputs(options), options, given);
   const chosen = { ...options, ...setup.options, emptyResult: 'refused', into: 'kpc describe -' } as const;
-  const loaded = await loadInputs(chosen, readStdin);
+  const loaded = await loadInputs(chosen);
   const { snapshot, gaps, diagnostics } = compileLoaded(loaded, { node: setup.node, ipFamily: options.ipFamily });
   return { setup, snapshot, diagnostics: [...gaps(), ...diagnostics], files: loaded.files };
 }

@@ -102,29 +102,15 @@ function loadBeside(
   options: InputOptions,
   uncompiled: readonly Diagnostic[],
   rounds: number,
+  known?: Inputs,
 ): LoadedInputs {
-  const { assume = false, assumeEndpoints } = options;
+  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
   const isTolerant = assume !== false && assumeEndpoints === undefined;
   const isShown = options.emptyResult === undefined;
   const reading = { ...options, workloads, isTolerant, isShown, uncompiled };
-  const collected = { inputs: collectInputs(texts.manifests, reading), uncompiled, rounds };
-  return prepareCollected(texts, options, collected);
-}
-
-/** What texts hold, read under the options that do not depend on a mode. */
-interface Collected {
-  readonly inputs: Inputs;
-  readonly uncompiled: readonly Diagnostic[];
-  readonly rounds: number;
-}
-
-/** Checks what was collected under the options, and prepares it to be compiled. */
-function prepareCollected(texts: InputTexts, options: InputOptions, collected: Collected): LoadedInputs {
-  const { inputs, uncompiled, rounds } = collected;
-  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid } = options;
-  const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
+  const inputs = known ?? collectInputs(texts.manifests, reading);
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
   const { settings, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
@@ -146,7 +132,7 @@ function prepareCollected(texts: InputTexts, options: InputOptions, collected: C
   if (found.length > 0) return loadBeside(texts, options, [...uncompiled, ...found], rounds + 1);
   return {
     ...read,
-    inMode: (proxyMode) => prepareCollected(texts, { ...options, proxyMode }, collected),
+    inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, inputs),
     prepared,
     ranges,
     hostAddresses: host?.addresses,
@@ -155,7 +141,7 @@ function prepareCollected(texts: InputTexts, options: InputOptions, collected: C
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, options),
       ...checkNamespace(namespace),
-      ...describeSkipped(inputs.skipped, pods.networks !== undefined),
+      ...describeSkipped(inputs.skipped, workloads),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? findRivals(inputs)),
       ...wrongSettings,
