@@ -6,8 +6,7 @@ import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts
 import type { Prepared } from '../../snapshot/open/compile-node.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Candidate, ValueRequest } from '../shared/completion.ts';
-import { isConfigured } from './kpc-yaml-values.ts';
-import { applyKpcYaml } from './kpc-yaml.ts';
+import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
 /** Completes values that only kpc has: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {

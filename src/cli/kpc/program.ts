@@ -6,8 +6,7 @@ import { isNetworks, knownNetworks } from '../../input/configuration/range-flags
 import { openFlags } from '../../library/options.ts';
 import { type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
 import { refuseIdleFlags } from './flags.ts';
-import { isConfigured } from './kpc-yaml-values.ts';
-import { applyKpcYaml, findKpcYaml, findMisnamed, takenWords, type KpcYaml } from './kpc-yaml.ts';
+import { applyKpcYaml, findKpcYaml, findMisnamed, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
 import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 import type { AddCommand } from './call.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';

@@ -102,7 +102,7 @@ function loadBeside(
   options: InputOptions,
   uncompiled: readonly Diagnostic[],
   rounds: number,
-  known?: Inputs,
+  collected?: Inputs,
 ): LoadedInputs {
   const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
@@ -110,7 +110,7 @@ function loadBeside(
   const isTolerant = assume !== false && assumeEndpoints === undefined;
   const isShown = options.emptyResult === undefined;
   const reading = { ...options, workloads, isTolerant, isShown, uncompiled };
-  const inputs = known ?? collectInputs(texts.manifests, reading);
+  const inputs = collected ?? collectInputs(texts.manifests, reading);
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
   const { settings, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
