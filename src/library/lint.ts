@@ -17,6 +17,7 @@ import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { listOf } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
+export type { Ignore };
 export { formatLint, lintOutputs } from '../report/lint.ts';
 
 /** How manifests are read to be checked. */

@@ -2,6 +2,7 @@ import { goldenHead } from '../base/file-names.ts';
 import { LineBudget, mostLines } from '../base/bounds.ts';
 import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { diagnose, diagnoseFault, isError, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isForeign } from '../dumps/dump.ts';
 import { expectDumpFile, readDump } from '../dumps/read-dump.ts';
 import { holdsOutput } from '../dumps/split-outputs.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
@@ -14,6 +15,8 @@ import { shownOptions, textsOf } from './inputs.ts';
 import { openOptions } from './options.ts';
 import { checkOptionNames, mapOf, type Texts } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
+
+export { sceneOf, type Scene };
 
 /** Manifests to send packets over: compiled as `kpc trace` compiles them, with what they lack assumed. */
 export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
@@ -122,6 +125,11 @@ export function scenesOf(options: PacketInput): Scenes {
   const sides = readings.flatMap(({ side }) => side ?? []);
   const isUsable = sides.length === nodes.length && !found.some(isError);
   return { scenes: isUsable ? sides.map(sceneOf) : undefined, diagnostics: found };
+}
+
+/** The files that may hold more than was read of them; what packets alone meet, their verdict says. */
+export function halfReadFiles({ doubts }: Snapshot): ReadonlySet<string> {
+  return new Set(doubts.flatMap((doubt) => (isForeign(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file])));
 }
 
 /** What there is to say of a node. */

@@ -14,6 +14,7 @@ import {
 import type { Scene } from '../trace/scene.ts';
 import { keyOf } from './open.ts';
 
+export type { SceneSettings };
 export { testOutputs, formatResults } from '../report/packet-tests.ts';
 
 /** Files of expectations, to be run: what they need is opened by who knows how. */

@@ -9,7 +9,9 @@ import type { Scene } from '../trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';
 
-export type { TraceQuestion };
+export { hasNoNames } from '../trace/question.ts';
+export { packetProtocols } from '../packet/packet.ts';
+export type { Scene, TraceQuestion };
 
 /** The answers of nodes to one question. */
 export interface TraceAnswers {

@@ -18,7 +18,7 @@ import type { Linted } from './linted.ts';
 
 const ready = 'nodeName: worker-1, conditions: { ready: true }';
 /** Of a cluster in iptables mode; a mode that is named after it wins. */
-const setup = ['--cluster-setup', '10.244.0.0/16', '--proxy-mode', 'iptables'];
+const setup = ['--cluster-cidr', '10.244.0.0/16', '--proxy-mode', 'iptables'];
 
 const oneEndpoint = `addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1], ${ready} }]`;
 

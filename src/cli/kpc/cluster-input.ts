@@ -1,7 +1,5 @@
 import { pathWord, printable } from '../../base/printable.ts';
-import { callWords } from '../../programs/run-program.ts';
-import type { Cluster, Answer, ClusterUse } from '../../programs/ask-cluster.ts';
-import { readCluster } from '../../library/node/cluster.ts';
+import { callWords, readCluster, type Answer, type Cluster, type ClusterUse } from '../../library/node/cluster.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
 import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';

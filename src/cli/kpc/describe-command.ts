@@ -4,7 +4,7 @@ import { describeSnapshot, whyNoRules } from '../../library/describe.ts';
 import { openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
-import type { Cluster as AskedCluster } from '../../programs/ask-cluster.ts';
+import type { Cluster as AskedCluster } from '../../library/node/cluster.ts';
 import { flagRow } from '../../settings/flag.ts';
 import { readStoredSide } from '../../snapshot/files/read-side.ts';
 import type { OpenedPaths } from '../../snapshot/files/open.ts';

@@ -1,5 +1,5 @@
 import { printable } from '../../base/printable.ts';
-import { openTrees } from '../../git/open-trees.ts';
+import type { FileTree } from '../../input/files/file-tree.ts';
 import {
   compareSides,
   describeUncompared,
@@ -109,9 +109,8 @@ async function diffPaths(
   const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, paths, found)) : [];
   if (strays.length > 0) refuse(describeStrays(strays, paths));
   const taken = [...(options.taken ?? [])];
-  const optionsOf = async (path: string) => {
-    const tree = (await openTrees([path])).trees.get(path);
-    const own = tree && optionsInTree(call.command, call.program, tree);
+  const optionsOf = async (tree: FileTree) => {
+    const own = optionsInTree(call.command, call.program, tree);
     if (own) await call.sayTaken(takenWords(own));
     taken.push(...(own ? takenWords(own) : []));
     return own;

@@ -4,13 +4,17 @@ import { readStoredSide } from '../../snapshot/files/read-side.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { lastRelease } from '../../kube-proxy/releases.ts';
-import { planChange } from '../../equivalence/change.ts';
-import { equivalenceOutputs, formatEquivalence, NodeComparison } from '../../library/compare-nodes.ts';
+import {
+  equivalenceOutputs,
+  formatEquivalence,
+  NodeComparison,
+  planChange,
+  type Scene,
+} from '../../library/compare-nodes.ts';
 import { findMeant, openPair, readSide, type NamedSide } from '../../library/node/compare.ts';
 import { flagWords, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { flagRow } from '../../settings/flag.ts';
-import type { Scene } from '../../trace/scene.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';

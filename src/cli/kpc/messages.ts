@@ -20,7 +20,7 @@ export interface MessageOptions {
 }
 
 /** Long name of a flag → where a file sets it. */
-export type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
+type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
 
 export const messageFlags: readonly Flag[] = [
   flagRow('on', '-q, --quiet', 'print the result and errors only: no warnings, notes or summaries', {

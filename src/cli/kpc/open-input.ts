@@ -1,11 +1,10 @@
 import { printable } from '../../base/printable.ts';
 import { openPaths, type OpenedPaths } from '../../snapshot/files/open.ts';
 import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
-import { isForeign } from '../../dumps/dump.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import type { Opened, Reading } from '../../snapshot/open/opened.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { sceneOf, type Scene } from '../../trace/scene.ts';
+import { halfReadFiles, sceneOf, type Scene } from '../../library/open.ts';
 import { refuse } from '../../library/refusal.ts';
 import type { Flag } from '../../settings/flag.ts';
 import type { Call } from './call.ts';
@@ -58,11 +57,7 @@ export async function useReading(call: Call, reading: Reading): Promise<Snapshot
   // What is printed says which mode it is.
   await call.report(withoutDefaultMode(reading));
   const { side } = reading;
-  // What packets alone meet, their verdict says.
-  const files = (side?.doubts ?? []).flatMap((doubt) =>
-    isForeign(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file],
-  );
-  for (const file of new Set(files)) {
+  for (const file of side ? halfReadFiles(side) : []) {
     await call.terminal.err(`warning: ${printable(`${file} may hold more than kpc could read of it`)}\n`);
   }
   return side ?? call.end();

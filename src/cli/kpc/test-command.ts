@@ -1,8 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { loadFile } from '../../input/files/load-files.ts';
-import type { SceneSettings } from '../../trace/packet-tests.ts';
-import { formatResults, testOutputs, TestRun, writeHoldingTests } from '../../library/test-run.ts';
+import { formatResults, testOutputs, TestRun, writeHoldingTests, type SceneSettings } from '../../library/test-run.ts';
 import { openFlags } from '../../library/options.ts';
 import { flagRow } from '../../settings/flag.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';

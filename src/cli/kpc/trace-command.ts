@@ -1,12 +1,17 @@
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { packetProtocols } from '../../packet/packet.ts';
-import { askNodes, formatTrace, traceOutputs, type TraceQuestion } from '../../library/trace.ts';
+import {
+  askNodes,
+  formatTrace,
+  hasNoNames,
+  packetProtocols,
+  traceOutputs,
+  type Scene,
+  type TraceQuestion,
+} from '../../library/trace.ts';
 import { openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
-import { hasNoNames } from '../../trace/question.ts';
-import type { Scene } from '../../trace/scene.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';

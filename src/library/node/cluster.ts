@@ -1,6 +1,6 @@
 import { joinWords } from '../../base/join-words.ts';
 import { Cluster, type Answer, type ClusterUse, type UnreadResource } from '../../programs/ask-cluster.ts';
-import { failureWords, type ProgramCall, type ProgramFailure } from '../../programs/run-program.ts';
+import { callWords, failureWords, type ProgramCall, type ProgramFailure } from '../../programs/run-program.ts';
 import type { FileOptions } from '../../snapshot/files/read-texts.ts';
 import { refuse } from '../refusal.ts';
 
@@ -28,6 +28,9 @@ export async function readCluster(
     warning: judgeUnread(unread, isExact),
   };
 }
+
+export { callWords };
+export type { Answer, Cluster, ClusterUse };
 
 /** Without these nothing can be said of a Service on a node. */
 const needed: ReadonlySet<UnreadResource['list']> = new Set(['services', 'slices', 'nodes']);

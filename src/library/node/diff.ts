@@ -1,4 +1,6 @@
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { openTrees } from '../../git/open-trees.ts';
+import type { FileTree } from '../../input/files/file-tree.ts';
 import { revisionOf } from '../../git/revision-path.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
@@ -32,7 +34,7 @@ export function isUsefulForStored({ key, needs }: Flag, paths: Pair<string>, sid
 }
 
 /** What a kpc.yaml of a side's revision says of its options; undefined if there is none. */
-type OptionsOfRevision = (path: string) => Promise<
+type OptionsOfRevision = (tree: FileTree) => Promise<
   | {
       readonly options: Partial<SideOptions>;
       readonly diagnostics: readonly Diagnostic[];
@@ -50,7 +52,8 @@ export async function readSides(
 ) {
   const finish = async (path: string, side: Recognised, other: Recognised): Promise<Reading> => {
     if (side.kind !== 'manifests') return side;
-    const own = await optionsOf(path);
+    const tree = (await openTrees([path])).trees.get(path);
+    const own = tree && (await optionsOf(tree));
     if (own?.diagnostics.some(isError))
       return failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics);
     return compileSide(path, other, { ...options, ...own?.options, into: 'kpc describe -' });
