@@ -108,8 +108,8 @@ describe('policy Local', () => {
 
   test('without Nodes, a node port is a note; with a DaemonSet behind it, nothing', async () => {
     const selecting = nodePort.replace('ports:', 'selector: { app: web }, ports:');
-    expect(told(await lint(selecting + deployment(container)))).toEqual(['local-without-endpoint']);
-    expect(told(await lint(selecting + deployment(container).replace('Deployment', 'DaemonSet')))).toEqual([]);
+    expect(told(await lint(selecting + deployment(container), setup))).toEqual(['local-without-endpoint']);
+    expect(told(await lint(selecting + deployment(container).replace('Deployment', 'DaemonSet'), setup))).toEqual([]);
   });
 });
 
