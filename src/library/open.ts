@@ -40,7 +40,7 @@ export interface OpenedTexts {
 
 /**
  * Opens texts, whatever they are: manifests; the files of a bundle or a golden; or what iptables-save, ipset save, ipvsadm -Sn, nft list
- * ruleset, ip -j addr, sysctl -a and the like print on a node, in files of whatever name, beside manifests that name its Services.
+ * ruleset, ip -j addr, sysctl -a and the like print on a node, in files of whatever name; other text beside that is left out.
  *
  * ```ts
  * import { describe, open } from 'kube-proxy-compiler';
