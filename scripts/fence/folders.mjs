@@ -236,7 +236,7 @@ export const folders = {
       'cli/shared',
     ],
     packages: ['#codes', 'commander'],
-    node: ['fs', 'path'],
+    node: ['path'],
   },
   'cli/kpc-apply': {
     folders: ['base', 'kernel', 'cluster', 'bundle', 'bundle/pack', 'apply', 'snapshot/open', 'report', 'cli/shared'],
