@@ -8,7 +8,7 @@ import {
   equivalence,
   lint,
   migrate,
-  parseDump,
+  open,
   releases,
   trace,
   type ComparedSide,
@@ -88,8 +88,9 @@ function inputOf(input: Compiled, files: TextsBelow): PacketInput {
   if (!input.dump) return optionsOf(input, files);
   const stray = (['mode', 'kubernetesVersion', 'node'] as const).find((name) => input[name] !== undefined);
   if (stray) throw new RefusedPath(`${stray} is only for manifests: a dump is of one node, in one mode`);
-  const { side, diagnostics } = parseDump('dump', readAll(input.dump, files, ['']));
-  if (!side)
+  const { kind, snapshots, diagnostics } = open(readAll(input.dump, files, ['']), { name: 'dump' });
+  const [side] = snapshots;
+  if (!side || kind !== 'dump')
     throw new RefusedPath(
       `no output of a tool of a node is here: ${diagnostics.map(({ text: said }) => said).join('; ')}`,
     );

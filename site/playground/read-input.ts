@@ -5,7 +5,7 @@ import { isError } from '../../src/diagnostics/diagnostic.ts';
 import { holdsOutput } from '../../src/dumps/split-outputs.ts';
 import type { CompiledSnapshot, Snapshot } from '../../src/snapshot/snapshot.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
-import { parseDump } from '../../src/library/index.ts';
+import { open } from '../../src/library/index.ts';
 import { diagnosticsOf } from '../../src/library/words.ts';
 import { compileLike, optionsLike } from '../../src/snapshot/open/compile-like.ts';
 import type { Reading } from '../../src/snapshot/open/opened.ts';
@@ -79,13 +79,14 @@ function problemsOf(diagnostics: Reading['diagnostics'], kind: Shown['kind']): r
 }
 
 function readDumpText({ text, beside }: Input): Loaded {
-  const { side: bare, diagnostics } = parseDump('the dump', { 'the text': text });
-  if (!bare) {
+  const { snapshots, diagnostics } = open({ 'the text': text }, { name: 'the dump' });
+  const [bare] = snapshots;
+  if (bare?.kind !== 'dump') {
     const unread: Problem = { severity: 'error', text: 'nothing here is the output of a tool that kpc reads' };
     return { kind: 'dump', nodes: [], problems: diagnostics.length > 0 ? diagnostics : [unread], shown: undefined };
   }
   const named = beside === '' || isDump(beside) ? undefined : readCluster(beside);
-  const side = named ? bare.namedBy(named) : bare;
+  const side = named ? bare.namedBy(named.cluster, named.settings.release) : bare;
   const read = readDumped(side);
   const notes = read.notes.map((note): Problem => ({ severity: 'note', text: inPageWords(note, 'dump') }));
   const scene = sceneOf(side);
@@ -95,7 +96,7 @@ function readDumpText({ text, beside }: Input): Loaded {
 /** The Services of manifests, which name what a dump shows; undefined if the manifests have errors. */
 function readCluster(text: string) {
   const { diagnostics, prepared } = load({ name: '', text }, { assume: false, ipFamily: 'auto' });
-  return diagnostics.some(isError) ? undefined : prepared.cluster;
+  return diagnostics.some(isError) ? undefined : prepared;
 }
 
 /** Manifests as a side beside a dump: compiled in its mode, for its node's addresses, by the release that fits it best. */

@@ -60,7 +60,7 @@ export function knowsServices({ named }: DumpedSnapshot): boolean {
 /** What becomes of the flows that a dump lists if its Services become those of the other side; undefined if it lists none. */
 export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefined {
   if (from.kind !== 'dump' || !from.flows || to.kind === 'dump') return undefined;
-  return readDumped(from.namedBy(to.cluster).with({ release: to.settings.release })).flows?.change;
+  return readDumped(from.namedBy(to.cluster, to.settings.release)).flows?.change;
 }
 
 function jumpNotes(side: Snapshot, mode: ProxyMode): readonly string[] {

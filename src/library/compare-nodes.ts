@@ -1,15 +1,26 @@
-import { Comparison, type Compared } from '../equivalence/comparison.ts';
+import { sortPreparations } from '../equivalence/change.ts';
+import { Comparison } from '../equivalence/comparison.ts';
+import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
+import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import { needsWork, type EquivalenceReport, type Tracing } from '../report/equivalence.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
+
+export { planChange } from '../equivalence/change.ts';
+export type { Scene };
+export { equivalenceOutputs, formatEquivalence } from '../report/equivalence.ts';
 
 /** Both sides of one node. */
 export interface ComparedNode {
   readonly readings: readonly [Reading, Reading];
-  /** Undefined if one side cannot be used. */
-  readonly scenes: readonly [Scene, Scene] | undefined;
   /** What one side does not show, and is taken to be as on the other. */
   readonly notes: readonly string[];
+}
+
+/** What a comparison calls its sides, and the commands that trace on them: those of all nodes differ in the node alone. */
+interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to'> {
+  readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 
 /** A comparison of two inputs, on the nodes that stand for all. */
@@ -17,13 +28,18 @@ export class NodeComparison {
   /** How many nodes there are, and how many of them stand for all. */
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
+  readonly #announced: readonly Preparation[] | undefined;
   readonly #standIns: ReturnType<typeof chooseStandIns>;
   readonly #comparison = new Comparison();
+  #preparations: readonly Preparation[] | undefined;
+  #last: readonly [Scene, Scene] | undefined;
 
-  constructor(from: Opened, to: Opened) {
+  /** `announced`: what a change of mode or release asks for; undefined for any other comparison. */
+  constructor(from: Opened, to: Opened, announced?: readonly Preparation[]) {
     const ofBoth = from.loaded && to.loaded ? from.loaded : undefined;
     const nodes = ofBoth ? from.nodes : [''];
     this.#sides = [from, to];
+    this.#announced = announced;
     this.#standIns = ofBoth
       ? chooseStandIns(ofBoth.prepared.nodes, ofBoth.prepared.cluster, nodes)
       : nodes.map((node) => ({ node, only: undefined }));
@@ -33,20 +49,42 @@ export class NodeComparison {
   /** Reads node after node. Each is compared when the next is asked for; after one that cannot be used, there is none. */
   *run(): Generator<ComparedNode, void, undefined> {
     const [from, to] = this.#sides;
+    this.#last = undefined;
     for (const { node, only } of this.#standIns) {
       const readings = [from.at(node), to.at(node)] as const;
       const [before, after] = readings.map(({ side }) => side && sceneOf(side));
-      if (!before || !after) {
-        yield { readings, scenes: undefined, notes: [] };
-        return;
-      }
-      const scenes = onOneNode(before, after);
-      yield { readings, scenes, notes: [before, after].flatMap(describeUnshown) };
+      const scenes = before && after ? onOneNode(before, after) : undefined;
+      this.#last = scenes;
+      yield {
+        readings,
+        notes: scenes ? [before, after].flatMap((scene) => (scene ? describeUnshown(scene) : [])) : [],
+      };
+      if (!scenes) return;
+      this.#preparations ??= this.#announced && sortPreparations([...this.#announced, ...preparationsFor(...scenes)]);
       this.#comparison.add(scenes, only);
     }
   }
 
-  result(): Compared {
-    return this.#comparison.result();
+  /** What was found, after all nodes; undefined if one could not be used. */
+  result({ traceOf, ...names }: ComparedWords) {
+    const scenes = this.#last;
+    if (!scenes) return undefined;
+    const report = {
+      ...names,
+      preparations: this.#preparations,
+      trace: traceOf(scenes),
+      sharedMode: this.#announced ? undefined : sharedModeOf(scenes),
+      ...this.counts,
+      ...this.#comparison.result(),
+    };
+    // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
+    return { report, passed: this.#announced ? !needsWork(report) : report.findings.length === 0 };
   }
+}
+
+/** In words; undefined if the sides differ in it, or one does not show its settings. */
+function sharedModeOf([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): string | undefined {
+  const mode = fresh.settings?.mode;
+  if (mode === undefined || mode !== old.settings?.mode) return undefined;
+  return `${modeFacts[mode].title}${fresh.assumed?.mode ? ` ${unnamedMode}` : ''}`;
 }

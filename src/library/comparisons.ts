@@ -2,16 +2,16 @@ import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { planChange, sortPreparations } from '../equivalence/change.ts';
-import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
+import { planChange } from '../equivalence/change.ts';
+import type { Preparation } from '../equivalence/preparations.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
-import { equivalenceJson, needsWork } from '../report/equivalence.ts';
+import { equivalenceJson } from '../report/equivalence.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
 import { NodeComparison } from './compare-nodes.ts';
 import { flagWords } from './options.ts';
-import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './scenes.ts';
+import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
 import { listOf, type NamedText } from './texts.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
@@ -111,21 +111,13 @@ function compareSpecs(
   [from, to]: readonly [Spec, Spec],
   announced: readonly Preparation[] | undefined,
 ): EquivalenceResult {
-  const comparison = new NodeComparison(from.opened, to.opened);
-  const said: Diagnostic[] = [];
-  const notes = new Set<string>();
-  let preparations: readonly Preparation[] | undefined;
-  for (const { readings, scenes, notes: own } of comparison.run()) {
-    said.push(...readings.flatMap(diagnosticsOfNode));
-    if (!scenes) return { passed: false, report: undefined, diagnostics: toldOnce(said), notes: [...notes] };
-    for (const note of own) notes.add(note);
-    preparations ??= announced && sortPreparations([...announced, ...preparationsFor(...scenes)]);
-  }
-  const trace = { old: from.words, new: to.words };
-  const compared = { ...comparison.counts, ...comparison.result() };
-  const report = { from: from.name, to: to.name, trace, ...compared, preparations };
-  const passed = announced ? !needsWork(report) : report.findings.length === 0;
-  return { passed, report: equivalenceJson(report), diagnostics: toldOnce(said), notes: [...notes] };
+  const comparison = new NodeComparison(from.opened, to.opened, announced);
+  const nodes = [...comparison.run()];
+  const diagnostics = toldOnce(nodes.flatMap(({ readings }) => readings.flatMap(diagnosticsOfNode)));
+  const notes = [...new Set(nodes.flatMap((node) => node.notes))];
+  const traceOf = () => ({ old: from.words, new: to.words });
+  const { report, passed = false } = comparison.result({ from: from.name, to: to.name, traceOf }) ?? {};
+  return { passed, report: report && equivalenceJson(report), diagnostics, notes };
 }
 
 function toldOnce(diagnostics: readonly Diagnostic[]): readonly JsonDiagnostic[] {

@@ -1,18 +1,75 @@
 import { mostForPrograms } from '../diagnostics/tally.ts';
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { loadTexts } from '../snapshot/open/load-texts.ts';
+import type { Ignore } from '../lint/ignores.ts';
+import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
+import type { NodeOptions } from '../snapshot/open/compile.ts';
 import { diagnosticCodes, type DiagnosticCode } from '../diagnostics/codes.ts';
-import { isError } from '../diagnostics/diagnostic.ts';
-import { lintInputs } from '../lint/lint.ts';
+import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { lintInputs, type LintResult as Linting } from '../lint/lint.ts';
+import { isModeOf } from '../kube-proxy/releases.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 import { lintJson } from '../report/lint.ts';
-import { reportLint } from '../report/lint-report.ts';
+import { reportLint, type LintReport } from '../report/lint-report.ts';
 import type { linted } from '../report/outputs/lint.ts';
 import { shownOptions, textsOf } from './inputs.ts';
-import { checkPacketOptions, type ManifestsOfNodes } from './scenes.ts';
+import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { listOf } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
+
+export type { Ignore };
+export { formatLint, lintOutputs } from '../report/lint.ts';
+
+/** How manifests are read to be checked. */
+export function optionsOfLint<Options extends InputOptions>(options: Options) {
+  return { ...options, assume: options.assume ?? 'by-default', traffic: true, mostOfCode: mostForPrograms } as const;
+}
+
+/**
+ * Asks the rules about manifests that were read. `trace` are the words of a kpc trace over them, without the packet, and `weigh` decides
+ * how much a finding counts.
+ */
+export function lintLoaded(
+  loaded: LoadedInputs,
+  named: NodeOptions,
+  { ignores, trace, weigh = (each) => each }: LintWords,
+): { readonly report: LintReport; readonly passed: boolean } {
+  const found = lintInputs(loaded, named, ignores);
+  const findings = withoutDefaults(found, loaded, named).map((finding) => {
+    return { ...finding, diagnostic: weigh(finding.diagnostic) };
+  });
+  const passed = !findings.some(({ diagnostic }) => isError(diagnostic));
+  return { report: reportLint({ ...found, findings }, trace), passed };
+}
+
+interface LintWords {
+  readonly ignores: readonly Ignore[];
+  readonly trace: readonly string[];
+  readonly weigh?: (diagnostic: Diagnostic) => Diagnostic;
+}
+
+/** The findings that do not rest on a mode that nothing names: those that there are in each mode of the release. */
+function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOptions): Linting['findings'] {
+  const { namesMode, hasRun, mode, findings } = found;
+  if (namesMode || !hasRun) return findings;
+  const { release } = loaded.prepared.settings;
+  const others = usualModes.filter((each) => each !== mode && isModeOf(each, release));
+  const inOthers = others
+    .map((each) => lintInputs(loaded.inMode(each), named, []))
+    .flatMap((other) => (other.hasRun ? [new Set(other.findings.map(subjectOf))] : []));
+  return findings.filter(
+    (finding) =>
+      finding.diagnostic.code === 'idle-ignore' || inOthers.every((subjects) => subjects.has(subjectOf(finding))),
+  );
+}
+
+/** The modes that a kube-proxy of today may be in. */
+const usualModes = ['ipvs', 'iptables', 'nftables'] as const;
+
+/** What a finding is about, whatever mode it is found in. */
+function subjectOf({ diagnostic: { code, place }, service, object }: Linting['findings'][number]): string {
+  return JSON.stringify([code, place?.locate(), service, object]);
+}
 
 /** Options of lint: the flags of `kpc lint`. It looks at all Nodes of the manifests, or at the one that `node` names. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
@@ -49,18 +106,15 @@ export function lint(options: LintOptions): LintResult {
   const strange = ignore.find((code) => !diagnosticCodes.includes(code));
   if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
   const request = shownOptions(input);
-  const assume = request.assume ?? 'by-default';
-  const asked = { ...request, assume, traffic: true, unnamedMode: 'iptables', mostOfCode: mostForPrograms } as const;
-  const loaded = loadTexts(textsOf(input, input.hostAddresses), asked);
-  const named = { node: input.node, ipFamily: request.ipFamily };
-  const result = lintInputs(
+  const loaded = loadTexts(textsOf(input, input.hostAddresses), optionsOfLint(request));
+  const files = listOf(input.manifests, 'manifests').map(({ name }) => pathWord(name));
+  const { passed, report } = lintLoaded(
     loaded,
-    named,
-    ignore.map((code) => ({ code, by: 'ignore' })),
+    { node: input.node, ipFamily: request.ipFamily },
+    {
+      ignores: ignore.map((code) => ({ code, by: 'ignore' })),
+      trace: ['kpc', 'trace', ...files],
+    },
   );
-  const files = listOf(input.manifests, 'manifests').map(({ name }) => name);
-  const mode = result.namesMode ? [] : ['--proxy-mode', result.mode];
-  const report = reportLint(result, ['kpc', 'trace', ...files.map(pathWord), ...mode]);
-  const passed = !result.findings.some(({ diagnostic }) => isError(diagnostic));
-  return { passed, report: lintJson(report), diagnostics: diagnosticsOf(result.notes) };
+  return { passed, report: lintJson(report), diagnostics: diagnosticsOf(report.notes) };
 }

@@ -80,7 +80,7 @@ const rows = [
     'text',
     '--kubernetes-version <version>',
     `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
-    { group: undefined },
+    { group: undefined, needs: 'manifests-or-flows' },
   ),
 ];
 

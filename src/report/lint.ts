@@ -4,7 +4,7 @@ import type { Shaped } from '../base/json-shape.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { isError, locate } from '../diagnostics/diagnostic.ts';
 import type { Severity } from '../diagnostics/diagnostic-rows.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { formatJson } from './format-json.ts';
 import { formatGitlab } from './gitlab.ts';
 import { withTrace, type LintReport, type ReportedFinding } from './lint-report.ts';
@@ -62,7 +62,7 @@ function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun
   if (!hasRun)
     return `${found}${accepted}; the rules look at the Services once the errors are gone (or with --skip-invalid)`;
   const { title } = modeFacts[mode];
-  const how = namesMode ? title : `${title}; name another with --proxy-mode`;
+  const how = namesMode ? title : `${title} ${unnamedMode}`;
   return `${found}${accepted} (${[...(nodes > 0 ? [count(nodes, 'node')] : []), how].join(', ')})`;
 }
 

@@ -60,6 +60,8 @@ type FlagNeed =
   | 'manifests'
   /** Manifests; and where packets are sent, anything. */
   | 'manifests-or-packets'
+  /** Manifests; and where the flows of a node are followed through a change to manifests. */
+  | 'manifests-or-flows'
   /** Manifests and bundles, which it selects a node of. */
   | 'nodes'
   /** It names the input. */

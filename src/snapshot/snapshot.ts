@@ -320,9 +320,9 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return this.state.links.filter(({ name }) => name !== serviceLink);
   }
 
-  /** The same with the Services of manifests, which name what it shows. */
-  namedBy(named: Cluster): DumpedSnapshot {
-    return this.with({ named, labels: () => nameServers(this.state, named) });
+  /** The same with the Services of manifests for a release, which name what it shows. */
+  namedBy(named: Cluster, release: Release): DumpedSnapshot {
+    return this.with({ named, release, labels: () => nameServers(this.state, named) });
   }
 
   /** The same with other facts. */

@@ -2,12 +2,10 @@
 // a row of the table and its use. All else has to follow: this lists the files that each touches, and tries what follows.
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { Command } from 'commander';
 import { findFaults, readShape } from '../../src/base/json-shape.ts';
 import type * as NodeDecisions from '../../src/apply/plan/node-decisions.ts';
 import type * as ManifestShape from '../../src/bundle/manifest.ts';
-import type * as Flags from '../../src/cli/kpc/flags.ts';
-import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml-values.ts';
+import type * as KpcYaml from '../../src/library/node/kpc-yaml-values.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
 import type * as Options from '../../src/library/options.ts';
 import type * as Library from '../../src/library/compile.ts';
@@ -155,12 +153,10 @@ describe('what follows from the rows', () => {
 
   test('a list is one in kpc.yaml, in a configuration and as a flag', async () => {
     const { openFlags } = await load<typeof Options>('library/options.ts');
-    const { addFlags } = await load<typeof Flags>('cli/kpc/flags.ts');
-    const { kpcYamlShape } = await load<typeof KpcYaml>('cli/kpc/kpc-yaml-values.ts');
-    const program = new Command();
-    addFlags(program.command('compile'), openFlags('programs'));
-    expect(findFaults(kpcYamlShape(program), { 'nodeport-interfaces': ['eth0', 'eth1'] })).toEqual([]);
-    expect(findFaults(kpcYamlShape(program), { 'iptables-never-masquerade': ['eth0', 'eth1'] })).toHaveLength(1);
+    const { kpcYamlShape } = await load<typeof KpcYaml>('library/node/kpc-yaml-values.ts');
+    const shape = kpcYamlShape([{ name: 'compile', flags: openFlags('programs') }]);
+    expect(findFaults(shape, { 'nodeport-interfaces': ['eth0', 'eth1'] })).toEqual([]);
+    expect(findFaults(shape, { 'iptables-never-masquerade': ['eth0', 'eth1'] })).toHaveLength(1);
     const field = await compile('nodePortInterfaces: [eth0, eth1]\n');
     expect(field.bundle?.manifest.settings).toMatchObject({ nodePortInterfaces: ['eth0', 'eth1'] });
     const flag = await compile('nodePortInterfaces: [eth0]\n', { nodeportInterfaces: 'eth2,eth3' });

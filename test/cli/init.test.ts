@@ -33,9 +33,9 @@ test('writes kpc.yaml and the golden that it compiles to, and says what is next'
   const cwd = folder({ 'services/svc.yaml': svc.replace('name: worker-1\n', 'name: worker-1\n') });
   const { status, stdout, stderr } = await runKpc(['init', 'services'], { cwd });
   expect({ status, stderr }).toMatchObject({ status: 0 });
-  expect(stdout).toMatch(/^Wrote kpc\.yaml and golden: 1 Service \(1 port\) on node worker-1, mode iptables, ipv4: /);
+  expect(stdout).toMatch(/^Wrote kpc\.yaml and golden: 1 Service \(1 port\) on node worker-1, mode ipvs, ipv4: /);
   expect(stderr).toContain('kpc compile --check golden\n');
-  expect(read(cwd, 'kpc.yaml')).toMatchObject({ file: 'services', 'proxy-mode': 'iptables', node: 'worker-1' });
+  expect(read(cwd, 'kpc.yaml')).toMatchObject({ file: 'services', 'proxy-mode': 'ipvs', node: 'worker-1' });
   expect(readdirSync(cwd).toSorted()).toEqual(['golden', 'kpc.yaml', 'services']);
   expect(await runKpc(['compile', '--check', 'golden'], { cwd })).toMatchObject({ status: 0, stdout: '' });
 });

@@ -40,7 +40,8 @@ test('docs/library.md shows programs that work, and what they print', async () =
 /** The programs in the comments of the library. */
 function commentedExamples(): readonly string[] {
   const sources = join(projectFolder, 'src', 'library');
-  return readdirSync(sources).flatMap((file) => {
+  const files = readdirSync(sources).filter((file) => file.endsWith('.ts'));
+  return files.flatMap((file) => {
     const text = readFileSync(join(sources, file), 'utf8').replaceAll(/^ \* ?/gm, '');
     return [...text.matchAll(/^```ts\n([^]*?)^```/gm)].map(([, program = '']) => program);
   });

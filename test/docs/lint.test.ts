@@ -57,7 +57,8 @@ that shows one of them, and the finding is there only if that packet ends as it 
 ${await shown('kpc lint fixtures/lint --proxy-mode iptables')}
 It reads what other commands read: files, folders, \`-\` for what \`helm template\` or \`kubectl kustomize\` prints, or a whole cluster. More input
 means more findings, since it says only what the input shows: without Nodes nothing about nodes, without EndpointSlices or Pods nothing about
-endpoints, without kube-proxy's configuration (or flags) nothing about settings.
+endpoints, without kube-proxy's configuration (or flags) nothing about settings. Where nothing names kube-proxy's mode, it says only what is true
+in IPVS, iptables and nftables mode alike: name yours with \`--proxy-mode\` or in kpc.yaml to see the rest.
 
 \`\`\`text
 $ kubectl get services,endpointslices,nodes,pods -A -o yaml | kpc lint - --config kube-proxy.yaml

@@ -6,7 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { readPrograms } from '../../packaging/programs.ts';
 import { schemaOf, type JsonSchema } from '../../src/base/json-shape.ts';
-import { kpcYamlShape } from '../../src/cli/kpc/kpc-yaml-values.ts';
+import { configuredOf } from '../../src/cli/kpc/kpc-yaml.ts';
+import { kpcYamlShape } from '../../src/library/node/kpc-yaml-values.ts';
 import { packetTestsShape } from '../../src/input/objects/shapes/packet-tests.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { outputSchema, printedJson } from '../support/printed-json.ts';
@@ -29,7 +30,11 @@ test('schemas/expectations.schema.json', () => {
 
 test('schemas/kpc.yaml.schema.json', async () => {
   const kpc = (await readPrograms()).find(({ name }) => name === 'kpc');
-  expectSchema('kpc.yaml', { $schema, title: 'kpc.yaml', ...(kpc && schemaOf(kpcYamlShape(kpc.program))) });
+  expectSchema('kpc.yaml', {
+    $schema,
+    title: 'kpc.yaml',
+    ...(kpc && schemaOf(kpcYamlShape(configuredOf(kpc.program)))),
+  });
 });
 
 test('what names a schema for an editor leads to one', () => {

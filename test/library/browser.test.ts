@@ -82,7 +82,7 @@ test('reads a bundle back, compares it, and compiles a fleet in shards', () => {
   expect(nodes(inBrowser, '0/2')).toEqual(nodes(library, '0/2'));
   const { bundle: compiled } = inBrowser.compile({ ...options, node: 'worker-1' });
   if (!compiled) throw new Error('nothing was compiled');
-  const { side } = inBrowser.parseBundle('stored', Object.fromEntries(compiled.files));
+  const [side] = inBrowser.open(Object.fromEntries(compiled.files), { name: 'stored' }).snapshots;
   if (!side) throw new Error('the bundle cannot be read');
   expect(inBrowser.diff(side, compiled.side).differs).toBe(false);
   expect(inBrowser.formatDiff(side, compiled.side, 'text')).toBe('No difference.\n');

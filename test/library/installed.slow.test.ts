@@ -60,7 +60,7 @@ test.each([
 
 const typed = `
 import {
-  compile, compileFleet, diff, formatDiff, parseBundle, parseDump, releases,
+  compile, compileFleet, diff, formatDiff, open, releases,
   type CompileOptions, type CompileResult, type Diagnostic, type Difference, type KernelState, type NamedText, type Snapshot,
 } from 'kube-proxy-compiler';
 
@@ -71,7 +71,7 @@ const faults: readonly Diagnostic[] = result.diagnostics.filter(({ severity }) =
 export const lines: readonly (number | undefined)[] = faults.map(({ line }) => line);
 const side: Snapshot | undefined = result.bundle?.side;
 export const state: KernelState | undefined = side?.state;
-export const stored: Snapshot | undefined = parseBundle('b', new Map<string, string>()).side ?? parseDump('d', { a: 'b' }).side;
+export const stored: Snapshot | undefined = open(new Map<string, string>(), { name: 'b' }).snapshots[0];
 export const difference: Difference | undefined = side && stored ? diff(side, stored, { foreign: true }) : undefined;
 export const text: string = side && stored ? formatDiff(side, stored, 'markdown', { limit: 5 }) : '';
 for (const { node, files } of compileFleet({ manifests, nodes: ['a'] }).bundles ?? []) node.concat(files.get('a') ?? '');

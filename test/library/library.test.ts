@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CompiledBundle, CompileOptions } from '../../src/library/compile.ts';
-import { compile, compileFleet, diff, formatDiff, parseBundle, parseDump } from '../../src/library/index.ts';
+import { compile, compileFleet, diff, formatDiff, open } from '../../src/library/index.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
 import { inOptions } from '../../src/library/words.ts';
 import { optionsOf } from './fixture-options.ts';
@@ -155,11 +155,11 @@ describe('diff', () => {
   test('a bundle that is read back does not differ', () => {
     for (const mode of ['ipvs', 'iptables'] as const) {
       const { files, side } = compileWell({ manifests: [quickstart], proxyMode: mode });
-      const stored = parseBundle('stored', files);
-      expect(stored.diagnostics).toEqual([]);
-      expect(stored.manifest?.mode).toBe(mode);
-      if (!stored.side) throw new Error('no side');
-      expect(diff(stored.side, side)).toMatchObject({ differs: false, servicePorts: [], base: [] });
+      const stored = open(files, { name: 'stored' });
+      expect(stored).toMatchObject({ kind: 'bundle', diagnostics: [], snapshots: [{ mode }] });
+      const [fresh] = stored.snapshots;
+      if (!fresh) throw new Error('no side');
+      expect(diff(fresh, side)).toMatchObject({ differs: false, servicePorts: [], base: [] });
     }
   });
 
@@ -176,24 +176,40 @@ describe('diff', () => {
 
   test('a bundle that was edited has no side', () => {
     const files = new Map(before.files).set('ipvsadm.restore', '');
-    const { side, diagnostics } = parseBundle('edited', files);
-    expect(side).toBeUndefined();
+    const { snapshots, diagnostics } = open(files, { name: 'edited' });
+    expect(snapshots).toEqual([]);
     expect(diagnostics).toContainEqual(expect.objectContaining({ code: 'bad-bundle' }));
   });
 });
 
-describe('parseDump', () => {
+describe('open', () => {
   test('reads what the tools printed', () => {
-    const dump = parseDump('node', readFolder(join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity')));
-    if (!dump.side) throw new Error(JSON.stringify(dump.diagnostics));
-    expect(dump.side.state.iptables.ipv4?.nat?.has('KUBE-SERVICES')).toBe(true);
-    expect(diff(dump.side, dump.side).differs).toBe(false);
+    const dump = open(readFolder(join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity')), {
+      name: 'node',
+    });
+    const [side] = dump.snapshots;
+    if (!side) throw new Error(JSON.stringify(dump.diagnostics));
+    expect(side.kind).toBe('dump');
+    expect(side.state.iptables.ipv4?.nat?.has('KUBE-SERVICES')).toBe(true);
+    expect(diff(side, side).differs).toBe(false);
   });
 
-  test('has no side where nothing is what a tool printed', () => {
-    expect(parseDump('notes', { 'notes.txt': 'nothing' })).toEqual({ side: undefined, diagnostics: [] });
-    expect(() => parseDump('bytes', { 'iptables-save': Buffer.from('') as unknown as string })).toThrow(
-      /is not a string/,
-    );
+  test('compiles manifests, a snapshot for each node', () => {
+    const nodes = ['a', 'b'].map((name) => ({
+      name: `${name}.yaml`,
+      text: `kind: Node\napiVersion: v1\nmetadata: { name: ${name} }\n`,
+    }));
+    const { kind, snapshots } = open([quickstart, ...nodes], { allNodes: true, proxyMode: 'nftables' });
+    expect(kind).toBe('manifests');
+    expect(snapshots.map(({ nodeName, mode }) => [nodeName, mode])).toEqual([
+      ['a', 'nftables'],
+      ['b', 'nftables'],
+      ['worker-1', 'nftables'],
+    ]);
+  });
+
+  test('has no snapshot where nothing is known of a node', () => {
+    expect(open({ 'notes.txt': 'nothing' })).toMatchObject({ kind: 'manifests', snapshots: [] });
+    expect(() => open({ 'iptables-save': Buffer.from('') as unknown as string })).toThrow(/is not a string/);
   });
 });

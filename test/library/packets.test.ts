@@ -8,7 +8,7 @@ import {
   equivalence,
   lint,
   migrate,
-  parseDump,
+  open,
   test as testPackets,
   trace,
 } from '../../src/library/index.ts';
@@ -73,7 +73,7 @@ describe('trace', () => {
   });
 
   test('reads a dump', () => {
-    const { side } = parseDump('node.txt', { 'iptables-save': dumped });
+    const [side] = open({ 'iptables-save': dumped }, { name: 'node.txt' }).snapshots;
     if (!side) throw new Error('no side');
     expect(trace({ side, from: 'external', to: '10.96.0.80:80' }).trace).toMatchObject({
       verdict: 'unknown',
@@ -142,7 +142,7 @@ describe('equivalence and migrate', () => {
 
   test('two sides, one of them a dump', () => {
     const { bundle } = compile({ manifests: quickstart, proxyMode: 'iptables' });
-    const { side } = parseDump('node.txt', [{ name: 'iptables-save', text: dumped }]);
+    const [side] = open([{ name: 'iptables-save', text: dumped }], { name: 'node.txt' }).snapshots;
     if (!bundle || !side) throw new Error('no side');
     expect(equivalence({ from: bundle.side, to: bundle.side })).toMatchObject({ passed: true, notes: [] });
     expect(equivalence({ from: bundle.side, to: side }).notes.join()).toContain('node.txt does not show');
@@ -151,8 +151,8 @@ describe('equivalence and migrate', () => {
 
 test('describe of a dump is what kpc describe prints of it', async () => {
   const text = dumped;
-  const { side } = parseDump('node.txt', { 'node.txt': text });
-  if (!side) throw new Error('no side');
+  const [side] = open({ 'node.txt': text }, { name: 'node.txt' }).snapshots;
+  if (side?.kind !== 'dump') throw new Error('no side');
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: text });
   expect(asJson(describeSide(side))).toEqual(JSON.parse(stdout));
   expect(describeSide(side).ports.length).toBeGreaterThan(0);
@@ -161,8 +161,8 @@ test('describe of a dump is what kpc describe prints of it', async () => {
 test('describe of a dump shows the flows that go nowhere, as the command does', async () => {
   const flow =
     'udp      17 25 src=10.244.1.5 dst=10.96.0.10 sport=4000 dport=53 [UNREPLIED] src=10.244.9.9 dst=10.244.1.5 sport=53 dport=4000 mark=0 use=1\n';
-  const { side } = parseDump('node.txt', { 'node.txt': dumped, 'conntrack.txt': flow });
-  if (!side) throw new Error('no side');
+  const [side] = open({ 'node.txt': dumped, 'conntrack.txt': flow }, { name: 'node.txt' }).snapshots;
+  if (side?.kind !== 'dump') throw new Error('no side');
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: `${dumped}\n${flow}` });
   const { flows } = JSON.parse(stdout) as { readonly flows: unknown };
   expect(flows).toBeDefined();

@@ -127,7 +127,7 @@ test('what points into an object is a finding, a note too', async () => {
     expect(run.stderr).toBe('');
     expect(JSON.parse(run.stdout)).toMatchObject({ notes: 1, findings: [{ code: 'no-such-service', line: 3 }] });
     const { stderr, stdout } = await runKpc(['lint', 'in.yaml', '--ignore', 'no-such-service'], { cwd });
-    expect(stderr + stdout).toBe('no problems in 1 file; 1 ignored (iptables mode; name another with --proxy-mode)\n');
+    expect(stderr + stdout).toBe('no problems in 1 file; 1 ignored (IPVS mode (nothing names a mode))\n');
   });
 });
 

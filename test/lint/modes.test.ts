@@ -17,7 +17,8 @@ import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
 
 const ready = 'nodeName: worker-1, conditions: { ready: true }';
-const cidr = ['--cluster-cidr', '10.244.0.0/16'];
+/** Of a cluster in iptables mode; a mode that is named after it wins. */
+const setup = ['--cluster-cidr', '10.244.0.0/16', '--proxy-mode', 'iptables'];
 
 const oneEndpoint = `addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1], ${ready} }]`;
 
@@ -39,7 +40,7 @@ describe('policy Local', () => {
 
   test('counts the nodes without an endpoint, and those are all', async () => {
     const elsewhere = nodePort + endpoint('nodeName: worker-9, conditions: { ready: true }') + two;
-    const { findings } = await lint(elsewhere, [...cidr, '--proxy-mode', 'iptables']);
+    const { findings } = await lint(elsewhere, [...setup, '--proxy-mode', 'iptables']);
     expect(findings[0]?.text).toContain('no endpoint runs on any of the 2 nodes:');
   });
 
@@ -49,12 +50,12 @@ describe('policy Local', () => {
     // IPVS mode sends such packets to all endpoints.
     ['ipvs', []],
   ])('a node port, in %s mode', async (mode, expected) => {
-    const linted = await lint(nodePort + endpoint(ready) + two, [...cidr, '--proxy-mode', mode]);
+    const linted = await lint(nodePort + endpoint(ready) + two, [...setup, '--proxy-mode', mode]);
     expect(told(linted).filter((each) => !each.startsWith('ipvs-ends'))).toEqual(expected);
   });
 
   test('names the nodes once', async () => {
-    const { findings } = await lint(nodePort + endpoint(ready) + someNodes('worker-1', 'worker-2', 'worker-3'), cidr);
+    const { findings } = await lint(nodePort + endpoint(ready) + someNodes('worker-1', 'worker-2', 'worker-3'), setup);
     expect(findings.map(({ text }) => text)).toEqual([
       'default/web: externalTrafficPolicy is Local, and no endpoint runs on 2 of 3 nodes (worker-2, worker-3): packets of clients to node port 30080 there reach no endpoint',
     ]);
@@ -68,23 +69,23 @@ describe('policy Local', () => {
       `taints: [${taint}], podCIDRs: [10.244.1`,
     );
     const severities = async (nodes: string) =>
-      (await lint(local + nodes, cidr)).findings.map(({ severity }) => severity);
+      (await lint(local + nodes, setup)).findings.map(({ severity }) => severity);
     expect(await severities(tainted)).toEqual(['note']);
     expect(await severities(two)).toEqual(['warning']);
   });
 
   test('--node looks at one node, and refuses one that the input lacks', async () => {
     const text = nodePort + endpoint(ready) + two;
-    expect(told(await lint(text, [...cidr, '--node', 'worker-1']))).toEqual([]);
-    expect(told(await lint(text, [...cidr, '--node', 'worker-2']))).toEqual(['local-without-endpoint dropped']);
-    expect(told(await lint(text, [...cidr, '--node', 'worker-9']))).toEqual(['unknown-node']);
+    expect(told(await lint(text, [...setup, '--node', 'worker-1']))).toEqual([]);
+    expect(told(await lint(text, [...setup, '--node', 'worker-2']))).toEqual(['local-without-endpoint dropped']);
+    expect(told(await lint(text, [...setup, '--node', 'worker-9']))).toEqual(['unknown-node']);
   });
 
   test('a load balancer that asks for health is right, and its external IPs are not', async () => {
     const fields = 'externalTrafficPolicy: Local, healthCheckNodePort: 30100';
-    expect(told(await lint(balancer(fields) + endpoint(ready) + two, cidr))).toEqual([]);
+    expect(told(await lint(balancer(fields) + endpoint(ready) + two, setup))).toEqual([]);
     const open = balancer(`${fields}, externalIPs: [203.0.113.9]`);
-    expect(told(await lint(open + endpoint(ready) + two, cidr))).toEqual([
+    expect(told(await lint(open + endpoint(ready) + two, setup))).toEqual([
       'local-without-endpoint dropped',
       'external-ips',
     ]);
@@ -93,11 +94,11 @@ describe('policy Local', () => {
   test('a load balancer finds no node where no endpoint names one, whatever its address will be', async () => {
     const fields = 'type: LoadBalancer, externalTrafficPolicy: Local';
     const pending = aService(`${fields}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: true }') + two;
-    expect((await lint(pending, cidr)).findings.map(({ text }) => text)).toEqual([
+    expect((await lint(pending, setup)).findings.map(({ text }) => text)).toEqual([
       expect.stringMatching(/: every node drops packets of clients to its load balancer address$/),
     ]);
     const written = balancer('externalTrafficPolicy: Local, healthCheckNodePort: 30100');
-    const { findings } = await lint(written + endpoint('conditions: { ready: true }') + two, cidr);
+    const { findings } = await lint(written + endpoint('conditions: { ready: true }') + two, setup);
     expect(findings.map(({ text, trace }) => `${text}: ${trace?.verdict}`)).toEqual([
       expect.stringMatching(
         /its EndpointSlices name no node: every node drops packets of clients to its load balancer address \S+: dropped$/,
@@ -107,8 +108,8 @@ describe('policy Local', () => {
 
   test('without Nodes, a node port is a note; with a DaemonSet behind it, nothing', async () => {
     const selecting = nodePort.replace('ports:', 'selector: { app: web }, ports:');
-    expect(told(await lint(selecting + deployment(container)))).toEqual(['local-without-endpoint']);
-    expect(told(await lint(selecting + deployment(container).replace('Deployment', 'DaemonSet')))).toEqual([]);
+    expect(told(await lint(selecting + deployment(container), setup))).toEqual(['local-without-endpoint']);
+    expect(told(await lint(selecting + deployment(container).replace('Deployment', 'DaemonSet'), setup))).toEqual([]);
   });
 });
 
@@ -443,9 +444,9 @@ describe('what the input cannot show is not said', () => {
     expect(told(await lint(text + text))).toEqual(['duplicate-object']);
   });
 
-  test('nothing of IPVS mode where nothing names it', async () => {
+  test('nothing that rests on a mode which nothing names', async () => {
     const text = aService(`${anIP}, sessionAffinity: ClientIP, ports: [{ port: 80 }]`);
-    expect(await lint(text)).toMatchObject({ mode: 'iptables', namesMode: false, findings: [] });
+    expect(await lint(text)).toMatchObject({ mode: 'ipvs', namesMode: false, findings: [] });
   });
 });
 
@@ -470,7 +471,7 @@ describe('two Services on one address', () => {
     ['a node port', nodePort, '30080', 'the API server refuses the second of them, because it is already allocated;'],
   ])('%s: the packet reaches the one that is said to get it', async (_, fields, to, what) => {
     const services = aService(`${anIP}, ${fields}`) + aService(`clusterIP: 10.96.0.11, ${fields}`, '', 'api');
-    const { findings } = await lint(services + slices + someNodes('worker-1'), cidr);
+    const { findings } = await lint(services + slices + someNodes('worker-1'), setup);
     const conflict = findings.find(({ code }) => code === 'address-conflict');
     expect(conflict).toMatchObject({ service: 'default/web', trace: { verdict: 'delivered' } });
     expect(conflict?.text).toContain(`is claimed by default/api and default/web: ${what}`);
@@ -550,6 +551,6 @@ describe('hints', () => {
     ],
   ])('%s', async (_, service, slices, flags, expected) => {
     const node = someNodes('worker-1').replaceAll('labels: {}', 'labels: { topology.kubernetes.io/zone: a }');
-    expect(told(await lint(service + slices + node, [...cidr, ...flags]))).toEqual([expected]);
+    expect(told(await lint(service + slices + node, [...setup, ...flags]))).toEqual([expected]);
   });
 });

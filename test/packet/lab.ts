@@ -26,7 +26,7 @@ export async function labSide(mode: ProxyMode): Promise<Snapshot> {
     kubernetesVersion: lastReleaseWith(mode),
     ipFamily: 'auto',
   } as const;
-  const { side } = openManifests('-f', await loadInputs(options, async () => ''), options).at('');
+  const { side } = openManifests('-f', await loadInputs(options), options).at('');
   if (!side) throw new Error('the Services of the kernel tests do not compile');
   return side;
 }

@@ -1,18 +1,14 @@
-import { Argument, InvalidArgumentError, type Command } from 'commander';
-import { formatCount } from '../../base/format-count.ts';
-import { describeUnread, readRegularFile } from '../../base/read-file.ts';
-import { replaceFile } from '../../base/replace-file.ts';
-import { describeError, hasCode } from '../../base/system-errors.ts';
-import { isBundleFile, readFolder } from '../../bundle/folder.ts';
-import { addSignature, digestOf, groupDigest, readPrivateKey, signBundle } from '../../bundle/pack/signature.ts';
-import { readBundle } from '../../bundle/read-bundle.ts';
-import { type Done, type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import { InvalidArgumentError } from 'commander';
+import { count } from '../../base/format-count.ts';
+import { printable } from '../../base/printable.ts';
+import { packBundle, verifyBundle } from '../../library/node/bundle.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 import { flagRow } from '../../settings/flag.ts';
-import { addFlags } from './flags.ts';
-import { refuse } from './messages.ts';
-import { verifyBundle } from './verify-bundle.ts';
+import { exitStatus } from '../shared/terminal.ts';
+import { defineCommand } from './call.ts';
+import type { MessageOptions } from './messages.ts';
 
-interface BundleOptions {
+interface BundleOptions extends MessageOptions {
   readonly out?: string;
   readonly sign?: string;
   readonly serial?: number;
@@ -27,16 +23,16 @@ const optionsOf: Readonly<Record<(typeof actions)[number], readonly (keyof Bundl
   verify: ['trust'],
 };
 
-export function addBundleCommand(program: Command, terminal: Terminal, done: Done): void {
-  const command: Command = program
-    .command('bundle')
-    .description(
-      'Pack a bundle into one file, to carry it to its node: the same bytes for the same bundle. Or verify a bundle or a pack ' +
-        'before it is carried, as kpc-apply does on the node: exit status 1 if kpc-apply would refuse it.',
-    )
-    .addArgument(new Argument('<action>', 'what to do').choices(actions))
-    .argument('<bundle>', 'the folder of the bundle; to verify, also a pack');
-  addFlags(command, [
+export const addBundleCommand = defineCommand<BundleOptions>({
+  name: 'bundle',
+  description:
+    'Pack a bundle into one file, to carry it to its node: the same bytes for the same bundle. Or verify a bundle or a pack ' +
+    'before it is carried, as kpc-apply does on the node: exit status 1 if kpc-apply would refuse it.',
+  arguments: [
+    ['<action>', 'what to do', actions],
+    ['<bundle>', 'the folder of the bundle; to verify, also a pack'],
+  ],
+  flags: [
     flagRow('text', '-o, --out <file>', 'pack: the pack to write, such as node.tgz'),
     flagRow('text', '--sign <file>', 'pack: sign it with the Ed25519 private key in this PEM file'),
     flagRow(
@@ -50,74 +46,35 @@ export function addBundleCommand(program: Command, terminal: Terminal, done: Don
       '--trust <file>',
       'verify: the pack must be signed by one of the public keys in this PEM file (repeat for more)',
     ),
-  ]).action(async (action: (typeof actions)[number], path: string, options: BundleOptions) => {
-    const strange = (Object.keys(options) as (keyof BundleOptions)[]).filter(
+  ],
+  run: async (call) => {
+    const [word, path = ''] = call.words;
+    const action = word === 'verify' ? 'verify' : 'pack';
+    const strange = (call.given.map(({ key }) => key) as (keyof BundleOptions)[]).filter(
       (name) => !optionsOf[action].includes(name),
     );
-    if (strange.length > 0) {
-      command.error(`error: kpc bundle ${action} takes no ${strange.map((name) => `--${name}`).join(' and no ')}`);
+    if (strange.length > 0)
+      call.misuse(`kpc bundle ${action} takes no ${strange.map((name) => `--${name}`).join(' and no ')}`);
+    const { out, sign, serial = 0, trust = [] } = call.options;
+    if (action === 'pack') {
+      if (out === undefined)
+        return call.misuse('no pack is named', 'name the file to write with -o, such as -o node.tgz');
+      await call.terminal.err(await packBundle(path, { out, sign, serial }));
+      return exitStatus.ok;
     }
-    if (action === 'verify') {
-      done(await verifyBundle(path, options.trust ?? [], terminal));
-      return;
+    const verified = await verifyBundle(path, trust);
+    if ('text' in verified) {
+      await call.out(verified.text);
+      return exitStatus.ok;
     }
-    const { out, sign, serial = 0 } = options;
-    if (out === undefined)
-      command.error('error: no pack is named\nname the file to write with -o, such as -o node.tgz');
-    done(await runPack(path, { out, sign, serial }, terminal));
-  });
-}
+    const { problems } = verified;
+    const list = problems.map((problem) => `  ${printable(problem)}\n`).join('');
+    await call.terminal.err(`${formatError(`${path} is refused: ${count(problems.length, 'problem')}`)}${list}`);
+    return exitStatus.negative;
+  },
+});
 
 function parseSerial(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Write a whole number, such as the one that "date +%s" prints.');
-}
-
-interface PackOptions {
-  readonly out: string;
-  readonly sign: string | undefined;
-  readonly serial: number;
-}
-
-async function runPack(folder: string, { out, sign, serial }: PackOptions, terminal: Terminal): Promise<ExitStatus> {
-  try {
-    const files = await readFolder(folder, isBundleFile);
-    const reading = readBundle(files);
-    if (reading.kind === 'broken') {
-      return await refuse(terminal, `${folder} is not a bundle: ${reading.problems.join('; ')}`);
-    }
-    const key = sign === undefined ? undefined : readKeyFile(sign);
-    if (typeof key === 'string') {
-      return await refuse(
-        terminal,
-        `--sign ${sign}: ${key}`,
-        'make one: openssl genpkey -algorithm ed25519 -out kpc.key',
-      );
-    }
-    const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
-    const signature = key && signBundle(files, key, serial);
-    const bytes = packFiles(signature ? addSignature(files, signature) : files);
-    if (!isPackable(files, bytes)) {
-      return await refuse(terminal, `${folder} is too large to pack: copy the folder instead`);
-    }
-    await replaceFile(out, bytes, { mode: 0o644, isDurable: false });
-    const { name } = reading.bundle.manifest.node;
-    const node = name === '' ? '' : ` for node ${name}`;
-    const signer = signature ? `signed by key ${signature.keyId}` : 'not signed';
-    await terminal.err(
-      `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`,
-    );
-    return exitStatus.ok;
-  } catch (error) {
-    return refuse(terminal, hasCode(error, 'ENOTDIR') ? `${folder} is not a folder` : describeError(error));
-  }
-}
-
-/** A sentence says why there is no private key. */
-function readKeyFile(path: string): ReturnType<typeof readPrivateKey> {
-  try {
-    return readPrivateKey(readRegularFile(path).toString('latin1'));
-  } catch (error) {
-    return describeUnread(error);
-  }
 }

@@ -6,8 +6,7 @@ import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts
 import type { Prepared } from '../../snapshot/open/compile-node.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Candidate, ValueRequest } from '../shared/completion.ts';
-import { isConfigured } from './kpc-yaml-values.ts';
-import { applyKpcYaml } from './kpc-yaml.ts';
+import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 
 /** Completes values that only kpc has: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
@@ -67,11 +66,7 @@ async function readManifests({ program, called, before }: ValueRequest): Promise
     const options = called.opts<FileOptions>();
     const file = [...(options.file ?? []), ...operands].filter((path) => path !== '-');
     if (file.length === 0) return undefined;
-    const { prepared } = await loadInputs(
-      { ...options, file, render: false, assume: true, skipInvalid: true },
-      async () => '',
-    );
-    return prepared;
+    return (await loadInputs({ ...options, file, render: false, assume: true, skipInvalid: true })).prepared;
   } catch {
     // A line that is not finished is often wrong: the shell then offers nothing, and says nothing.
     return undefined;

@@ -1,23 +1,12 @@
 import type { Command } from 'commander';
 import { pathWord } from '../../base/printable.ts';
-import { withSlashes } from '../../base/system-paths.ts';
-import { proxyModeNames, unnamedMode } from '../../kube-proxy/modes.ts';
+import { unnamedMode } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { OpenedPaths } from '../../snapshot/files/open.ts';
 import { givenFlags } from './flags.ts';
-
-/** The paths of the arguments and of -f. kpc.yaml's count only if the command line has none. */
-export function namedInputs(
-  command: Command,
-  named: readonly string[],
-  file: readonly string[] | undefined,
-): readonly string[] {
-  const isGiven = command.getOptionValueSource('file') === 'cli';
-  return [...named.map((path) => withSlashes(path)), ...(isGiven || named.length === 0 ? (file ?? []) : [])];
-}
 
 export function namesOf(flags: readonly Flag[]): string {
   return flags.map(({ name }) => name).join(', ');
@@ -40,7 +29,7 @@ export function flagsToKeep(command: Command): ReadonlyMap<string, string | read
 }
 
 function isOfManifests(needs: Flag['needs']): boolean {
-  return needs === 'manifests' || needs === 'manifests-or-packets';
+  return needs === 'manifests' || needs === 'manifests-or-packets' || needs === 'manifests-or-flows';
 }
 
 /** Why flags of the command line would do nothing for an input that is compiled already; undefined if none would. */
@@ -57,11 +46,6 @@ export function describeIdleFlags(
   if (kind === 'bundle') return own === node ? undefined : `--node ${node}: ${path} is a bundle of ${own || 'no node'}`;
   return `--node: only for manifests and bundles, and ${path} is a dump of one node`;
 }
-
-/** The words of a command that judges a cluster by its manifests: it takes kube-proxy's own default, where others take IPVS mode. */
-export const takesIptables = {
-  proxyMode: { help: `${proxyModeNames} (default: as the input or its configuration says, or else iptables)` },
-} as const;
 
 /** Leaves out the note about a mode that nobody named, for results whose summary says it. */
 export function withoutDefaultMode<T extends { readonly diagnostics: readonly Diagnostic[] }>(read: T): T {

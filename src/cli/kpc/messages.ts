@@ -2,14 +2,14 @@ import type { Command } from 'commander';
 import { type Diagnostic, diagnose, isError } from '../../diagnostics/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { foldDiagnostics } from '../../input/sort-diagnostics.ts';
-import { formatError, renderDiagnostics } from '../../report/render-diagnostics.ts';
+import { renderDiagnostics } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
 import { repositoryPaths } from './repository-paths.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
-import { readStoredSide } from '../../snapshot/files/read-side.ts';
-import { type ExitStatus, type Terminal, exitStatus, say } from '../shared/terminal.ts';
+import type { Progress } from '../../library/node/fleet.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
 
 export interface MessageOptions {
   readonly quiet?: boolean;
@@ -20,7 +20,7 @@ export interface MessageOptions {
 }
 
 /** Long name of a flag → where a file sets it. */
-export type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
+type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
 
 export const messageFlags: readonly Flag[] = [
   flagRow('on', '-q, --quiet', 'print the result and errors only: no warnings, notes or summaries', {
@@ -34,7 +34,7 @@ export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): 
   return quiet ? { ...terminal, quiet, interactive: false } : terminal;
 }
 
-/** What no kpc.yaml can silence: only -q on the command line does. */
+/** Names the flags that a kpc.yaml gave. No kpc.yaml can silence it: only -q on the command line does. */
 export async function sayTaken(taken: readonly string[], command: Command, terminal: Terminal): Promise<void> {
   const quiet = command.getOptionValueSource('quiet') === 'cli';
   for (const words of taken) await say(quieten(terminal, { quiet }), `note: ${words}\n`);
@@ -59,55 +59,14 @@ const flagOfCode: { readonly [Code in Diagnostic['code']]?: string } = {
   'nothing-to-check': '--check',
 };
 
-/** Prints the diagnostics of an input. Returns false if one is an error (with --strict, or a warning). */
-export async function reportInput(
-  { diagnostics, files }: Pick<Inputs, 'diagnostics' | 'files'>,
-  options: MessageOptions,
-  terminal: Terminal,
-): Promise<boolean> {
-  const said = makeStrict(diagnostics, options);
-  await reportDiagnostics(said, files, terminal);
-  return !said.some(isError);
-}
-
 const mostShown = 200;
 
-export async function reportDiagnostics(
-  diagnostics: readonly Diagnostic[],
-  files: Inputs['files'],
-  terminal: Terminal,
-): Promise<void> {
+/** Diagnostics as a terminal gets them; '' if none is wanted there. */
+export function renderSaid(diagnostics: readonly Diagnostic[], files: Inputs['files'], terminal: Terminal): string {
   const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
-  if (wanted.length === 0) return;
+  if (wanted.length === 0) return '';
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  const shown = limitShown(foldDiagnostics(wanted));
-  await terminal.err(renderDiagnostics(shown, lineOf, terminal.colour.err));
-}
-
-/** Prints why a command refuses, and what to do about it. */
-export async function refuse(terminal: Terminal, wrong: string, help?: string): Promise<ExitStatus> {
-  await terminal.err(formatError(wrong, help));
-  return exitStatus.badInput;
-}
-
-/** Refuses an input that is not manifests, or that cannot be read; undefined for manifests. */
-export async function refuseStored(
-  path: string,
-  needs: string,
-  help: string,
-  terminal: Terminal,
-): Promise<ExitStatus | undefined> {
-  const { kind, diagnostics } = await readStoredSide(path);
-  switch (kind) {
-    case 'manifests':
-      return undefined;
-    case 'unreadable':
-      await reportDiagnostics(diagnostics, new Map(), terminal);
-      return exitStatus.badInput;
-    case 'bundle':
-    case 'dump':
-      return refuse(terminal, `${path} is a ${kind}, and ${needs}`, help);
-  }
+  return renderDiagnostics(limitShown(foldDiagnostics(wanted)), lineOf, terminal.colour.err);
 }
 
 /** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */
@@ -128,15 +87,10 @@ function limitShown(all: readonly Diagnostic[]): readonly Diagnostic[] {
   return [...made.filter((diagnostic) => shown.has(diagnostic)), ...others];
 }
 
-/** Shows the progress of a long run on a terminal, and nothing elsewhere. */
-export interface Progress {
-  readonly step: () => Promise<void>;
-  readonly end: () => Promise<void>;
-}
-
 /** Time between two updates of the line, in milliseconds. */
 const interval = 100;
 
+/** Shows the progress of a long run on a terminal, and nothing elsewhere. */
 export function showProgress(total: number, terminal: Terminal): Progress {
   if (!terminal.interactive) return { step: async () => {}, end: async () => {} };
   const start = Date.now();
@@ -155,19 +109,13 @@ export function showProgress(total: number, terminal: Terminal): Progress {
   };
 }
 
-/** If nothing is compiled, prints the reason in the format of --output too. */
-export async function reportFailure(
-  format: string | undefined,
-  diagnostics: readonly Diagnostic[],
-  terminal: Terminal,
-): Promise<ExitStatus> {
+/** Why nothing is compiled, in the formats of --output that are for programs. */
+export async function formatFailure(format: string | undefined, diagnostics: readonly Diagnostic[]): Promise<string> {
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
-    await terminal.out(formatJson(failure, { diagnostics: diagnosticsToJson(diagnostics) }));
+    return formatJson(failure, { diagnostics: diagnosticsToJson(diagnostics) });
   }
-  if (format === 'github') {
-    const { diagnosticsToGithub } = await import('../../report/github.ts');
-    await terminal.out(diagnosticsToGithub(diagnostics, repositoryPaths()));
-  }
-  return exitStatus.badInput;
+  if (format !== 'github') return '';
+  const { diagnosticsToGithub } = await import('../../report/github.ts');
+  return diagnosticsToGithub(diagnostics, repositoryPaths());
 }

@@ -4,11 +4,11 @@ import { revisionOf } from '../../git/revision-path.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { isNetworks, knownNetworks } from '../../input/configuration/range-flags.ts';
 import { openFlags } from '../../library/options.ts';
-import { type Done, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
+import { type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
 import { refuseIdleFlags } from './flags.ts';
-import { isConfigured } from './kpc-yaml-values.ts';
-import { applyKpcYaml, findKpcYaml, findMisnamed, takenWords, type KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten, type MessageOptions, reportDiagnostics, reportFailure, sayTaken } from './messages.ts';
+import { applyKpcYaml, findKpcYaml, findMisnamed, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
+import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
+import type { AddCommand } from './call.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program, type Slips } from '../shared/run-commands.ts';
@@ -101,9 +101,6 @@ const slips: Slips = {
   },
 };
 
-/** Adds a command to the program. `argv` is the command line. */
-type AddCommand = (program: Command, terminal: Terminal, done: Done, argv: readonly string[]) => void;
-
 const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   compile: async () => (await import('./compile-command.ts')).addCompileCommand,
   init: async () => (await import('./init-command.ts')).addInitCommand,
@@ -115,7 +112,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   test: async () => (await import('./test-command.ts')).addTestCommand,
   equivalence: async () => (await import('./equivalence-command.ts')).addEquivalenceCommand,
   migrate: async () => (await import('./equivalence-command.ts')).addMigrateCommand,
-  'fleet-thread': async () => (await import('./fleet-run.ts')).addThreadCommand,
+  'fleet-thread': async () => (await import('./fleet-thread.ts')).addThreadCommand,
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 
@@ -167,9 +164,9 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
   const wrong = makeStrict(checkFlags(options), { flagPlaces: found?.places ?? new Map() });
   const diagnostics = sortDiagnostics([...(found?.diagnostics ?? []), ...wrong]);
   const files = new Map(found ? [[found.file.name, found.file]] : []);
-  await reportDiagnostics(diagnostics, files, terminal);
+  await terminal.err(renderSaid(diagnostics, files, terminal));
   if (called.name() !== 'compile' || diagnostics.length === 0) return;
-  await reportFailure(options.output, diagnostics, terminal);
+  await terminal.out(await formatFailure(options.output, diagnostics));
 }
 
 const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]));

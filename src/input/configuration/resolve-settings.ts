@@ -41,13 +41,12 @@ interface KubeProxy {
 
 /**
  * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
- * checked as in pkg/proxy/apis/config/validation), except that the mode is `unnamedMode` if there is no configuration at all.
+ * checked as in pkg/proxy/apis/config/validation), except that the mode is IPVS if there is no configuration at all.
  */
 export function resolveSettings(
   config: Config,
   flags: ProxyFlags & GateOptions,
   release: Release = newestRelease,
-  unnamedMode: ProxyMode = 'ipvs',
 ): ResolvedSettings {
   const faults: SettingFault[] = [];
   const written: Omit<SettingSource, 'mode' | 'release' | 'gates'> = {
@@ -61,7 +60,7 @@ export function resolveSettings(
     report: (fault) => faults.push(fault),
   };
   const gates = readFeatureGates(written, release, flags.refusedGates ?? 'reported');
-  const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates }, unnamedMode);
+  const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates });
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => diagnoseFault(fault, fault.path && config?.source.place(fault.path)));
   return { settings, gates, diagnostics: [...errors, ...diagnostics], modeNote: note };
@@ -85,10 +84,10 @@ interface ModeChoice {
 }
 
 /**
- * The mode that the flag names, else the configuration. If neither does, it is kube-proxy's default, but `unnamed` if there
+ * The mode that the flag names, else the configuration. If neither does, it is kube-proxy's default, but IPVS if there
  * is no configuration at all. An empty flag is kube-proxy's own default.
  */
-function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy, unnamed: ProxyMode): ModeChoice {
+function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy): ModeChoice {
   const place = config?.source.place(['mode']);
   if (flag) return readMode(flag, '--proxy-mode', undefined, kubeProxy);
   if (config?.object.mode) {
@@ -97,7 +96,7 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
     return ends && read.errors.length === 0 ? { ...read, note: diagnose('ipvs-ends', {}, place) } : read;
   }
   const named = flag === '' ? 'empty-flag' : config === undefined ? 'nothing' : 'configuration';
-  const mode = named === 'nothing' ? unnamed : 'iptables';
+  const mode = named === 'nothing' ? 'ipvs' : 'iptables';
   const note = diagnose('default-mode', { named }, place);
   return { mode, errors: checkMode(mode, kubeProxy, undefined, place), note };
 }

@@ -27,7 +27,7 @@ export function leadsInto(path: string, folder: string): boolean {
 }
 
 /** Whether a path, which may not be there yet, is `.git` of any repository or in it once all links are followed. */
-export function leadsIntoGit(path: string): boolean {
+function leadsIntoGit(path: string): boolean {
   return followLinks(resolve(path))?.split(sep).includes('.git') ?? false;
 }
 
@@ -51,4 +51,10 @@ export function isLink(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** What is wrong with a path to write to, where its links lead: it is outside a folder, or it is git's own. */
+export function findStrayTarget(path: string, folder: string): 'replaces-outside' | 'replaces-git' | undefined {
+  if (!leadsInto(path, folder)) return 'replaces-outside';
+  return leadsIntoGit(path) ? 'replaces-git' : undefined;
 }

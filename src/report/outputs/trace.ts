@@ -122,7 +122,7 @@ export const answer = named(
 );
 
 /** With --all-nodes. */
-export const tracedNodes = listOf(objectOf({ node: text, trace: answer }));
+const tracedNodes = listOf(objectOf({ node: text, trace: answer }));
 
 export const traced = anyOf('an answer, or one for each node', answer, tracedNodes);
 

@@ -4,7 +4,7 @@ import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
 import { parseHostLinks } from '../open/load-texts.ts';
 import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
-import { loadInputs, readHostText, type ReadStdin } from './read-texts.ts';
+import { loadInputs, readHostText } from './read-texts.ts';
 
 /** How paths are opened, besides what shapes manifests. */
 interface OpenOptions extends SideOptions {
@@ -23,23 +23,23 @@ export interface OpenedPaths extends Opened {
 }
 
 /** Opens what paths are, taken together: manifests, a bundle, or a dump with the manifests beside it. */
-export async function openPaths(options: OpenOptions, readStdin: ReadStdin): Promise<OpenedPaths> {
-  const { file = [], node, addsFlows = false } = options;
-  const input = await recogniseInputs(file, { node, readStdin });
+export async function openPaths(options: OpenOptions): Promise<OpenedPaths> {
+  const { file = [], addsFlows = false } = options;
+  const input = await recogniseInputs(file, options);
   const path = file.find((each) => !input.beside.includes(each));
   const { flows, coverage } = input.side ?? {};
-  if (input.kind === 'manifests') return openFiles(options, readStdin);
+  if (input.kind === 'manifests') return openFiles(options);
   if (addsFlows && flows && input.beside.length > 0 && coverage && !showsAnything(coverage)) {
-    const { at, ...opened } = await openFiles({ ...options, file: input.beside }, readStdin);
+    const { at, ...opened } = await openFiles({ ...options, file: input.beside });
     const withFlows = ({ side, ...reading }: Reading) => ({ ...reading, side: side?.with({ flows }) });
     return { ...opened, at: (name) => withFlows(at(name)) };
   }
-  const dump = input.kind === 'dump' ? await openDump(input, options, readStdin) : undefined;
+  const dump = input.kind === 'dump' ? await openDump(input, options) : undefined;
   return { ...openReading(dump?.reading ?? input), kind: input.kind, path, leftOut: dump?.leftOut };
 }
 
-async function openFiles(options: OpenOptions, readStdin: ReadStdin): Promise<OpenedPaths> {
-  const opened = openManifests('-f', await loadInputs(options, readStdin), options);
+async function openFiles(options: OpenOptions): Promise<OpenedPaths> {
+  const opened = openManifests('-f', await loadInputs(options), options);
   return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
 }
 
@@ -47,7 +47,6 @@ async function openFiles(options: OpenOptions, readStdin: ReadStdin): Promise<Op
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
   options: OpenOptions,
-  readStdin: ReadStdin,
 ): Promise<Pick<OpenedPaths, 'leftOut'> & { readonly reading: Reading }> {
   const { hostAddresses } = options;
   const host = hostAddresses === undefined ? undefined : parseHostLinks(readHostText(hostAddresses));
@@ -61,26 +60,17 @@ async function openDump(
   };
   if (host && host.diagnostics.length > 0) return { reading: said(undefined, host.diagnostics), leftOut: undefined };
   if (beside.length + texts.length === 0) return { reading: said(side), leftOut: undefined };
-  const {
-    cluster: named,
-    release,
-    objects,
-    diagnostics,
-    files,
-  } = await readNames({ ...options, file: beside, texts }, readStdin);
+  const { cluster: named, release, objects, diagnostics, files } = await readNames({ ...options, file: beside, texts });
   const [wrong] = diagnostics;
   if (wrong && beside.length === 0) return { reading: said(side), leftOut: wrong };
-  return { reading: { ...said(side.with({ objects, named, release }), diagnostics), files }, leftOut: undefined };
+  const shown = side.with({ objects });
+  const whole = named ? shown.namedBy(named, release) : shown;
+  return { reading: { ...said(whole, diagnostics), files }, leftOut: undefined };
 }
 
 /** Reads and compiles manifests as one side. What no flag says, such as the mode, comes from the other side. */
-export async function compileSide(
-  path: string,
-  other: Recognised,
-  options: SideOptions,
-  readStdin: ReadStdin,
-): Promise<Reading> {
+export async function compileSide(path: string, other: Recognised, options: SideOptions): Promise<Reading> {
   const asOther = optionsLike(other.side, options);
-  const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] }, readStdin);
+  const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] });
   return compileLike(path, read, other.side, options);
 }

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { describeError } from '../../base/system-errors.ts';
 import { isStoredFile } from '../../bundle/folder.ts';
 import { isGoldenFile } from '../../bundle/golden.ts';
-import { loadInputs, type FileOptions, type ReadStdin } from './read-texts.ts';
+import { loadInputs, type FileOptions } from './read-texts.ts';
 import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '../../diagnostics/diagnostic.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import { disk, type FileTree, type Trees } from '../../input/files/file-tree.ts';
@@ -23,16 +23,11 @@ import type { Dump } from '../../dumps/dump.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
-  readonly node?: string;
+  readonly node?: string | undefined;
 }
 
-/** What readStoredSide needs besides the path. */
-export interface SideContext {
-  /** Chooses the bundle in the folder of a fleet. */
-  readonly node?: string | undefined;
-  /** Reads standard input, for the path "-". */
-  readonly readStdin?: ReadStdin | undefined;
-}
+/** What a path needs to be read: the node, which chooses a bundle in the folder of a fleet, and standard input. */
+type SideContext = Pick<SideOptions, 'node' | 'readStdin'>;
 
 /** A path, while it is found out what it is. */
 interface Source {
@@ -169,8 +164,8 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
  * Reads the Services of manifests, which name what a dump holds, and the other objects; `cluster` is undefined if they have errors.
  * Other diagnostics do not matter here.
  */
-export async function readNames(options: FileOptions, readStdin: ReadStdin) {
-  const { diagnostics: all, files, inputs: objects, prepared } = await loadInputs(options, readStdin);
+export async function readNames(options: FileOptions) {
+  const { diagnostics: all, files, inputs: objects, prepared } = await loadInputs(options);
   const diagnostics = all.filter(isError);
   const { settings } = prepared;
   const cluster = diagnostics.length > 0 ? undefined : prepared.cluster;

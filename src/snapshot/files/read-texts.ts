@@ -32,21 +32,20 @@ export interface FileOptions extends InputOptions {
   readonly renderValues?: readonly string[];
   readonly config?: string;
   readonly hostAddresses?: string | undefined;
+  /** Reads all of standard input, for the path "-"; returns the same each time. */
+  readonly readStdin?: (() => Promise<Stdin>) | undefined;
 }
 
-/** Reads all of standard input; returns the same each time. */
-export type ReadStdin = () => Promise<Stdin>;
-
-export async function loadInputs(options: FileOptions, readStdin: ReadStdin): Promise<LoadedInputs> {
-  return loadTexts(await readInputs(options, readStdin), options);
+export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
+  return loadTexts(await readInputs(options), options);
 }
 
 /** Reads all files that the options name, without checking what they hold. */
-export async function readInputs(options: FileOptions, readStdin: ReadStdin): Promise<InputTexts> {
+export async function readInputs(options: FileOptions): Promise<InputTexts> {
   const { file: named = [], texts = [], exclude, config, hostAddresses } = options;
   const rendered = await renderNamed(named, options);
   const sources = rendered?.others ?? named;
-  const stdin = [...sources, config].includes('-') ? await readStdin() : undefined;
+  const stdin = [...sources, config].includes('-') ? await options.readStdin?.() : undefined;
   const { trees, faults } = await openTrees([...sources, config, hostAddresses].filter((path) => path !== undefined));
   const known = sources.filter((source) => !faults.has(source));
   const loaded =

@@ -1,8 +1,8 @@
 import { count } from '../../base/format-count.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
-import { compileNode, prepareForRelease } from './compile-node.ts';
-import { checkReleases } from './compile.ts';
+import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';
+import { checkReleases, prepareChecked } from './compile.ts';
 import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
@@ -107,8 +107,24 @@ function findCauses(
   return causes;
 }
 
+/** The manifests by the release that they were loaded for, and by another, with what there is to say of them. */
+export function openReleases(
+  loaded: LoadedInputs,
+  options: { readonly node?: string | undefined },
+  toVersion: string,
+  toFlag: string,
+) {
+  const nodeName = chooseNodeName(options.node, loaded.prepared);
+  const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, toVersion, toFlag);
+  // Both releases are known already, also with auto.
+  const asRead = { ...loaded, version: undefined } as const;
+  const named = options.node === undefined ? undefined : [options.node];
+  const { diagnostics } = prepareChecked(asRead, { names: [nodeName], flag: named }, wrong);
+  return { diagnostics, pair: from && to && { nodeName, from, to } };
+}
+
 /** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined if one is unknown. */
-export function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: string, toFlag: string) {
+function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: string, toFlag: string) {
   const { version, prepared } = loaded;
   const wanted = parseVersionChoice(toVersion, toFlag);
   if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };

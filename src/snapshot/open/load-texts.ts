@@ -48,8 +48,6 @@ export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** The mode if neither flags nor a configuration name one. */
-  readonly unnamedMode?: ProxyMode | undefined;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
   readonly kubernetesVersion?: string | undefined;
@@ -77,6 +75,8 @@ export interface LoadedInputs {
   readonly configured: boolean;
   /** Which mode was taken and why, if nothing names one. */
   readonly modeNote: Diagnostic | undefined;
+  /** The same input, as if a flag named this mode. */
+  readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /** Reports what is wrong with the settings for the kube-proxy of a release. */
   readonly checkSettings: (release: Release) => readonly Diagnostic[];
   readonly prepared: Prepared;
@@ -103,6 +103,7 @@ function loadBeside(
   options: InputOptions,
   uncompiled: readonly Diagnostic[],
   rounds: number,
+  collected?: Inputs,
 ): LoadedInputs {
   const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
@@ -110,7 +111,7 @@ function loadBeside(
   const isTolerant = assume !== false && assumeEndpoints === undefined;
   const isShown = options.emptyResult === undefined;
   const reading = { ...options, workloads, isTolerant, isShown, uncompiled };
-  const inputs = collectInputs(texts.manifests, reading);
+  const inputs = collected ?? collectInputs(texts.manifests, reading);
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
   const { settings, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
@@ -132,6 +133,7 @@ function loadBeside(
   if (found.length > 0) return loadBeside(texts, options, [...uncompiled, ...found], rounds + 1);
   return {
     ...read,
+    inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, inputs),
     prepared,
     ranges,
     hostAddresses: host?.addresses,
@@ -167,7 +169,7 @@ function readSettings(
   const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
   const started = startingRelease(version, nodes);
-  const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started, options.unnamedMode);
+  const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started);
   return {
     version,
     settings,
@@ -176,7 +178,7 @@ function readSettings(
     modeNote: configured && !given ? undefined : modeNote,
     checkSettings: (release: Release) => [
       ...describePreview(release),
-      ...resolveSettings(given, flags, release, options.unnamedMode).diagnostics,
+      ...resolveSettings(given, flags, release).diagnostics,
     ],
     diagnostics: [...wrongVersion, ...describePreview(started), ...diagnostics],
   };

@@ -71,7 +71,7 @@ export function openManifests(
 }
 
 /** A node that cannot be compiled, for the reasons in the diagnostics. */
-export function failedReading({ files }: LoadedInputs, diagnostics: Reading['diagnostics']): Reading {
+export function failedReading({ files }: Pick<Reading, 'files'>, diagnostics: Reading['diagnostics']): Reading {
   return { side: undefined, diagnostics, files, notes: [] };
 }
 

@@ -1,9 +1,9 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import type { Command } from 'commander';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { formatCount } from '../../base/format-count.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import {
   FleetFolder,
   hashInputs,
@@ -12,114 +12,99 @@ import {
   type WrittenNode,
 } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
-import type { CheckReport, FolderForm, OutputFormat, NodeChange } from '../../report/check-report.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
-import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { compileFleet, type FleetNode, type Fleet, type FleetOptions } from '../../snapshot/open/compile.ts';
-import { exitStatus, type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
-import { compileState } from '../../snapshot/open/compile-node.ts';
-import { loadTexts, type InputOptions, type InputTexts } from '../../snapshot/open/load-texts.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import type { FileOptions } from '../../snapshot/files/read-texts.ts';
-import { printable } from '../../base/printable.ts';
-import { acceptCommand } from './accept-command.ts';
-import { type MessageOptions, showProgress, refuse } from './messages.ts';
-import { repositoryPaths } from './repository-paths.ts';
-import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
-import { formatCount } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { compiledFleet } from '../../report/outputs/compile.ts';
+import type { CheckReport, FolderForm, NodeChange } from '../../report/check-report.ts';
+import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import { readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import {
+  chooseFleet,
+  compileFleet,
+  type Fleet,
+  type FleetNode,
+  type FleetOptions,
+} from '../../snapshot/open/compile.ts';
+import { compileState } from '../../snapshot/open/compile-node.ts';
+import { loadTexts, type InputOptions } from '../../snapshot/open/load-texts.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { refuse } from '../refusal.ts';
+import type { OpenedToCompile } from './compile.ts';
 
-/** What the command line says, for the commands that a check proposes. */
-export interface CompileWords {
-  readonly argv: readonly string[];
-  /** The words of a `kpc trace` on the input, without the packet. */
-  readonly trace: readonly string[];
+/** Told of each node that is done. */
+export interface Progress {
+  readonly step: () => Promise<void>;
+  readonly end: () => Promise<void>;
 }
 
-export interface FleetRun {
-  readonly texts: InputTexts;
+/** The options of a run over many nodes. */
+interface RunOptions extends Omit<FileOptions, 'node'>, FleetOptions {
+  readonly jobs: number;
+  /** Where options come from: no other thread needs it. */
+  readonly flagPlaces?: unknown;
+}
+
+/** Many nodes, which are compiled one after the other. */
+export interface FleetRun extends Pick<OpenedToCompile, 'texts' | 'loaded'> {
   readonly fleet: Fleet;
-  readonly nodes: Iterable<FleetNode>;
-  readonly known: Pick<ReadonlySet<string>, 'has'>;
-  readonly diagnostics: readonly Diagnostic[];
-  readonly options: FleetOptions &
-    FileOptions &
-    MessageOptions & { readonly output: OutputFormat; readonly jobs: number; readonly words: CompileWords };
-  readonly terminal: Terminal;
+  readonly nodes: Iterable<FleetNode> | undefined;
+  readonly options: RunOptions;
 }
 
-/** Writes a bundle or golden for each node into a folder named after it, and reports folders of nodes that are gone. */
-export async function writeFleet(path: string, run: FleetRun, form: FolderForm): Promise<ExitStatus> {
+/** Opens the nodes that options choose, with what there is to say of them; `nodes` is undefined if that holds an error. */
+export function openFleet({ texts, loaded, refusals }: OpenedToCompile, options: RunOptions) {
+  const chosen = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
+  const fleet = { ...chosen, diagnostics: [...refusals, ...chosen.diagnostics] };
+  const { nodes, diagnostics } = compileFleet(loaded, fleet, options.ipFamily);
+  return { diagnostics, run: { texts, loaded, fleet, nodes, options } satisfies FleetRun };
+}
+
+/** Writes a bundle or golden for each node into a folder named after it. Refuses what cannot be written. */
+export async function writeFleet(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
-  const { nodes } = run.fleet;
-  if (await isFile(path)) return refuse(run.terminal, ...describeFolderProblem({ kind: 'is-a-file', folder: path }));
+  if (await isFile(path)) refuse(...describeFolderProblem({ kind: 'is-a-file', folder: path }));
   // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
-  const progress = showProgress(nodes.length, run.terminal);
   const problem = await writeNodes(folder, run, form, async (result) => {
     counts[result]++;
     await progress.step();
   });
   await progress.end();
-  if (problem) {
-    const done = counts.written + counts.unchanged;
-    const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
-    await run.terminal.err(`${formatError(...describeFolderProblem(problem))}${before}`);
-    return exitStatus.badInput;
-  }
-  const stale = await handleStale(folder, run);
-  if (run.options.output === 'json') {
-    const { diagnosticsToJson } = await import('../../report/json.ts');
-    const diagnostics = diagnosticsToJson(run.diagnostics);
-    await run.terminal.out(formatJson(compiledFleet, { diagnostics, folder: path, nodes: nodes.length, ...counts }));
-  }
-  await say(
-    run.terminal,
-    `${describeNodes(run.fleet)}: ${counts.written} written, ${counts.unchanged} unchanged, in ${path}\n${stale}`,
-  );
-  return exitStatus.ok;
+  return { counts, problem, stale: problem ? '' : await handleStale(folder, run) };
 }
 
-/** Reports which nodes' folders differ from what the input compiles to, in the format of --output. */
-export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
-  const { formatFleetCheck, reportCheck } = await import('../../report/check-report.ts');
+/** Which nodes' folders differ from what the input compiles to. `report` describes the first that does, if anybody reads it. */
+export async function checkFleet(
+  path: string,
+  run: FleetRun,
+  report:
+    | ((folder: string, snapshot: CompiledSnapshot, form: FolderForm, files: readonly string[]) => Promise<CheckReport>)
+    | undefined,
+  progress: Progress,
+) {
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;
   let isGolden = false;
-  const progress = showProgress(run.fleet.nodes.length, run.terminal);
-  for (const { node, texts, snapshot } of run.nodes) {
+  for (const { node, texts, snapshot } of run.nodes ?? []) {
     const form = await formOf(join(path, node));
     isGolden ||= form === 'golden';
     const difference = await folder.compare(node, filesOf(snapshot, texts, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
-      return refuse(run.terminal, `cannot read ${path}/${node}: ${difference.reason}`);
+      refuse(`cannot read ${path}/${node}: ${difference.reason}`);
     }
     if (difference.kind === 'missing') changed.push({ node, what: 'new' });
     if (difference.kind === 'differs') changed.push({ node, what: difference.files.join(', ') });
     // The Services are the same on every node: one node that differs shows how they change.
-    if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
-      const { argv, trace } = run.options.words;
-      const words = { accept: acceptCommand(argv, path, form), trace, pathOf: repositoryPaths() };
-      example = await reportCheck(join(path, node), difference.files, snapshot, form, words);
-    }
+    if (difference.kind === 'differs') example ??= await report?.(join(path, node), snapshot, form, difference.files);
     await progress.step();
   }
   await progress.end();
   const stale = (await findStale(folder, run)).map((node) => ({ node, what: 'no such node any more' }));
-  const { taken } = run.options;
-  const report = { folder: path, taken, nodes: run.fleet.nodes, changed, stale, example };
-  await run.terminal.out(await formatFleetCheck(report, run.options.output));
-  if (changed.length + stale.length === 0) return exitStatus.ok;
-  const prune = stale.length > 0 && !run.options.prune ? ['--prune'] : [];
-  const accept = acceptCommand(run.options.words.argv, path, isGolden ? 'golden' : 'bundle', prune);
-  await say(run.terminal, `${path} does not match the input. To accept the change:\n  ${printable(accept)}\n`);
-  return exitStatus.negative;
+  const form: FolderForm = isGolden ? 'golden' : 'bundle';
+  return { form, report: { folder: path, nodes: run.fleet.nodes, changed, stale, example } };
 }
 
 /** Writes the folders of all nodes in --jobs threads; the first problem stops all of them. */
@@ -133,7 +118,7 @@ async function writeNodes(
   let threads: readonly Thread[] = [];
   let index = 0;
   try {
-    for (const each of run.nodes) {
+    for (const each of run.nodes ?? []) {
       const thread = index++ % jobs;
       if (thread > 0) continue;
       const result = await writeNode(folder, each, form);
@@ -154,7 +139,7 @@ interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
   readonly links: ReadonlyMap<string, string>;
-  readonly texts: Pick<InputTexts, 'config'> & { readonly manifests: readonly TextFile[] };
+  readonly texts: Pick<OpenedToCompile['texts'], 'config'> & { readonly manifests: readonly TextFile[] };
   readonly options: InputOptions;
   readonly fleet: Fleet;
 }
@@ -165,8 +150,8 @@ interface Thread {
   readonly end: Promise<FleetProblem | undefined>;
 }
 
-/** Hidden: only fleet-run starts it. */
-const threadCommand = 'fleet-thread';
+/** The hidden command that a thread runs. */
+export const threadCommand = 'fleet-thread';
 
 /** Starts the threads. The main thread keeps the first node, and every --jobs-th one after it. */
 function startThreads(
@@ -175,7 +160,7 @@ function startThreads(
   form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
 ): readonly Thread[] {
-  const { flagPlaces: _, ...plain } = options;
+  const { flagPlaces: _, readStdin: __, ...plain } = options;
   const count = Math.max(0, Math.min(options.jobs, fleet.nodes.length) - 1);
   return Array.from({ length: count }, (_each, thread) => {
     const nodes = fleet.nodes.filter((_node, i) => i % options.jobs === thread + 1);
@@ -204,12 +189,8 @@ function startThreads(
   });
 }
 
-export function addThreadCommand(program: Command): void {
-  program.command(threadCommand, { hidden: true }).action(runThread);
-}
-
 /** Posts the result for each node's folder. Does nothing in the main thread. */
-async function runThread(): Promise<void> {
+export async function runThread(): Promise<void> {
   if (isMainThread) return;
   const { path, form, links, texts, options, fleet } = workerData as ThreadJob;
   const { config } = texts;
@@ -258,10 +239,10 @@ async function formOf(folder: string): Promise<FolderForm> {
 /** Folders of nodes that the input no longer has, limited to this shard. */
 async function findStale(
   folder: FleetFolder,
-  { options, known, fleet: { shard } }: FleetRun,
+  { options, loaded, fleet: { shard } }: FleetRun,
 ): Promise<readonly string[]> {
   if (!options.allNodes) return [];
-  return folder.list((name) => !known.has(name) && (!shard || isInShard(name, shard)));
+  return folder.list((name) => !loaded.prepared.nodes.has(name) && (!shard || isInShard(name, shard)));
 }
 
 /** With --prune, removes stale folders. Returns a message about them; '' if there are none. */
@@ -274,7 +255,8 @@ async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> 
   return `Removed the folders ${names}, for which there is no Node object\n`;
 }
 
-function describeNodes({ nodes, total, shard }: Fleet): string {
+/** How many nodes, and of how many a shard. */
+export function describeNodes({ nodes, total, shard }: Fleet): string {
   const count = formatCount(nodes.length);
   if (!shard) return `${count} ${nodes.length === 1 ? 'node' : 'nodes'}`;
   return `${count} of ${formatCount(total)} nodes (shard ${shard.index}/${shard.count})`;

@@ -1,42 +1,72 @@
 import { existsSync, statSync } from 'node:fs';
 import { printable } from '../../base/printable.ts';
-import { count, formatCount } from '../../base/format-count.ts';
+import { formatCount } from '../../base/format-count.ts';
 import { describeUnread, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
-import { describeError } from '../../base/system-errors.ts';
+import { replaceFile } from '../../base/replace-file.ts';
+import { describeError, hasCode } from '../../base/system-errors.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
 import { holdsGolden, isBundleFile, largestBundle, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
+import { readBundle } from '../../bundle/read-bundle.ts';
 import {
+  addSignature,
   bytesOf,
   digestOf,
   groupDigest,
   isSignedBy,
+  readPrivateKey,
   readPublicKeys,
   readSignature,
   signatureFile,
+  signBundle,
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
 import { summarize } from '../../report/bundle-text.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
-import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';
-import { refuse } from './messages.ts';
+import { Refusal, refuse } from '../refusal.ts';
 
 const largestKeyFile = 2 ** 20;
 
+/** Packs the bundle in a folder into the file `out`, and returns what was packed, in words. Refuses what is no bundle. */
+export async function packBundle(
+  folder: string,
+  { out, sign, serial }: { readonly out: string; readonly sign: string | undefined; readonly serial: number },
+): Promise<string> {
+  try {
+    const files = await readFolder(folder, isBundleFile);
+    const reading = readBundle(files);
+    if (reading.kind === 'broken') return refuse(`${folder} is not a bundle: ${reading.problems.join('; ')}`);
+    const key = sign === undefined ? undefined : readKeys(sign, readPrivateKey);
+    if (typeof key === 'string')
+      return refuse(`--sign ${sign}: ${key}`, 'make one: openssl genpkey -algorithm ed25519 -out kpc.key');
+    const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
+    const signature = key && signBundle(files, key, serial);
+    const bytes = packFiles(signature ? addSignature(files, signature) : files);
+    if (!isPackable(files, bytes)) refuse(`${folder} is too large to pack: copy the folder instead`);
+    await replaceFile(out, bytes, { mode: 0o644, isDurable: false });
+    const { name } = reading.bundle.manifest.node;
+    const node = name === '' ? '' : ` for node ${name}`;
+    const signer = signature ? `signed by key ${signature.keyId}` : 'not signed';
+    return `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`;
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    return refuse(hasCode(error, 'ENOTDIR') ? `${folder} is not a folder` : describeError(error));
+  }
+}
+
 /**
- * kpc bundle verify: what kpc-apply checks before it applies a bundle or a pack, except for what only its node knows. All that is
- * wrong is reported at once.
+ * Checks what kpc-apply checks before it applies a bundle or a pack, except for what only its node knows. Gives what it is, in words,
+ * or all that kpc-apply would refuse it for.
  */
-export async function verifyBundle(path: string, trust: readonly string[], terminal: Terminal): Promise<ExitStatus> {
+export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {
-    const read = readKeys(file);
-    if (typeof read === 'string') return refuse(terminal, `--trust ${file}: ${read}`);
+    const read = readKeys(file, readPublicKeys);
+    if (typeof read === 'string') return refuse(`--trust ${file}: ${read}`);
     keys.push(...read);
   }
   const files = await readEither(path);
-  if (typeof files === 'string') return refuse(terminal, `${path}: ${files}`);
+  if (typeof files === 'string') return refuse(`${path}: ${files}`);
   const isPack = !statSync(path).isDirectory();
   const signer = describeSigner(files, trust.length > 0 ? keys : undefined);
   const bundle = new Map([...files].filter(([name]) => name !== signatureFile));
@@ -48,19 +78,11 @@ export async function verifyBundle(path: string, trust: readonly string[], termi
       ? ['it is a dump that "kpc-apply dump" wrote, which names no Services']
       : []),
   ];
-  if (reading.kind === 'broken' || problems.length > 0) {
-    const wrong = `${path} is refused: ${count(problems.length, 'problem')}`;
-    const list = problems.map((problem) => `  ${printable(problem)}\n`).join('');
-    await terminal.err(`${formatError(wrong)}${list}`);
-    return exitStatus.negative;
-  }
+  if (reading.kind === 'broken' || problems.length > 0) return { problems };
   const { manifest } = reading.bundle;
   const form = isPack ? 'a pack' : 'a bundle';
-  await terminal.out(
-    `${printable(path)}: ${form} as kpc ${manifest.kpcVersion} writes it, ${formatCount(bytesOf(bundle))} bytes, ${signer.words}\n` +
-      `digest ${groupDigest(digestOf(files))}\n${printable(summarize(manifest))}\n`,
-  );
-  return exitStatus.ok;
+  const head = `${printable(path)}: ${form} as kpc ${manifest.kpcVersion} writes it, ${formatCount(bytesOf(bundle))} bytes, ${signer.words}`;
+  return { text: `${head}\ndigest ${groupDigest(digestOf(files))}\n${printable(summarize(manifest))}\n` };
 }
 
 /** The files of a folder or a pack; a sentence says why there are none. */
@@ -78,10 +100,10 @@ async function readEither(path: string): Promise<BundleFiles | string> {
   }
 }
 
-/** A sentence says why there are no keys. */
-function readKeys(file: string): readonly TrustedKey[] | string {
+/** What a file of keys holds. A sentence says why there are none. */
+function readKeys<Keys>(file: string, read: (text: string) => Keys | string): Keys | string {
   try {
-    return readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
+    return read(readRegularFile(file, largestKeyFile).toString('latin1'));
   } catch (error) {
     return describeUnread(error);
   }

@@ -22,8 +22,6 @@ import { findNearest } from '../../base/find-nearest.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import type { Flag, FlagKind } from '../../settings/flag.ts';
-import { flagsOf } from './flags.ts';
-import type { Command } from 'commander';
 
 const configuredCommands = ['compile', 'lint', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
 
@@ -69,13 +67,10 @@ export function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
 }
 
-export function configuredOf(program: Command): readonly Command[] {
-  return program.commands.filter((each) => isConfigured(each.name()));
-}
-
-/** The flags of a command that a kpc.yaml may hold: none by which whoever writes that of a repository could run a program. */
-export function heldFlags(command: Command): readonly Flag[] {
-  return flagsOf(command).filter(({ isOfCall }) => !isOfCall);
+/** A command, with the flags that a kpc.yaml may hold. */
+export interface ConfiguredCommand {
+  readonly name: string;
+  readonly flags: readonly Flag[];
 }
 
 /** What kpc.yaml calls a flag. */
@@ -135,21 +130,23 @@ const valuesOf = {
   codes: { shape: ignores, expected: 'ignores' },
 } as const satisfies Readonly<Record<FlagKind, object>>;
 
-export function kpcYamlShape(program: Command): Shape {
-  const configured = configuredOf(program);
-  const sections = configured.map((command) => {
+export function kpcYamlShape(commands: readonly ConfiguredCommand[]): Shape {
+  const sections = commands.map((command) => {
     const own = nullable(objectWith(shapesOf([command]), closed));
-    return [command.name(), optional(about(`flags of kpc ${command.name()} alone`, own))] as const;
+    return [command.name, optional(about(`flags of kpc ${command.name} alone`, own))] as const;
   });
-  const all = objectWith({ ...shapesOf(configured), ...Object.fromEntries(sections) }, closed);
+  const all = objectWith({ ...shapesOf(commands), ...Object.fromEntries(sections) }, closed);
   return about('Flags of kpc for a repository, without their dashes. A flag on the command line wins.', nullable(all));
 }
 
 const closed = { expected: 'a mapping of flags', isClosed: true } as const;
 
 /** The flags of some commands, by name. A flag may take other values in each. */
-function shapesOf(commands: readonly Command[]): Readonly<Record<string, Shape>> {
-  const byName = groupBy(commands.flatMap(heldFlags), keyOf);
+function shapesOf(commands: readonly ConfiguredCommand[]): Readonly<Record<string, Shape>> {
+  const byName = groupBy(
+    commands.flatMap(({ flags }) => flags),
+    keyOf,
+  );
   const found = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(
     found.map(([name, rows]) => {

@@ -1,0 +1,189 @@
+import { Argument, type Command } from 'commander';
+import { withSlashes } from '../../base/system-paths.ts';
+import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Inputs } from '../../input/read-inputs.ts';
+import { Refusal } from '../../library/refusal.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
+import type { Flag } from '../../settings/flag.ts';
+import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
+import { addFlags, givenFlags } from './flags.ts';
+import { makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
+
+/** Ends a command whose errors have been reported. */
+class Ended extends Error {}
+
+/** One call of a command: what its command line says, and the terminal, which nothing below this folder knows. */
+export class Call<Options extends MessageOptions = MessageOptions> {
+  readonly command: Command;
+  readonly program: Command;
+  readonly argv: readonly string[];
+  readonly options: Options;
+  private readonly loud: Terminal;
+  /** Silent with --quiet. */
+  readonly terminal: Terminal;
+  /** Runs kpc, for a command that shows the output of another. */
+  readonly run: RunProgram;
+
+  constructor(
+    command: Command,
+    program: Command,
+    terminal: Terminal,
+    argv: readonly string[],
+    run: RunProgram,
+    options: Options = { readStdin: terminal.readStdin, ...command.opts<Options>() },
+  ) {
+    this.command = command;
+    this.program = program;
+    this.argv = argv;
+    this.options = options;
+    this.loud = terminal;
+    this.terminal = quieten(terminal, options);
+    this.run = run;
+  }
+
+  /** The same call with other options, or another terminal. */
+  with<More extends object>(more: More, terminal: Partial<Terminal> = {}): Call<Options & More> {
+    const { command, program, argv, run, options } = this;
+    return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more });
+  }
+
+  /** The same call, which prints each message once: wrong manifests are wrong in every mode. */
+  once(): Call<Options> {
+    const said = new Set<string>();
+    const err = async (text: string): Promise<void> => {
+      if (!said.has(text)) await this.terminal.err(text);
+      said.add(text);
+    };
+    return this.with({}, { err });
+  }
+
+  /** Whether a part of the work ends well; if not, why has been said. */
+  async tries(part: () => Promise<void>): Promise<boolean> {
+    try {
+      await part();
+      return true;
+    } catch (error) {
+      await sayRefusal(error, this.terminal);
+      return false;
+    }
+  }
+
+  /** The arguments. */
+  get words(): readonly string[] {
+    return this.command.args;
+  }
+
+  /** The flags on the command line. */
+  get given(): readonly Flag[] {
+    return givenFlags(this.command);
+  }
+
+  isGiven(key: string): boolean {
+    return this.command.getOptionValueSource(key) === 'cli';
+  }
+
+  /** The paths of the arguments and of -f. kpc.yaml's count only if the command line has none. */
+  inputs(named: readonly string[], file: readonly string[] | undefined): readonly string[] {
+    const counts = this.isGiven('file') || named.length === 0;
+    return [...named.map((path) => withSlashes(path)), ...(counts ? (file ?? []) : [])];
+  }
+
+  /** Ends the call: its command line makes no sense. */
+  misuse(what: string, help?: string): never {
+    return this.command.error(`error: ${what}${help === undefined ? '' : `\n${help}`}`);
+  }
+
+  /** Prints the diagnostics of an input. Ends the call if one is an error (with --strict, or a warning). */
+  async report(input: Pick<Inputs, 'diagnostics' | 'files'>): Promise<void> {
+    const said = makeStrict(input.diagnostics, this.options);
+    await this.print(said, input.files);
+    if (said.some(isError)) throw new Ended();
+  }
+
+  /** Prints diagnostics of whatever severity. */
+  async print(diagnostics: readonly Diagnostic[], files: Inputs['files']): Promise<void> {
+    const said = renderSaid(diagnostics, files, this.terminal);
+    if (said !== '') await this.terminal.err(said);
+  }
+
+  /** Ends the call for what has been reported. */
+  end(): never {
+    throw new Ended();
+  }
+
+  /** Prints what is for people beside the result; nothing with --quiet. */
+  async say(text: string): Promise<void> {
+    await say(this.terminal, text);
+  }
+
+  /** Names the flags that a kpc.yaml gave. */
+  async sayTaken(taken: readonly string[]): Promise<void> {
+    await sayTaken(taken, this.command, this.loud);
+  }
+
+  async out(text: string): Promise<void> {
+    await this.terminal.out(text);
+  }
+}
+
+type RunProgram = (argv: readonly string[], terminal: Terminal) => Promise<unknown>;
+
+/** A command: its rows, and what it does. */
+interface Definition<Options extends MessageOptions> {
+  readonly name: string;
+  readonly summary?: string;
+  readonly description?: string;
+  /** As in help, "<from>" or "[input...]", with what it is, and its choices. */
+  readonly arguments?: readonly (readonly [usage: string, help: string, choices?: readonly string[]])[];
+  readonly flags?: readonly Flag[];
+  readonly isHidden?: boolean;
+  /** Returns the exit status. Ends by throwing a Refusal where the input or the call is wrong. */
+  readonly run: (call: Call<Options>) => Promise<ExitStatus>;
+}
+
+/** Adds a command to the program. `argv` is the command line. */
+export type AddCommand = (
+  program: Command,
+  terminal: Terminal,
+  done: Done,
+  argv?: readonly string[],
+  run?: RunProgram,
+) => void;
+
+export function defineCommand<Options extends MessageOptions>({
+  name,
+  summary,
+  description,
+  arguments: words = [],
+  flags = [],
+  isHidden = false,
+  run: runCommand,
+}: Definition<Options>): AddCommand {
+  return (program, terminal, done, argv = [], run = async () => {}) => {
+    const command = program.command(name, { hidden: isHidden });
+    if (summary !== undefined) command.summary(summary);
+    if (description !== undefined) command.description(description);
+    for (const [usage, help, choices] of words) {
+      const argument = new Argument(usage, help);
+      command.addArgument(choices ? argument.choices(choices) : argument);
+    }
+    addFlags(command, flags).action(async () => {
+      done(await orRefuse(runCommand(new Call<Options>(command, program, terminal, argv, run)), terminal));
+    });
+  };
+}
+
+async function orRefuse(running: Promise<ExitStatus>, terminal: Terminal): Promise<ExitStatus> {
+  try {
+    return await running;
+  } catch (error) {
+    await sayRefusal(error, terminal);
+    return exitStatus.badInput;
+  }
+}
+
+/** Throws what is neither a refusal nor the end of a command. */
+async function sayRefusal(error: unknown, terminal: Terminal): Promise<void> {
+  if (error instanceof Refusal) await terminal.err(formatError(error.message, error.help));
+  else if (!(error instanceof Ended)) throw error;
+}

@@ -1,0 +1,13 @@
+import { runThread, threadCommand } from '../../library/node/fleet.ts';
+import { exitStatus } from '../shared/terminal.ts';
+import { defineCommand } from './call.ts';
+
+/** What the threads of --jobs run. */
+export const addThreadCommand = defineCommand({
+  name: threadCommand,
+  isHidden: true,
+  run: async () => {
+    await runThread();
+    return exitStatus.ok;
+  },
+});

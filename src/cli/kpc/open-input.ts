@@ -1,0 +1,81 @@
+import { printable } from '../../base/printable.ts';
+import { openPaths, type OpenedPaths } from '../../snapshot/files/open.ts';
+import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
+import { isError } from '../../diagnostics/diagnostic.ts';
+import type { Opened, Reading } from '../../snapshot/open/opened.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { halfReadFiles, sceneOf, type Scene } from '../../library/open.ts';
+import { refuse } from '../../library/refusal.ts';
+import type { Flag } from '../../settings/flag.ts';
+import type { Call } from './call.ts';
+import { describeIdleFlags, withoutDefaultMode } from './input-options.ts';
+import type { MessageOptions } from './messages.ts';
+
+/** The options of a command that opens an input. */
+export interface InputOptions extends SideOptions, MessageOptions {
+  readonly allNodes?: boolean;
+}
+
+/** Opens the inputs of a call. Refuses flags that have no effect on what they are. */
+export async function openInput(
+  call: Call<InputOptions>,
+  flags: (opened: OpenedPaths) => readonly Flag[],
+): Promise<OpenedPaths> {
+  const opened = await openPaths({ ...call.options, into: 'kpc describe -' });
+  const idle = describeIdleFlags(flags(opened), opened, call.options.node);
+  return idle === undefined ? opened : refuse(idle);
+}
+
+/** The node to send packets on, or all Nodes of the input. */
+export async function openScenes(call: Call<InputOptions>, given: readonly Flag[]): Promise<readonly Scene[]> {
+  const { file = [], hostAddresses, allNodes } = call.options;
+  const packets = { traffic: true, addsFlows: true };
+  // The namespace of names in the question, and the addresses of a dump, mean something here.
+  const flags = given.filter(({ needs }) => needs !== 'manifests-or-packets');
+  const opened = await openInput(call.with(packets), () => flags);
+  const { kind, leftOut } = opened;
+  if (allNodes && (kind === 'bundle' || kind === 'dump'))
+    refuse(`--all-nodes: only for manifests, and ${file[0]} is a ${kind} of one node`);
+  if (kind === 'bundle' && hostAddresses !== undefined) refuse('--host-addresses: a bundle has its own addresses');
+  if (leftOut) await call.terminal.err(`warning: left out its manifests: ${printable(leftOut.text)}\n`);
+  await expectNodes(call, opened);
+  const scenes: Scene[] = [];
+  for (const name of opened.nodes) scenes.push(sceneOf(await useReading(call, opened.at(name))));
+  return scenes;
+}
+
+/** Refuses --all-nodes where there is none. */
+export async function expectNodes(call: Call<InputOptions>, { loaded, nodes }: Opened): Promise<void> {
+  if (!call.options.allNodes || !loaded || (nodes.length > 0 && !loaded.diagnostics.some(isError))) return;
+  await call.report(loaded);
+  if (nodes.length === 0) refuse('the input holds no Node', 'add what kubectl get nodes -o yaml prints');
+  call.end();
+}
+
+/** The snapshot of a node, after what there is to say of it. */
+export async function useReading(call: Call, reading: Reading): Promise<Snapshot> {
+  // What is printed says which mode it is.
+  await call.report(withoutDefaultMode(reading));
+  const { side } = reading;
+  for (const file of side ? halfReadFiles(side) : []) {
+    await call.terminal.err(`warning: ${printable(`${file} may hold more than kpc could read of it`)}\n`);
+  }
+  return side ?? call.end();
+}
+
+/** Refuses an input that is not manifests, or that cannot be read. `help` says what to do with it. */
+export async function expectManifests(
+  call: Call,
+  paths: readonly string[],
+  needs: string,
+  help: (path: string) => string,
+): Promise<void> {
+  for (const path of paths) {
+    const { kind, diagnostics } = await readStoredSide(path);
+    if (kind === 'unreadable') {
+      await call.print(diagnostics, new Map());
+      call.end();
+    }
+    if (kind !== 'manifests') refuse(`${path} is a ${kind}, and ${needs}`, help(path));
+  }
+}

@@ -1,0 +1,172 @@
+import { count } from '../base/format-count.ts';
+import type { Shaped } from '../base/json-shape.ts';
+import { formatError } from '../report/render-diagnostics.ts';
+import { decompiledJson, serviceJson } from '../describe/describe-json.ts';
+import { flowsJson } from '../describe/describe-flows.ts';
+import { describeService } from '../describe/describe-services.ts';
+import { describeServiceInWords, describeSharedInWords, line } from '../describe/describe-words.ts';
+import { findInDump, findSubject } from '../describe/find-subject.ts';
+import { knowsServices, readDumped, readingJson, skippedJson } from '../describe/read-dumped.ts';
+import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
+import { summarizeSide } from '../report/bundle-text.ts';
+import { formatDescription } from '../report/colours.ts';
+import { describeFound, formatDump, isAmong } from '../report/dump-text.ts';
+import { formatJson } from '../report/format-json.ts';
+import { describedDump, describedServices, serviceTable, sharedSubjects } from '../report/outputs/describe.ts';
+import { printable } from '../base/printable.ts';
+import { describeLeftovers } from '../snapshot/decompile.ts';
+import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+
+/** How a description is printed. */
+interface DescriptionStyle {
+  readonly output: 'text' | 'json';
+  readonly limit: number;
+  /** Also what is in the kernel. */
+  readonly rules?: boolean | undefined;
+  /** Of names that are asked about. */
+  readonly namespace?: string | undefined;
+  readonly clusterDomain: string;
+  /** Where the mode comes from, if nobody named it. */
+  readonly modeFrom: string;
+  readonly width: number | undefined;
+  readonly isColoured: boolean;
+}
+
+/** What was found, as it is printed. */
+interface Description {
+  readonly text: string;
+  readonly isFound: boolean;
+  readonly notes: readonly string[];
+  /** Why nothing is found. */
+  readonly error?: string | undefined;
+}
+
+/** A table may be this many times longer than a list: its rows are short, and it is the result. */
+const rowsPerLine = 5;
+
+/** Describes what is asked about; without it, all Services. */
+export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
+  if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
+  return what === undefined ? describeAll(side, style) : describeSubject(what, side, style);
+}
+
+/** Why a description has no rules beside it; undefined if it has. */
+export function whyNoRules(kind: string, what: string | undefined, output: DescriptionStyle['output']) {
+  if (what === undefined) return 'for a single Service: name one';
+  if (kind === 'dump') return 'a dump holds the rules itself: ask about a chain or a set of it';
+  return output === 'json' ? 'JSON has them always' : undefined;
+}
+
+function describeAll(side: CompiledSnapshot, { output, limit, width, modeFrom }: DescriptionStyle): Description {
+  const rows = serviceRows(side);
+  const text =
+    output === 'json'
+      ? formatJson(serviceTable, summarizeServices(side))
+      : `${formatRows(rows, { rows: limit * rowsPerLine, width })}\n${printable(summarizeSide(side, modeFrom))}\n`;
+  return { text, isFound: rows.length > 0, notes: [] };
+}
+
+function nothing(why: string): Description {
+  return { text: '', isFound: false, notes: [], error: `error: ${printable(why)}\n` };
+}
+
+function found(text: string, notes: readonly string[] = []): Description {
+  return { text, isFound: true, notes };
+}
+
+function describeSubject(what: string, side: CompiledSnapshot, style: DescriptionStyle): Description {
+  const { namespace, limit, output, clusterDomain, rules, modeFrom, isColoured, width } = style;
+  const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
+  const own = isBare ? findSubject(`${namespace}/${what}`, side) : undefined;
+  const finding = own && own.kind !== 'nothing' ? own : findSubject(what, side);
+  if (finding.kind === 'nothing') return nothing(finding.why);
+  const isJson = output === 'json';
+  if (finding.kind === 'shared') {
+    const { subjects } = finding;
+    const blocks = subjects.map((subject) => describeSharedInWords(subject, limit));
+    return found(isJson ? formatJson(sharedSubjects, subjects) : formatDescription(blocks, isColoured));
+  }
+  const { matches } = finding;
+  const described = (isJson ? matches : matches.slice(0, limit)).map(({ service, labels, because }) => {
+    return { because, ...describeService(service, labels, side, clusterDomain) };
+  });
+  if (isJson) {
+    const json = described.map(({ because, ...each }) => ({ because, ...serviceJson(each) }));
+    return found(formatJson(describedServices, json));
+  }
+  const { node, assumed } = side;
+  const name = assumed.node ? `${node.name} (assumed)` : node.name;
+  const blocks = described.map((each) => {
+    const hasRules = rules === true || each.because.some(({ kind }) => ofKernel.has(kind));
+    const limits = { node: name === '' ? 'a node without a name' : name, limit, hasRules };
+    return describeServiceInWords(each, each.because, limits);
+  });
+  const hidden = matches.length - described.length;
+  const closing = [
+    ...(modeFrom === '' ? [] : [`mode ${side.mode}${modeFrom}`]),
+    ...(rules ? [] : ['--rules shows what is in the kernel']),
+  ];
+  const rest = [
+    ...(hidden > 0 ? [[line('dim', 0, `… and ${count(hidden, 'more Service')}`)]] : []),
+    ...(closing.length === 0 ? [] : [[line('dim', 0, closing.join('; '))]]),
+  ];
+  return found(formatDescription([...blocks, ...rest], isColoured, width));
+}
+
+/** What is asked about is in the kernel, and is shown there. */
+const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
+
+/** Of a dump: all Services, the leftovers of another mode and the flows that are stale; or Service ports, chains and sets. */
+function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
+  const { output, limit, isColoured, width } = style;
+  const read = readDumped(side);
+  const { flows, nothing: lack, notes } = read;
+  const { mode, ports: all, leftovers } = side.shown;
+  if (what === undefined) {
+    const hasLeftovers = describeLeftovers(leftovers).length > 0;
+    const isSaid = lack && (output === 'text' || !hasLeftovers) ? lack : undefined;
+    const said = {
+      notes: [...notes, ...(isSaid && hasLeftovers ? [isSaid.text] : [])],
+      error: isSaid && !hasLeftovers ? formatError(isSaid.text, isSaid.help) : undefined,
+    };
+    const isFound =
+      all.length > 0 || hasLeftovers || (flows !== undefined && knowsServices(side)) || side.log !== undefined;
+    if (!isFound) return { ...said, text: '', isFound };
+    if (output === 'json') return { ...said, text: formatJson(describedDump, readingJson(read)), isFound };
+    return { ...said, text: formatDump(read, { limit, rows: limit * rowsPerLine, width, isColoured }), isFound };
+  }
+  const subject = findInDump(what, side);
+  if (subject.kind === 'nothing') return { ...nothing(subject.why), notes };
+  const { ports, subjects } = subject;
+  if (output === 'text')
+    return found(formatDescription(describeFound(ports, subjects ?? [], read, limit), isColoured, width), notes);
+  const left = new Set(leftovers.ports);
+  const json = {
+    mode,
+    ports: ports.filter((port) => !left.has(port)).map(decompiledJson),
+    subjects,
+    ...skippedJson(read),
+    flows: flows && flowsJson(flows, isAmong(ports)),
+  };
+  return found(formatJson(describedDump, json), notes);
+}
+
+/** The Services of a dump, as `kpc describe --output json` prints them. */
+export type DumpDescription = Shaped<typeof describedDump>;
+
+/**
+ * The Services of a side, as `kpc describe --output json` prints them.
+ *
+ * ```ts
+ * import { describe, open } from 'kube-proxy-compiler';
+ *
+ * const [side] = open({ 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' }).snapshots;
+ * if (side?.kind === 'dump') console.log(describe(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
+ * ```
+ */
+export function describe(side: DumpedSnapshot): DumpDescription;
+export function describe(side: CompiledSnapshot): readonly ServiceSummary[];
+export function describe(side: Snapshot): readonly ServiceSummary[] | DumpDescription;
+export function describe(side: Snapshot): readonly ServiceSummary[] | DumpDescription {
+  return side.kind === 'dump' ? readingJson(readDumped(side)) : summarizeServices(side);
+}

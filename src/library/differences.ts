@@ -1,0 +1,92 @@
+import { flowChangeJson } from '../describe/flow-change.ts';
+import { flowsOfChange } from '../describe/read-dumped.ts';
+import { reportDiff, type ReportLimits } from '../diff/diff-report.ts';
+import { diffSides, isSame, type SideDiff } from '../diff/diff-sides.ts';
+import { describeGaps } from '../diff/not-compared.ts';
+import { painter } from '../report/colours.ts';
+import { reportReview, type Review } from '../report/diff-review.ts';
+import { reportFlows } from '../report/dump-text.ts';
+import { formatJson } from '../report/format-json.ts';
+import { diffToJson } from '../report/json.ts';
+import { makeReview } from '../report/make-review.ts';
+import { difference } from '../report/outputs/diff.ts';
+import { formatReviewMarkdown } from '../report/review-markdown.ts';
+import type { Tracing } from '../report/equivalence.ts';
+import { formatMarkdown, formatText, takenMarkdown } from '../report/text-and-markdown.ts';
+import { formatSideDiffs } from '../report/unified.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { refuse } from './refusal.ts';
+
+/** What differs between two sides. */
+export interface Differences {
+  readonly from: Snapshot;
+  readonly to: Snapshot;
+  readonly diff: SideDiff;
+  /** What happens to packets; undefined for a comparison of rules. */
+  readonly review?: Review | undefined;
+  /** What becomes of the flows of a dump. */
+  readonly flows?: ReturnType<typeof flowsOfChange>;
+}
+
+/** Compares two sides as people ask about them: with what happens to packets, if `trace` says how to trace on both, and to flows. */
+export async function compareSides(
+  from: Snapshot,
+  to: Snapshot,
+  { foreign, trace }: { readonly foreign: boolean; readonly trace: Tracing | undefined },
+): Promise<Differences> {
+  const diff = diffSides(from, to, { foreign, readsBack: true });
+  // A dump is compared for its rules.
+  const isReview = from.kind !== 'dump' && to.kind !== 'dump';
+  const review = trace && isReview ? await makeReview(from, to, diff, trace) : undefined;
+  return { from, to, diff, review, flows: flowsOfChange(from, to) };
+}
+
+/** What one side lacks, in words; '' if nothing. */
+export function describeUncompared({ diff }: Differences): string {
+  const missed = describeGaps(diff.gaps).join(', ');
+  return missed === '' ? '' : `not compared, because one side lacks them: ${missed}`;
+}
+
+/** Whether nothing differs. Refuses sides that have nothing in common that could differ. */
+export function isUnchanged({ from, to, diff }: Differences): boolean {
+  if (isSame(diff) && diff.extent === 'nothing')
+    refuse(`${from.name} and ${to.name} have nothing in common that could be compared`);
+  return isSame(diff);
+}
+
+export const diffOutputs = ['text', 'json', 'markdown', 'unified'] as const;
+
+/** `taken`: the flags that a kpc.yaml gave, in words. */
+export function formatDifferences(
+  { from, to, diff, review, flows }: Differences,
+  output: (typeof diffOutputs)[number],
+  { limit, isColoured = false, taken }: DiffStyle,
+): string {
+  const limits: ReportLimits = { servicePorts: limit, lines: limit };
+  const flowBlocks = flows ? reportFlows(flows, limit) : [];
+  switch (output) {
+    case 'text': {
+      const blocks = review ? reportReview(review, limits) : reportDiff(diff, limits);
+      return formatText([...flowBlocks, ...blocks], painter(isColoured));
+    }
+    case 'markdown': {
+      const said = review
+        ? formatReviewMarkdown(review, limits)
+        : formatMarkdown([...flowBlocks, ...reportDiff(diff, limits)]);
+      return said + takenMarkdown(taken);
+    }
+    case 'json':
+      return formatJson(difference, {
+        ...diffToJson(from, to, diff, review),
+        ...(flows ? { flows: flowChangeJson(flows) } : {}),
+      });
+    case 'unified':
+      return formatSideDiffs(from, to);
+  }
+}
+
+interface DiffStyle {
+  readonly limit: number;
+  readonly isColoured?: boolean;
+  readonly taken?: readonly string[] | undefined;
+}

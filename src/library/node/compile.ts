@@ -1,0 +1,159 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
+import { makeGolden } from '../../bundle/golden.ts';
+import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
+import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { openTrees } from '../../git/open-trees.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeOfPrint, printNames } from '../../report/bundle-text.ts';
+import type { CheckWords, FolderForm, OutputFormat } from '../../report/check-report.ts';
+import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
+import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
+import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
+import { loadTexts, type InputTexts, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { refuse } from '../refusal.ts';
+
+export { isFleet, printNames };
+
+/** What is compiled, and where it goes. */
+export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions {
+  /** A folder for the bundle, for a golden, or one that is compared. */
+  readonly out?: string;
+  readonly golden?: string;
+  readonly check?: string;
+  /** The name of one file. */
+  readonly print?: string;
+  readonly allowEmpty?: boolean;
+}
+
+/** Manifests that are compiled to be written, and what speaks against that. */
+export interface OpenedToCompile {
+  readonly texts: InputTexts;
+  readonly loaded: LoadedInputs;
+  readonly refusals: readonly Diagnostic[];
+}
+
+/** Opens the manifests of a result that is written, printed or compared. */
+export async function openToCompile(options: CompileOptions): Promise<OpenedToCompile> {
+  const { check, print, hostAddresses } = options;
+  const hasMany = isFleet(options);
+  const inputOptions = {
+    ...options,
+    // With many nodes, addresses are read once the nodes are known.
+    hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
+    emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
+  } as const;
+  const texts = await readInputs(inputOptions);
+  const asked = loadTexts(texts, inputOptions);
+  const implied = impliedMode(asked, print);
+  const read = implied === undefined ? asked : loadTexts(texts, { ...inputOptions, proxyMode: implied });
+  if (check === undefined) return { texts, loaded: read, refusals: [] };
+  const problem = await findCheckProblem(check, hasMany);
+  // The folder names the mode.
+  return { texts, loaded: { ...read, modeNote: undefined }, refusals: problem ? [problem] : [] };
+}
+
+/** The mode that --print names, if nothing else does. */
+function impliedMode({ modeNote, prepared }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
+  if (file === undefined || modeNote?.code !== 'default-mode') return undefined;
+  return modeOfPrint(file, prepared.settings.mode);
+}
+
+async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
+  const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
+  const { trees, faults } = await openTrees([checked]);
+  return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
+}
+
+/** A whole cluster may have an empty result, but it must not replace a bundle or golden that may program Services. */
+function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean {
+  const folder = out ?? golden ?? checked;
+  try {
+    return folder !== undefined && existsSync(folder) && readdirSync(folder).length > 0;
+  } catch {
+    // The problem is reported when the folder is written.
+    return false;
+  }
+}
+
+/** Why the input is none that is compiled, where it holds nothing: it may be a bundle or a dump. */
+export async function findMistake(
+  { loaded: { diagnostics, prepared } }: OpenedToCompile,
+  { file = [], readStdin }: CompileOptions,
+): Promise<Diagnostic | undefined> {
+  const isEmpty = prepared.services.length === 0 && (prepared.nodes.size === 0 || diagnostics.some(isError));
+  if (!isEmpty) return undefined;
+  const { describeNoManifests } = await import('../../snapshot/files/read-side.ts');
+  return describeNoManifests(file, { readStdin });
+}
+
+/** Compiles what was opened for one node. */
+export function compileOne(
+  { loaded, refusals }: OpenedToCompile,
+  { node: nodes = [], ipFamily, hostAddresses: path, prune }: CompileOptions,
+): Compilation {
+  const [node] = nodes;
+  const nodeName = chooseNodeName(node, loaded.prepared);
+  const host = isHostFolder(path) ? readHostFolder(path, [nodeName]) : undefined;
+  const wrong = [
+    ...(host?.diagnostics ?? []),
+    ...nodes.flatMap((name) => checkNodeName(name) ?? []),
+    ...(prune ? [diagnose('bad-prune', {})] : []),
+    ...refusals,
+  ];
+  const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
+  return compileLoaded(own, { node, ipFamily }, wrong);
+}
+
+/** Writes a bundle or golden where options say, if they do. Refuses what cannot be written. */
+export async function writeSnapshot(snapshot: CompiledSnapshot, { out, golden, assume }: CompileOptions) {
+  const bundle = makeLongBundle(snapshot);
+  const { manifest } = bundle;
+  if (out !== undefined && assume && (await holdsReal(out, manifest)))
+    refuse(
+      `${out} is a bundle without assumptions, and --assume would replace it`,
+      'name another folder with -o, or remove that bundle first',
+    );
+  if (out !== undefined) {
+    const problem = await replaceFolder(out, bundle.files);
+    if (problem) refuse(...describeFolderProblem(problem));
+  } else if (golden !== undefined) await writeGolden(golden, snapshot);
+  return { manifest, folder: out ?? golden, files: () => joinFiles(bundle) };
+}
+
+export async function writeGolden(folder: string, snapshot: CompiledSnapshot): Promise<void> {
+  const problem = await replaceFolder(folder, makeGolden(snapshot, compileState), writeQuickly);
+  if (problem) refuse(...describeFolderProblem(problem));
+}
+
+/** One file of a bundle, by its name of --print. */
+export function formatOne(name: string, snapshot: CompiledSnapshot): string {
+  const file = printNames.get(name) ?? 'manifest.json';
+  const text = file === 'manifest.json' ? makeBundle(snapshot).files.get(file) : formatFile(file, snapshot);
+  const { settings, families } = snapshot;
+  return text ?? refuse(`there is no ${file} in mode ${settings.mode} for ${families.join(' and ')}`);
+}
+
+/** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. */
+export async function checkSnapshot(
+  folder: string,
+  snapshot: CompiledSnapshot,
+  format: OutputFormat,
+  diagnostics: readonly Diagnostic[],
+  wordsFor: (form: FolderForm, isOfRevision: boolean) => CheckWords,
+) {
+  const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');
+  const tree = (await openTrees([folder])).trees.get(folder);
+  const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
+  const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;
+  const result = await checkBundle(folder, fresh, tree);
+  if (result.kind === 'unreadable') return refuse(`cannot read ${folder}: ${result.reason}`);
+  if (result.kind === 'same' && format === 'text') return { result, printed: '', note: '', accept: undefined };
+  const { formatCheck, reportCheck } = await import('../../report/check-report.ts');
+  const words = wordsFor(form, tree !== undefined);
+  const report = await reportCheck(folder, result.kind === 'same' ? [] : result.files, snapshot, form, words);
+  return { result, ...(await formatCheck(report, result, format, diagnostics)), accept: words.accept };
+}

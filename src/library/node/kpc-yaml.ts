@@ -1,0 +1,237 @@
+import { diagnosticCodes } from '../../diagnostics/codes.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { foundOf } from '../../diagnostics/fields.ts';
+import { isObject } from '../../base/json-shape.ts';
+import { printable } from '../../base/printable.ts';
+import { findNearest } from '../../base/find-nearest.ts';
+import { kpcYaml } from '../../base/file-names.ts';
+import { isWindows, withSlashes } from '../../base/system-paths.ts';
+import type { FieldPath } from '../../cluster/objects.ts';
+import { loadFile } from '../../input/files/load-files.ts';
+import { readDocuments } from '../../input/documents/read-documents.ts';
+import { findRepository, findStrayTarget, leadsInto, realPath } from '../../input/files/disk-paths.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import type { Ignore } from '../../lint/ignores.ts';
+import type { Flag } from '../../settings/flag.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  hasRightValue,
+  keyOf,
+  type ConfiguredCommand,
+  type GivenFlag,
+  type Ignored,
+  type Refuse,
+} from './kpc-yaml-values.ts';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { disk, type FileTree } from '../../input/files/file-tree.ts';
+
+export interface KpcYaml {
+  readonly file: TextFile;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The place of each flag in the file, by long name. */
+  readonly places: ReadonlyMap<string, Diagnostic['place']>;
+  /** The values that it gives, by the keys of flags. */
+  readonly values: ReadonlyMap<string, unknown>;
+  /** The findings that it accepts. */
+  readonly ignores: readonly Ignore[];
+}
+
+const nothing = { places: new Map(), values: new Map(), ignores: [] } as const;
+
+/** The call of a command that a kpc.yaml gives flags to. */
+export interface ConfiguredCall extends ConfiguredCommand {
+  /** All of its flags. */
+  readonly all: readonly Flag[];
+  /** Whether the command line has a flag. */
+  readonly has: (flag: Flag) => boolean;
+  /** Whether a key, outside of the command's own section, is for other commands only. */
+  readonly isOfOthers: (key: string) => boolean;
+  /** The value of a flag for words of a command line; undefined if they leave it out. Refuses wrong ones. */
+  readonly parse: (flag: Flag, words: readonly string[]) => unknown;
+}
+
+/**
+ * Reads the flags that kpc.yaml holds and a command line does not: of the file that `asked` names, or of the first one in the working
+ * folder and those above it, as `tree` has them. Undefined if there is none.
+ */
+export function readKpcYaml(
+  call: ConfiguredCall,
+  commands: readonly ConfiguredCommand[],
+  asked: string | undefined,
+  tree: FileTree = disk,
+): KpcYaml | undefined {
+  const path = asked ?? findKpcYaml(tree);
+  if (asked === 'none' || path === undefined) return undefined;
+  // A link out of the repository: its text would be quoted to those who run kpc there. One that is named is what its user wants.
+  const isForeign = asked === undefined && tree.isForeignLink(path);
+  const file = isForeign
+    ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path))
+    : loadFile(path, undefined, tree);
+  if (!(file instanceof TextFile)) return { ...nothing, file: new TextFile(path, ''), diagnostics: [file] };
+  const { documents, diagnostics } = readDocuments(file);
+  const found = [...diagnostics];
+  const places = new Map<string, Diagnostic['place']>();
+  const values = new Map<string, unknown>();
+  const ignores: Ignore[] = [];
+  const folder = tree === disk ? dirname(path) : tree.pathAt(dirname(tree.locate(path)));
+  const home = { folder, tree };
+  for (const [i, { value, source }] of documents.entries()) {
+    const refuse: Refuse = (at, details, atKey = false) =>
+      void found.push(diagnose('bad-kpc-yaml', details, atKey ? source.keyPlace(at) : source.place(at)));
+    const textAt = (at: FieldPath): string => {
+      const { line, column } = source.place(at).locate();
+      return file.lineAt(line).slice(column - 1);
+    };
+    if (i > 0) refuse([], { problem: 'several-documents' });
+    for (const flag of i > 0 ? [] : findFlags(value, call, commands, refuse)) {
+      if (!hasRightValue(flag, refuse)) continue;
+      if (flag.row.kind === 'codes') ignores.push(...readIgnores(flag, (at) => source.place(at), refuse));
+      else {
+        const written = asWritten(flag.value, flag.path, textAt);
+        const given = valueOf({ ...flag, value: written }, { call, values, home }, refuse);
+        if (given === undefined) continue;
+        values.set(flag.row.key, given);
+        places.set(flag.row.name, source.place(flag.path));
+      }
+    }
+  }
+  return { file, diagnostics: found, places, values, ignores };
+}
+
+/**
+ * The nearest kpc.yaml; undefined if there is none. A file that any user may have put there, as in /tmp, is not read.
+ */
+export function findKpcYaml(tree: FileTree = disk): string | undefined {
+  // Windows does not say by a mode who may write to a folder: there, only a repository is looked through.
+  const top = isWindows() ? findRepository('.') : undefined;
+  for (let folder = resolve('.'); ; folder = dirname(folder)) {
+    const path = tree.join(tree.pathAt(folder), kpcYaml);
+    const isOpenToAll = !isWindows() && (statSync(folder).mode & 0o002) !== 0;
+    if (!isOpenToAll && tree.exists(path) && !tree.isFolder(path))
+      return tree === disk ? withSlashes(relative('.', path)) : path;
+    // A repository is not ruled by what is around it.
+    if (existsSync(join(folder, '.git')) || folder === dirname(folder) || realPath(folder) === top) return undefined;
+  }
+}
+
+/** Names that people give a kpc.yaml, which is not read then. */
+const misnamed = ['kpc.yml', '.kpc.yaml', '.kpc.yml'];
+
+/** A file in the working folder that its user may take for a kpc.yaml. */
+export function findMisnamed(): string | undefined {
+  return misnamed.find((name) => existsSync(name));
+}
+
+/** The folder of a kpc.yaml. */
+interface Home {
+  readonly folder: string;
+  readonly tree: FileTree;
+}
+
+/** The flags that the file sets for a command: first those of its own section, which override the common ones. */
+function findFlags(
+  value: unknown,
+  call: ConfiguredCall,
+  commands: readonly ConfiguredCommand[],
+  refuse: Refuse,
+): readonly GivenFlag[] {
+  if (!isObject(value)) {
+    refuse([], { problem: 'no-mapping', of: kpcYaml, found: foundOf(value) });
+    return [];
+  }
+  const known = new Map(commands.map(({ name, flags }) => [name, flags]));
+  const read = (fields: object, rows: readonly Flag[], section?: string): readonly GivenFlag[] =>
+    Object.entries(fields).flatMap(([name, inside]: [string, unknown]): readonly GivenFlag[] => {
+      const ofSection = section === undefined ? known.get(name) : undefined;
+      if (ofSection) {
+        if (isObject(inside)) return read(inside, ofSection, name);
+        if (inside !== null) refuse([name], { problem: 'no-mapping', of: name, found: foundOf(inside) });
+        return [];
+      }
+      const path = section === undefined ? [name] : [section, name];
+      const names = rows.map(keyOf);
+      if (!names.includes(name)) {
+        const meant = findNearest(name, names);
+        refuse(path, { problem: 'unknown-flag', name, command: section, meant }, true);
+      }
+      if (section === undefined ? call.isOfOthers(name) : section !== call.name) return [];
+      return call.flags.flatMap((row) => (keyOf(row) === name ? [{ row, value: inside, path }] : []));
+    });
+  return read(value, [...known.values()].flat()).toSorted((a, b) => b.path.length - a.path.length);
+}
+
+/** The value of a flag; undefined if the command line or the file has the flag or one that conflicts, or it is refused. */
+function valueOf(
+  { row, value, path }: GivenFlag,
+  { call, values, home }: { readonly call: ConfiguredCall; readonly values: KpcYaml['values']; readonly home: Home },
+  refuse: Refuse,
+): unknown {
+  const { key, rivals = [] } = row;
+  const flag = keyOf(row);
+  const others = call.all.filter((each) => rivals.includes(each.key) || each.rivals?.includes(key));
+  if (values.has(key) || [row, ...others].some(call.has)) return undefined;
+  const rival = others.find((each) => values.has(each.key));
+  if (rival) {
+    refuse(path, { problem: 'rivals', flag, other: keyOf(rival) }, true);
+    return undefined;
+  }
+  const words = [value].flat().map(String);
+  const located = row.path === undefined ? words : words.map((word) => locate(word, home));
+  const stray = row.path === undefined ? undefined : located.map((word) => findStray(word, row, home)).find(Boolean);
+  if (stray !== undefined) {
+    refuse(path, { problem: stray, flag });
+    return undefined;
+  }
+  try {
+    return call.parse(row, located);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    refuse(path, { problem: 'refused', flag, reason: error.message });
+    return undefined;
+  }
+}
+
+/** The findings that the file accepts, each with its place. */
+function readIgnores(
+  { value, path }: GivenFlag,
+  placeOf: (path: FieldPath) => NonNullable<Diagnostic['place']>,
+  refuse: Refuse,
+): readonly Ignore[] {
+  return [value as Ignored].flat().map((each, i): Ignore => {
+    const { code, service } = typeof each === 'string' ? { code: each } : each;
+    const at = Array.isArray(value) ? [...path, i] : path;
+    const isKnown = diagnosticCodes.some((one) => one === code);
+    if (!isKnown) refuse(at, { problem: 'unknown-code', code, meant: findNearest(code, diagnosticCodes) });
+    return { code, service, by: kpcYaml, place: placeOf(at) };
+  });
+}
+
+/** Returns a value with its numbers as the file spells them: 1.30 is a version, not the number 1.3. */
+function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) => string): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown, i) => asWritten(item, [...path, i], textAt));
+  if (typeof value !== 'number') return value;
+  const [written = ''] = /^[\d.]+/.exec(textAt(path)) ?? [];
+  return Number(written) === value ? written : value;
+}
+
+function locate(path: string, { folder, tree }: Home): string {
+  return path === '-' || isAbsolute(path) ? path : tree.join(folder, path);
+}
+
+/**
+ * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not cause
+ * files unrelated to that repository to be read, with their lines quoted, or such folders to be replaced.
+ */
+function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
+  if (path === '-') return undefined;
+  // Of a revision, only what is read matters, and it holds nothing else.
+  if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
+  if (row.path === 'written') return findStrayTarget(path, own);
+  return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
+}
+
+/** Names the flags that the file gave: whoever wrote it may have left out what the result does not show. */
+export function takenWords({ file, places }: KpcYaml): readonly string[] {
+  return places.size === 0 ? [] : [`from ${printable(file.name)}: ${[...places.keys()].join(', ')}`];
+}

@@ -1,0 +1,177 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { kpcYaml } from '../../base/file-names.ts';
+import { joinWords } from '../../base/join-words.ts';
+import { printable, printableJson, quotePrintable } from '../../base/printable.ts';
+import { describeError } from '../../base/system-errors.ts';
+import { projectUrl, repository, version } from '../../base/version.ts';
+import { makeBundle } from '../../bundle/make-bundle.ts';
+import { findRepository, findStrayTarget } from '../../input/files/disk-paths.ts';
+import { newestRelease } from '../../kube-proxy/releases.ts';
+import { summarize } from '../../report/bundle-text.ts';
+import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
+import { compileLoaded } from '../../snapshot/open/compile.ts';
+import { releaseRunBy, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { refuse } from '../refusal.ts';
+import { writeGolden } from './compile.ts';
+
+export const workflowFile = '.github/workflows/kpc.yaml';
+
+/** What a repository is set up with. */
+export interface SetupOptions extends FileOptions {
+  readonly file: readonly string[];
+  readonly node?: string;
+  /** The folder of the golden. */
+  readonly golden: string;
+  /** Whether there is to be a workflow. */
+  readonly github?: boolean;
+}
+
+/** The flags of the command line that kpc.yaml keeps. */
+type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
+
+/** Compiles the manifests of a repository for the node, mode and release that they tell. Refuses what would replace anything else. */
+export async function openSetup(options: SetupOptions, given: KeptFlags) {
+  const { file, golden, github } = options;
+  const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
+  if (present.length > 0)
+    refuse(`${joinWords(present)} ${present.length === 1 ? 'is' : 'are'} there already`, 'edit or remove it');
+  for (const path of [golden, ...(github ? [workflowFile] : [])]) {
+    const stray = findStrayTarget(path, findRepository('.'));
+    if (stray === 'replaces-git') refuse(`${path} leads into .git`, 'name another folder');
+    if (stray) refuse(`${path} leads out of this repository`, 'name a folder in it, without a link');
+  }
+  const unsafe = github ? [...file, golden].find((path) => !isSafeInWorkflow(path)) : undefined;
+  if (unsafe !== undefined)
+    refuse(`a workflow cannot hold the name ${quotePrintable(unsafe)}`, 'rename it, or leave out --github');
+  if (file.includes('-')) refuse('init needs files: kpc.yaml names them', 'name a file or folder');
+  const setup = chooseSetup(await loadInputs(options), options, given);
+  const chosen = { ...options, ...setup.options, emptyResult: 'refused', into: 'kpc describe -' } as const;
+  const loaded = await loadInputs(chosen);
+  const { snapshot, gaps, diagnostics } = compileLoaded(loaded, { node: setup.node, ipFamily: options.ipFamily });
+  return { setup, snapshot, diagnostics: [...gaps(), ...diagnostics], files: loaded.files };
+}
+
+/** Writes the golden, kpc.yaml and the workflow. Returns what was written, and what the golden holds. */
+export async function writeSetup(
+  setup: Setup,
+  snapshot: CompiledSnapshot,
+  { file, golden, github }: SetupOptions,
+  given: KeptFlags,
+) {
+  await writeGolden(golden, snapshot);
+  try {
+    writeFileSync(kpcYaml, kpcYamlText(file, setup, snapshot, given), { flag: 'wx' });
+    if (github) {
+      mkdirSync(dirname(workflowFile), { recursive: true });
+      writeFileSync(workflowFile, workflowText(file, golden), { flag: 'wx' });
+    }
+  } catch (error) {
+    return refuse(describeError(error));
+  }
+  const paths = [kpcYaml, golden, ...(github ? [workflowFile] : [])];
+  return { paths, summary: summarize(makeBundle(snapshot).manifest) };
+}
+
+/** What kpc.yaml says beside the flags of the command line, and why. */
+export interface Setup {
+  readonly node: string | undefined;
+  readonly lines: readonly string[];
+  readonly options: Pick<FileOptions, 'proxyMode' | 'kubernetesVersion' | 'node'>;
+}
+
+/** The mode, release and node that the manifests tell, or else kube-proxy's defaults. */
+function chooseSetup(
+  { prepared, modeNote }: LoadedInputs,
+  options: SetupOptions,
+  given: ReadonlyMap<string, unknown>,
+): Setup {
+  const nodes = [...prepared.nodes.keys()].toSorted();
+  const node = options.node ?? nodes[0];
+  const release = releaseRunBy(prepared.nodes.get(node ?? chooseNodeName(undefined, prepared)));
+  // A configuration in the input says it itself.
+  const isUnnamed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
+  const proxyMode = isUnnamed ? prepared.settings.mode : undefined;
+  const kubernetesVersion = options.kubernetesVersion ?? release ?? newestRelease;
+  const reason = release === undefined ? 'the newest: write that of your nodes' : 'as the Node says';
+  const others = nodes.length > 1 ? ` # one of ${nodes.length} Nodes: all that are alike have the same rules` : '';
+  return {
+    node,
+    lines: [
+      ...(proxyMode === undefined
+        ? []
+        : [`proxy-mode: ${proxyMode} # nothing here names a mode: write that of your nodes`]),
+      ...(given.has('kubernetes-version') ? [] : [`kubernetes-version: '${kubernetesVersion}' # ${reason}`]),
+      ...(node === undefined ? [] : [`node: ${yamlWord(node)}${others}`]),
+    ],
+    options: {
+      kubernetesVersion,
+      ...(proxyMode === undefined ? {} : { proxyMode }),
+      ...(node === undefined ? {} : { node }),
+    },
+  };
+}
+
+function kpcYamlText(
+  file: readonly string[],
+  { lines }: Setup,
+  { assigned, assumedEndpoints = [], isNodeAssumed }: CompiledSnapshot,
+  given: KeptFlags,
+): string {
+  const isAssumed = assigned.length + assumedEndpoints.length > 0 || isNodeAssumed === true;
+  return [
+    '# Flags of kpc for this repository, without their dashes. A flag on the command line wins.',
+    `file: ${yamlValue(file)}`,
+    ...(file.some((path) => /^\.\/*$/.test(path)) ? ['exclude: /.github'] : []),
+    ...[...given].map(([flag, value]) => `${flag}: ${yamlValue(value)}`),
+    ...lines,
+    ...(isAssumed ? ['compile:', '  assume: true # the manifests lack addresses, endpoints or Nodes'] : []),
+    '',
+  ].join('\n');
+}
+
+function yamlValue(value: string | readonly string[] | boolean): string {
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return yamlWord(value);
+  const [first = ''] = value;
+  return value.length === 1 ? yamlWord(first) : `[${value.map(yamlWord).join(', ')}]`;
+}
+
+/** JSON is YAML; what is plainly a word needs no quotes. */
+function yamlWord(text: string): string {
+  return /^[A-Za-z./][\w./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
+    ? text
+    : printableJson(JSON.stringify(text));
+}
+
+/** Whether a line of the workflow may hold the name: GitHub splits lines, trims them, and evaluates what stands in ${{ }}. */
+function isSafeInWorkflow(path: string): boolean {
+  return printable(path) === path && path.trim() === path && !path.includes('${{');
+}
+
+function workflowText(file: readonly string[], golden: string): string {
+  return `# Compares the Services of a pull request with the golden, and writes what changes to the job's summary.
+name: Services
+
+on: pull_request
+
+permissions:
+  contents: read
+
+jobs:
+  kpc:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v5
+        with:
+          # The base of the pull request, too: the summary compares with it.
+          fetch-depth: 2
+          persist-credentials: false
+      - uses: ${repository}@v${version}${projectUrl === undefined ? ' # write the repository that you have kpc from' : ''}
+        with:
+          files: |
+${file.map((path) => `            ${path}\n`).join('')}          golden: ${yamlWord(golden)}
+`;
+}
