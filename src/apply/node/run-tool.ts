@@ -1,5 +1,5 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import { guarded } from '../../base/guarded.ts';
+import { guarded } from './guarded.ts';
 import { hasCode } from '../../base/system-errors.ts';
 import { absoluteFolders } from '../../base/system-paths.ts';
 import { Failure, faultOf } from '../state/failure.ts';
