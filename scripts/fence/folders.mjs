@@ -108,6 +108,8 @@ export const folders = {
     ],
     ...pure,
   },
+  // Bundles to apply: whose they are, who signed them, and whether their Services compile to what they hold.
+  'apply/open': { folders: ['base', 'bundle', 'bundle/pack', 'apply', 'snapshot/open'], packages: [], node: [] },
   // The files that are opened: of folders, git revisions, packs and support bundles.
   'snapshot/files': {
     folders: [
@@ -239,7 +241,7 @@ export const folders = {
     node: ['path'],
   },
   'cli/kpc-apply': {
-    folders: ['base', 'kernel', 'cluster', 'bundle', 'bundle/pack', 'apply', 'snapshot/open', 'report', 'cli/shared'],
+    folders: ['base', 'kernel', 'cluster', 'bundle', 'apply', 'apply/open', 'report', 'cli/shared'],
     packages: ['commander'],
     node: ['fs/promises', 'os', 'path'],
   },

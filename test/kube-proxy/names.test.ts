@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
+import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 import { families } from '../../src/kernel/family.ts';
 import { isBuiltInChain, tableNames, type TableName } from '../../src/kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';

@@ -12,9 +12,9 @@ import { describeFolderProblem, formatNodeChecks } from '../../report/render-dia
 import { formatJson } from '../../report/format-json.ts';
 import { doctor as doctorShape } from '../../report/outputs/node.ts';
 import { formatPlanJson, formatPlanText } from '../../report/plan-text.ts';
-import { loadBundle } from './load-bundle.ts';
+import { loadBundle } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
-import { BundleSource } from './bundle-source.ts';
+import { BundleSource } from '../../apply/open/bundle-source.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
 import { defineCommand, type Options } from './options.ts';
 

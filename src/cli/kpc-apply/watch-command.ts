@@ -21,11 +21,11 @@ import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../../apply/node/host.ts';
-import { loadBundleToApply } from './load-bundle.ts';
+import { loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
 import { applyFlags, defineCommand, type Options } from './options.ts';
-import { BundleSource } from './bundle-source.ts';
+import { BundleSource } from '../../apply/open/bundle-source.ts';
 import { type Terminal, exitStatus } from '../shared/terminal.ts';
 
 export const watch = defineCommand({

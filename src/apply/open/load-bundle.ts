@@ -1,4 +1,4 @@
-import { Failure } from '../../apply/state/failure.ts';
+import { Failure } from '../state/failure.ts';
 import { printable } from '../../base/printable.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
