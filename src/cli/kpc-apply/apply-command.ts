@@ -44,7 +44,7 @@ export const apply = defineCommand({
     const { terminal, host } = environment;
     const source = new BundleSource(folder, options, environment);
     const load = async () => {
-      const bundle = await loadBundleToApply(folder, () => source.read());
+      const bundle = await loadBundleToApply(folder, source);
       const origin = { kind: 'apply', folder: resolve(folder), serial: source.serial() } as const;
       return { bundle, choices: { ...options, origin } };
     };

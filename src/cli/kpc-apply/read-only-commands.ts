@@ -45,8 +45,7 @@ async function compareNode(
 ): Promise<ExitStatus> {
   const { host, terminal } = environment;
   const session = await openSession(environment, { ...options, mayChange: false });
-  const source = new BundleSource(folder, options, environment);
-  const bundle = await loadBundle(folder, () => source.read());
+  const bundle = await loadBundle(folder, new BundleSource(folder, options, environment));
   const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
   const observation = await observe(session, request);
   const { plan: found } = observation;
@@ -73,7 +72,7 @@ export const doctor = defineCommand({
         ? await examineForAnyMode(host, state.owned)
         : await examineNode(
             host,
-            needsOf(await loadBundle(folder, () => new BundleSource(folder, options, environment).read())),
+            needsOf(await loadBundle(folder, new BundleSource(folder, options, environment))),
             state.owned,
           )),
       ...state.checks,
