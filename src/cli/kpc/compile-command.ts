@@ -31,7 +31,7 @@ import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.t
 import { outputFlag } from './flags.ts';
 import { modeFromWords, traceWords, withoutDefaultMode } from './input-options.ts';
 import { formatFailure, makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
-import { repositoryPaths } from './repository-paths.ts';
+import { repositoryPaths } from '../../git/repository-paths.ts';
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
   readonly jobs: number;

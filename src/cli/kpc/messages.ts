@@ -6,7 +6,7 @@ import { renderDiagnostics } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
-import { repositoryPaths } from './repository-paths.ts';
+import { repositoryPaths } from '../../git/repository-paths.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
 import type { Progress } from '../../library/node/fleet.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
