@@ -67,8 +67,8 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
   const files = await readEither(path);
   if (typeof files === 'string') return refuse(`${path}: ${files}`);
   const isPack = !statSync(path).isDirectory();
-  const signer = describeSigner(files, trust.length > 0 ? keys : undefined);
   const bundle = new Map([...files].filter(([name]) => name !== signatureFile));
+  const signer = describeSigner(readSignature(files), bundle, trust.length > 0 ? keys : undefined);
   const reading = checkBundle(bundle, compileState);
   const problems = [
     ...(signer.isWrong ? [signer.words] : []),
@@ -101,10 +101,10 @@ async function readEither(path: string): Promise<BundleFiles | string> {
 
 /** Who signed the bundle. `keys` are those that may have, if it matters. */
 function describeSigner(
-  files: BundleFiles,
+  signature: ReturnType<typeof readSignature>,
+  bundle: BundleFiles,
   keys: readonly TrustedKey[] | undefined,
 ): { readonly isWrong: boolean; readonly words: string } {
-  const signature = readSignature(files);
   if (signature === 'damaged') return { isWrong: true, words: 'signature damaged' };
   if (!signature) return { isWrong: keys !== undefined, words: 'not signed' };
   const { keyId, serial } = signature;
@@ -114,7 +114,6 @@ function describeSigner(
     const known = keys.map(({ id }) => id).join(', ');
     return { isWrong: true, words: `signed by key ${keyId}, which is not trusted (trusted keys: ${known})` };
   }
-  const bundle = new Map([...files].filter(([name]) => name !== signatureFile));
   if (isSignedBy(key, bundle, signature) && bytesOf(bundle) === signature.bytes) {
     return { isWrong: false, words: `signed by key ${keyId}, serial ${serial}` };
   }
