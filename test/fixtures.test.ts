@@ -7,7 +7,7 @@ import { isGoldenFile } from '../src/bundle/golden.ts';
 import { makeBundle } from '../src/bundle/make-bundle.ts';
 import type { ProxyMode } from '../src/kube-proxy/modes.ts';
 import { compile } from '../src/library/index.ts';
-import { loadBundle } from '../src/cli/kpc-apply/load-bundle.ts';
+import { loadBundle } from '../src/apply/open/load-bundle.ts';
 import { optionsOf } from './library/fixture-options.ts';
 import { listFixtures, type Fixture } from './support/fixtures.ts';
 import { contentOf, readGoldenFolder } from './support/golden.ts';

@@ -108,6 +108,12 @@ export const folders = {
     ],
     ...pure,
   },
+  // Bundles to apply: whose they are, who signed them, and whether their Services compile to what they hold.
+  'apply/open': {
+    folders: ['base', 'bundle', 'bundle/pack', 'apply', 'snapshot/open'],
+    packages: [],
+    node: ['fs/promises', 'path'],
+  },
   // The files that are opened: of folders, git revisions, packs and support bundles.
   'snapshot/files': {
     folders: [
@@ -239,8 +245,8 @@ export const folders = {
     node: ['path'],
   },
   'cli/kpc-apply': {
-    folders: ['base', 'kernel', 'cluster', 'bundle', 'bundle/pack', 'apply', 'snapshot/open', 'report', 'cli/shared'],
+    folders: ['base', 'kernel', 'bundle', 'apply', 'apply/open', 'report', 'cli/shared'],
     packages: ['commander'],
-    node: ['fs/promises', 'os', 'path'],
+    node: ['os', 'path'],
   },
 };

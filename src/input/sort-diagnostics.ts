@@ -1,6 +1,6 @@
 import { groupBy } from '../cluster/group-by.ts';
 import { nameSome } from '../base/join-words.ts';
-import { addWords, diagnoseFault, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
+import { addWords, diagnose, diagnoseFault, isError, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Location } from '../kernel/place.ts';
 
@@ -47,11 +47,31 @@ export function mergeDiagnostics(found: readonly Diagnostic[], said: readonly Di
 /** How many names are printed after the first. */
 const mostNames = 5;
 
+/** The diagnostics as people get them: what is said of several things in the same words said once, and no more than they can read. */
+export function diagnosticsForPeople(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  return limitShown(foldDiagnostics(diagnostics));
+}
+
+const mostShown = 200;
+
+/** The first ones, errors before all others, then one line per severity with the number of the rest. */
+function limitShown(all: readonly Diagnostic[]): readonly Diagnostic[] {
+  const made = all.filter(({ code }) => code !== 'not-shown');
+  if (made.length <= mostShown) return all;
+  const shown = new Set([...made.filter(isError), ...made.filter((each) => !isError(each))].slice(0, mostShown));
+  const others = (['error', 'warning', 'note'] as const).flatMap((severity) => {
+    const hidden = all.filter((each) => each.severity === severity && !shown.has(each));
+    const count = hidden.reduce((sum, each) => sum + (each.code === 'not-shown' ? each.arguments.count : 1), 0);
+    return count === 0 ? [] : [diagnose('not-shown', { severity, count })];
+  });
+  return [...made.filter((diagnostic) => shown.has(diagnostic)), ...others];
+}
+
 /**
- * The diagnostics for people: a warning or a note that is said of several Services or Nodes in the same words is said once, where it
+ * A warning or a note that is said of several Services or Nodes in the same words is said once, where it
  * is said first, with the names of the others. Errors are reported one by one, for each has a place to go to.
  */
-export function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   const parts = diagnostics
     .filter(({ severity }) => severity !== 'error')
     .flatMap((diagnostic) => split(diagnostic) ?? []);

@@ -1,5 +1,7 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { unnamedMode } from '../kube-proxy/modes.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
+import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openOptions } from './options.ts';
 
 const options: ReadonlySet<string> = new Set([
@@ -47,4 +49,10 @@ export function nameOptions(words: string, { option, manifests }: CallerWords): 
     const positive = negated ? `${negated[1]?.toLowerCase()}${negated[2]}` : '';
     return option(name, false) ?? option(positive, true) ?? found;
   });
+}
+
+/** Where the mode comes from, if nobody named it: words that follow it in a summary. */
+export function modeFromWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
+  if (modeNote?.code !== 'default-mode') return '';
+  return modeNote.arguments.named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
 }

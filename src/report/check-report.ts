@@ -136,6 +136,17 @@ export async function formatCheck(
   }
 }
 
+/** In which files a folder differs, and how to accept that. */
+export function describeDifference(
+  folder: string,
+  { files, strangers }: Extract<CheckResult, { readonly kind: 'differs' }>,
+  accept: string | undefined,
+): string {
+  const strays = strangers.length > 0 ? " Remove the files that don't belong." : '';
+  const differs = `${folder} differs in ${nameSome(files.map(printable), 12)}.${strays}`;
+  return accept === undefined ? `${differs}\n` : `${differs} To accept the change:\n  ${printable(accept)}\n`;
+}
+
 /** The change as a comment on a pull request, and the command that accepts it. */
 async function checkToMarkdown(report: CheckReport): Promise<string> {
   const { folder, files, comparison, problems, accept, trace } = report;

@@ -1,6 +1,6 @@
-import { describeState, formatTime } from '../apply/state/history.ts';
+import { describeState, formatTime, nameState } from '../apply/state/history.ts';
 import { describeLastCommand } from '../apply/state/last-command.ts';
-import type { RollBackStates } from '../apply/change/roll-back.ts';
+import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
 import type { Foresight } from '../apply/change/apply-bundle.ts';
 import {
   countPlan,
@@ -15,9 +15,12 @@ import { joinWords } from '../base/join-words.ts';
 import { describeConflict } from '../apply/plan/ownership-draft.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
+import { describeStep, listSteps, type Step } from '../apply/plan/steps.ts';
+import { formatCommand } from '../apply/node/host.ts';
+import { formatBalancer } from '../kernel/balancer/balancer.ts';
 import { formatJson } from './format-json.ts';
 import { plan as planShape } from './outputs/node.ts';
-import { printableLines } from '../base/printable.ts';
+import { printable, printableLines } from '../base/printable.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { newestRelease, parseRelease, type Release } from '../kube-proxy/releases.ts';
@@ -51,6 +54,17 @@ function formatGroup(name: string, changes: readonly PlannedChange[], namesAll: 
 export function summarizePlan(plan: Plan): string {
   const parts = countPlan(plan).map(({ object, change, number }) => `${countObjects(number, object)} ${change}`);
   return parts.length > 0 ? parts.join(', ') : 'nothing changed';
+}
+
+/** "; 2 real servers wait for 5 connections to end; 1 connection was cut". */
+export function describeConnections(plan: Plan): string {
+  const { draining, kept, cut } = plan;
+  const waiting = `${count(draining.length, 'real server waits', 'real servers wait')} for`;
+  return [
+    ...(draining.length > 0 ? [`; ${waiting} ${kept === 0 ? 'connections' : count(kept, 'connection')} to end`] : []),
+    ...describeLeftAddresses(plan).map((text) => `; ${text}`),
+    ...(cut > 0 ? [`; ${count(cut, 'connection was', 'connections were')} cut`] : []),
+  ].join('');
 }
 
 /** "Plan: 17 sets and 11 chains to add, 7 sysctls to change, nothing to remove". */
@@ -163,6 +177,28 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: For
 /** Leaves an empty list out of JSON. */
 function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length > 0 ? list : undefined;
+}
+
+/** What a rollback would do. */
+export function formatRollBack({ to, plan }: RollBackPlan): string {
+  const where = to ? printable(nameState(to)) : 'the state before the apply that did not finish';
+  return `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`;
+}
+
+/** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
+export function formatDryRun(plan: Plan, balancer: string): string {
+  if (isEmptyPlan(plan)) return 'nothing to do\n';
+  return printableLines(
+    listSteps(plan)
+      .map((step) => formatStep(step, balancer))
+      .join('\n'),
+  );
+}
+
+function formatStep(step: Step, balancer: string): string {
+  if (step.kind === 'balance') return `# ${balancer}\n${formatBalancer(step.proxyPorts).join('')}`;
+  if (step.kind === 'write') return `# ${describeStep(step)}\n`;
+  return `# ${formatCommand(step.command)}\n${step.command.stdin ?? ''}`;
 }
 
 /** The states of a node: the present one, the one that a rollback restores, and the others. */

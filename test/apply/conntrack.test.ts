@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { forgetStaleFlows } from '../../src/apply/node/forget-flows.ts';
 import type { Command, Host } from '../../src/apply/node/host.ts';
 import { behavioursOf } from '../../src/kube-proxy/releases.ts';
-import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
+import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 import { fixtureBundle } from '../bundle/forge.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';

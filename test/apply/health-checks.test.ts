@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { createPorts, healthCheckPorts, type ServedPorts } from '../../src/apply/monitor/serve-ports.ts';
 import type { Manifest } from '../../src/bundle/manifest.ts';
-import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
+import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 
 const { manifest } = await loadBundle('fixtures/dual-stack/expected-ipvs');
 const port = 20_000 + (process.pid % 20_000);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/bundle/manifest.ts';
-import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
+import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 import { decideOnNode, isMet, readNodeFacts, type NodeFacts } from '../../src/apply/plan/node-decisions.ts';
 import { createFakeNode } from './fake-node.ts';
 

@@ -6,7 +6,7 @@ import { readFolder } from '../../src/bundle/folder.ts';
 import { makeGolden } from '../../src/bundle/golden.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { compileState } from '../../src/snapshot/open/compile-node.ts';
-import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
+import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 import { contentOf, readGoldenFolder as readBack } from '../support/golden.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';

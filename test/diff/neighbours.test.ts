@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
+import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 import { separate } from '../../src/diff/foreign-items.ts';
 import { coverAll } from '../../src/dumps/coverage.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';

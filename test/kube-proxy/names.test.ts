@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadBundle } from '../../src/cli/kpc-apply/load-bundle.ts';
+import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 import { families } from '../../src/kernel/family.ts';
 import { isBuiltInChain, tableNames, type TableName } from '../../src/kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
@@ -24,7 +24,7 @@ const evidence = weighEvidence(emptyState);
 test.each(bundles)('all that $name makes is certainly kube-proxy’s', async ({ name, fixture, mode }) => {
   const options = optionsOf(fixture);
   const bundle = options && compile({ ...options, proxyMode: mode }).bundle;
-  const { state } = await loadBundle(name, () => Promise.resolve(bundle?.files ?? new Map()));
+  const { state } = await loadBundle(name, { read: async () => bundle?.files ?? new Map() });
   const {
     jump,
     chain: weighChain,

@@ -1,6 +1,10 @@
 import type { Server } from 'node:net';
-import type { Manifest } from '../../bundle/manifest.ts';
+import { nodeOfBundle, type Manifest } from '../../bundle/manifest.ts';
+import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
 import type { Family } from '../../kernel/family.ts';
+import { parseIpAddrJson } from '../../kernel/link/link.ts';
+import type { Host } from '../node/host.ts';
+import { readAddresses } from '../node/node-reading.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { HttpConnections, type Answer, type AnswerPath } from './http-connections.ts';
 
@@ -57,6 +61,19 @@ export function createPorts() {
 
 /** The addresses to listen on, by family, from --nodeport-addresses; "0.0.0.0" and "::" mean all. */
 export type ListenAddresses = { readonly [F in Family]: readonly string[] };
+
+/** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
+export async function chooseListenAddresses(host: Host, manifest: Manifest): Promise<ListenAddresses> {
+  const node = nodeOfBundle(manifest);
+  const choose = async (family: Family, everywhere: string): Promise<readonly string[]> => {
+    const networks = nodePortNetworks(manifest.settings, node, family);
+    if (networks.matchesAll) return [everywhere];
+    const { links } = parseIpAddrJson(await readAddresses(host));
+    const hostAddresses = links.flatMap((link) => link.addresses).map(({ address }) => address);
+    return addressesIn(networks, { hostAddresses }).map((address) => address.text);
+  };
+  return { ipv4: await choose('ipv4', '0.0.0.0'), ipv6: await choose('ipv6', '::') };
+}
 
 /**
  * The health check ports of a bundle, one family each. They answer like kube-proxy's (healthcheck/service_health.go):

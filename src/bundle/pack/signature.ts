@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
+import { describeUnread, readRegularFile } from '../../base/read-file.ts';
 import { objectOf, parseShape, textThat, wholeNumber, type Shaped } from '../../base/json-shape.ts';
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../make-bundle.ts';
@@ -70,6 +71,17 @@ export function readSignature(files: BundleFiles): Signature | 'damaged' | undef
 /** Whether the key made this signature of a bundle with this manifest, which has the SHA-256 of each other file. */
 export function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signature): boolean {
   return verify(null, message(files, signature), key, Buffer.from(signature.signature, 'base64'));
+}
+
+const largestKeyFile = 2 ** 20;
+
+/** What a file of keys holds, by readPrivateKey or readPublicKeys. A sentence says why there are none. */
+export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | string): Keys | string {
+  try {
+    return read(readRegularFile(file, largestKeyFile).toString('latin1'));
+  } catch (error) {
+    return describeUnread(error);
+  }
 }
 
 /** The private key in a PEM file; a sentence says why there is none. */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { printable, printableLines } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
 import {
   applyBundle,
   assertNoRefusals,
@@ -9,30 +9,27 @@ import {
 } from '../../apply/change/apply-bundle.ts';
 import { nameState } from '../../apply/state/history.ts';
 import { noting } from '../../apply/state/last-command.ts';
-import { describeLeftAddresses } from '../../apply/plan/describe-plan.ts';
 import { assertAllSeen, assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';
 import { isDone, observe, type ChangeOutcome, type Session } from '../../apply/change/observe-node.ts';
-import {
-  listStates,
-  planRollBack,
-  rollBack,
-  type RollBackOutcome,
-  type RollBackPlan,
-} from '../../apply/change/roll-back.ts';
+import { listStates, planRollBack, rollBack, type RollBackOutcome } from '../../apply/change/roll-back.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
-import { formatBalancer } from '../../kernel/balancer/balancer.ts';
-import { formatCommand } from '../../apply/node/host.ts';
-import { describeStep, listSteps, type Step } from '../../apply/plan/steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, interruptible } from './environment.ts';
 import { applyFlags, defineCommand, type Options } from './options.ts';
-import { BundleSource } from './bundle-source.ts';
-import { describeLeftSettings, formatPlanText, formatStates, summarizePlan } from '../../report/plan-text.ts';
+import { BundleSource } from '../../apply/open/bundle-source.ts';
+import {
+  describeConnections,
+  describeLeftSettings,
+  formatDryRun,
+  formatPlanText,
+  formatRollBack,
+  formatStates,
+  summarizePlan,
+} from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';
-import { loadBundleToApply } from './load-bundle.ts';
+import { loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 import { describeConflict } from '../../apply/plan/ownership-draft.ts';
-import { count } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 
 export const apply = defineCommand({
@@ -44,7 +41,7 @@ export const apply = defineCommand({
     const { terminal, host } = environment;
     const source = new BundleSource(folder, options, environment);
     const load = async () => {
-      const bundle = await loadBundleToApply(folder, () => source.read());
+      const bundle = await loadBundleToApply(folder, source);
       const origin = { kind: 'apply', folder: resolve(folder), serial: source.serial() } as const;
       return { bundle, choices: { ...options, origin } };
     };
@@ -58,7 +55,7 @@ export const apply = defineCommand({
       if (!options.force) assertNoRefusals(refusals);
       assertNoConflicts(observation.plan);
       for (const warning of warnings) await reportWarning(warning, terminal);
-      await terminal.out(printableLines(formatDryRun(observation.plan, session)));
+      await terminal.out(formatDryRun(observation.plan, session.folder.balancer));
       return exitStatus.ok;
     }
     return interruptible(environment, async (signal) => {
@@ -86,20 +83,6 @@ export const confirm = defineCommand({
   },
 });
 
-/** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
-function formatDryRun(plan: Plan, { folder }: Session): string {
-  if (isEmptyPlan(plan)) return 'nothing to do\n';
-  return listSteps(plan)
-    .map((step) => formatStep(step, folder))
-    .join('\n');
-}
-
-function formatStep(step: Step, { balancer }: Session['folder']): string {
-  if (step.kind === 'balance') return `# ${balancer}\n${formatBalancer(step.proxyPorts).join('')}`;
-  if (step.kind === 'write') return `# ${describeStep(step)}\n`;
-  return `# ${formatCommand(step.command)}\n${step.command.stdin ?? ''}`;
-}
-
 /** Says how a change of the node ended; `nothing` is why there was nothing to do, and `what` was done otherwise. */
 export async function reportOutcome(
   outcome: ChangeOutcome,
@@ -126,17 +109,6 @@ export async function reportOutcome(
     default:
       return kind satisfies never;
   }
-}
-
-/** "; 2 real servers wait for 5 connections to end; 1 connection was cut". */
-function describeConnections(plan: Plan): string {
-  const { draining, kept, cut } = plan;
-  const waiting = `${count(draining.length, 'real server waits', 'real servers wait')} for`;
-  return [
-    ...(draining.length > 0 ? [`; ${waiting} ${kept === 0 ? 'connections' : count(kept, 'connection')} to end`] : []),
-    ...describeLeftAddresses(plan).map((text) => `; ${text}`),
-    ...(cut > 0 ? [`; ${count(cut, 'connection was', 'connections were')} cut`] : []),
-  ].join('');
 }
 
 export const cleanup = defineCommand({
@@ -223,16 +195,11 @@ async function runRollback(session: Session, options: Options<RollbackFlag>, ter
     return exitStatus.ok;
   }
   if (options.dryRun) {
-    await terminal.out(formatPlanned(await planRollBack(session, options)));
+    await terminal.out(formatRollBack(await planRollBack(session, options)));
     return exitStatus.ok;
   }
   const outcome = await withLock(session.host, options.stateDir, 'rollback', () => rollBack(session, options));
   return report(outcome, terminal);
-}
-
-function formatPlanned({ to, plan }: RollBackPlan): string {
-  const where = to ? printable(nameState(to)) : 'the state before the apply that did not finish';
-  return `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`;
 }
 
 async function report(result: RollBackOutcome, terminal: Terminal): Promise<ExitStatus> {

@@ -12,9 +12,9 @@ import { describeFolderProblem, formatNodeChecks } from '../../report/render-dia
 import { formatJson } from '../../report/format-json.ts';
 import { doctor as doctorShape } from '../../report/outputs/node.ts';
 import { formatPlanJson, formatPlanText } from '../../report/plan-text.ts';
-import { loadBundle } from './load-bundle.ts';
+import { loadBundle } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
-import { BundleSource } from './bundle-source.ts';
+import { BundleSource } from '../../apply/open/bundle-source.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
 import { defineCommand, type Options } from './options.ts';
 
@@ -45,8 +45,7 @@ async function compareNode(
 ): Promise<ExitStatus> {
   const { host, terminal } = environment;
   const session = await openSession(environment, { ...options, mayChange: false });
-  const source = new BundleSource(folder, options, environment);
-  const bundle = await loadBundle(folder, () => source.read());
+  const bundle = await loadBundle(folder, new BundleSource(folder, options, environment));
   const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
   const observation = await observe(session, request);
   const { plan: found } = observation;
@@ -73,7 +72,7 @@ export const doctor = defineCommand({
         ? await examineForAnyMode(host, state.owned)
         : await examineNode(
             host,
-            needsOf(await loadBundle(folder, () => new BundleSource(folder, options, environment).read())),
+            needsOf(await loadBundle(folder, new BundleSource(folder, options, environment))),
             state.owned,
           )),
       ...state.checks,

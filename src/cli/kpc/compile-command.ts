@@ -1,7 +1,4 @@
 import { InvalidArgumentError } from 'commander';
-import { formatCount } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
-import { printable } from '../../base/printable.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import {
   checkSnapshot,
@@ -14,14 +11,15 @@ import {
   writeSnapshot,
   type CompileOptions,
   type OpenedToCompile,
+  type WordsOfForm,
 } from '../../library/node/compile.ts';
 import { openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
+import { modeFromWords } from '../../library/words.ts';
 import { formatAll, mainFile, summarize } from '../../report/bundle-text.ts';
-import type { FolderForm, OutputFormat } from '../../report/check-report.ts';
+import type { OutputFormat } from '../../report/check-report.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { compiled, compiledFleet } from '../../report/outputs/compile.ts';
-import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
@@ -29,19 +27,13 @@ import { acceptCommand } from './accept-command.ts';
 import { defineCommand, type Call } from './call.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
 import { outputFlag } from './flags.ts';
-import { modeFromWords, traceWords, withoutDefaultMode } from './input-options.ts';
+import { traceWords, withoutDefaultMode } from './input-options.ts';
 import { formatFailure, makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
-import { repositoryPaths } from './repository-paths.ts';
+import { repositoryPaths } from '../../git/repository-paths.ts';
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
   readonly jobs: number;
   readonly output: OutputFormat;
-}
-
-/** A call whose inputs are named; `trace` are the words of a `kpc trace` on them, without the packet. */
-interface Asked {
-  readonly call: Call<CommandOptions>;
-  readonly trace: readonly string[];
 }
 
 const fleetFlags: readonly Flag[] = [
@@ -125,7 +117,11 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     const mistake = await findMistake(opened, options);
     if (mistake) await report(call, [mistake], opened);
     const trace = traceWords(call.command, words);
-    if (isFleet(options)) return compileMany({ call, trace }, opened);
+    const wordsFor: WordsOfForm = (form, adds) => {
+      const accept = acceptCommand(call.argv, check ?? '', form, adds);
+      return { accept, trace, taken: options.taken, pathOf: repositoryPaths() };
+    };
+    if (isFleet(options)) return compileMany(call, opened, wordsFor);
     const made = compileOne(opened, options);
     // The summary says which mode it is.
     const {
@@ -135,7 +131,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     } = print === undefined && output === 'text' ? withoutDefaultMode(made) : made;
     const diagnostics = await report(call, [...gaps(), ...found], opened);
     const side = snapshot ?? call.end();
-    if (check !== undefined) return checkOne({ call, trace }, check, side, diagnostics);
+    if (check !== undefined) return sayChecked(call, await checkSnapshot(check, side, output, diagnostics, wordsFor));
     if (print !== undefined) await call.out(formatOne(print, side));
     else await write(call, side, diagnostics, modeFromWords(opened.loaded));
     return exitStatus.ok;
@@ -175,78 +171,46 @@ async function write(
   }
 }
 
-async function checkOne(
-  { call, trace }: Asked,
-  folder: string,
-  snapshot: Parameters<typeof writeSnapshot>[0],
-  diagnostics: readonly Diagnostic[],
+/** Prints how a folder compares with the input. */
+async function sayChecked(
+  call: Call<CommandOptions>,
+  { isSame, printed, said }: Awaited<ReturnType<typeof checkSnapshot>>,
 ): Promise<ExitStatus> {
-  const { output, taken } = call.options;
-  const wordsFor = (form: FolderForm, isOfRevision: boolean) => {
-    // What a revision holds stays as it is.
-    const accept = isOfRevision ? undefined : acceptCommand(call.argv, folder, form);
-    return { accept, trace, taken, pathOf: repositoryPaths() };
-  };
-  const { result, printed, note, accept } = await checkSnapshot(folder, snapshot, output, diagnostics, wordsFor);
   if (printed !== '') await call.out(printed);
-  if (note !== '') await call.say(note);
-  if (result.kind === 'same') return exitStatus.ok;
-  const strays = result.strangers.length > 0 ? " Remove the files that don't belong." : '';
-  const differs = `${folder} differs in ${nameSome(result.files.map(printable), 12)}.${strays}`;
-  await call.say(accept === undefined ? `${differs}\n` : `${differs} To accept the change:\n  ${printable(accept)}\n`);
-  return exitStatus.negative;
+  if (said !== '') await call.say(said);
+  return isSame ? exitStatus.ok : exitStatus.negative;
 }
 
 /** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
 declare const KPC_IS_BINARY: boolean | undefined;
 const isBinary = typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY;
 
-async function compileMany({ call, trace }: Asked, opened: OpenedToCompile): Promise<ExitStatus> {
-  const { options, argv, terminal } = call;
-  const { golden, check = '', print, output, taken } = options;
+async function compileMany(
+  call: Call<CommandOptions>,
+  opened: OpenedToCompile,
+  wordsFor: WordsOfForm,
+): Promise<ExitStatus> {
+  const { options, terminal } = call;
+  const { golden, check = '', print, output } = options;
   const out = options.out ?? golden;
   if (print !== undefined || (out === undefined && options.check === undefined))
     refuse('several nodes need a folder', 'name one with -o, --golden or --check');
   if (options.jobs > 1 && isBinary)
     refuse('--jobs needs kpc as a program of Node', 'run this binary several times with --shard');
-  const { checkFleet, describeNodes, openFleet, writeFleet } = await import('../../library/node/fleet.ts');
+  const { checkFleet, openFleet, writeFleet } = await import('../../library/node/fleet.ts');
   const { run, diagnostics: found } = openFleet(opened, options);
   const diagnostics = await report(call, found, opened);
-  const { nodes } = run.fleet;
-  const progress = showProgress(nodes.length, terminal);
-  if (out !== undefined) {
-    const { counts, problem, stale } = await writeFleet(out, run, golden === undefined ? 'bundle' : 'golden', progress);
-    if (problem) {
-      const done = counts.written + counts.unchanged;
-      const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
-      await terminal.err(`${formatError(...describeFolderProblem(problem))}${before}`);
-      return exitStatus.badInput;
-    }
-    if (output === 'json') {
-      const { diagnosticsToJson } = await import('../../report/json.ts');
-      const said = { diagnostics: diagnosticsToJson(diagnostics), folder: out, nodes: nodes.length, ...counts };
-      await call.out(formatJson(compiledFleet, said));
-    }
-    const { written, unchanged } = counts;
-    await call.say(`${describeNodes(run.fleet)}: ${written} written, ${unchanged} unchanged, in ${out}\n${stale}`);
-    return exitStatus.ok;
+  const progress = showProgress(run.fleet.nodes.length, terminal);
+  if (out === undefined) return sayChecked(call, await checkFleet(check, run, output, wordsFor, progress));
+  const { failure, counts, said } = await writeFleet(out, run, golden === undefined ? 'bundle' : 'golden', progress);
+  if (failure !== undefined) {
+    await terminal.err(failure);
+    return exitStatus.badInput;
   }
-  const { formatFleetCheck, reportCheck } = await import('../../report/check-report.ts');
-  const { form, report: checked } = await checkFleet(
-    check,
-    run,
-    output === 'text'
-      ? undefined
-      : (folder, snapshot, own, files) => {
-          const accept = acceptCommand(argv, check, own);
-          return reportCheck(folder, files, snapshot, own, { accept, trace, pathOf: repositoryPaths() });
-        },
-    progress,
-  );
-  await call.out(await formatFleetCheck({ ...checked, taken }, output));
-  if (checked.changed.length + checked.stale.length === 0) return exitStatus.ok;
-  const prune = checked.stale.length > 0 && !options.prune ? ['--prune'] : [];
-  const accept = acceptCommand(argv, check, form, prune);
-  await call.say(`${check} does not match the input. To accept the change:\n  ${printable(accept)}\n`);
-  return exitStatus.negative;
+  if (output === 'json') {
+    const { diagnosticsToJson } = await import('../../report/json.ts');
+    await call.out(formatJson(compiledFleet, { diagnostics: diagnosticsToJson(diagnostics), folder: out, ...counts }));
+  }
+  await call.say(said);
+  return exitStatus.ok;
 }

@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
 import { pathWord } from '../../base/printable.ts';
-import { unnamedMode } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
-import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { OpenedPaths } from '../../snapshot/files/open.ts';
@@ -50,12 +48,6 @@ export function describeIdleFlags(
 /** Leaves out the note about a mode that nobody named, for results whose summary says it. */
 export function withoutDefaultMode<T extends { readonly diagnostics: readonly Diagnostic[] }>(read: T): T {
   return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
-}
-
-/** Where the mode comes from, if nobody named it: words that follow it in a summary. */
-export function modeFromWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
-  if (modeNote?.code !== 'default-mode') return '';
-  return modeNote.arguments.named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
 }
 
 /**

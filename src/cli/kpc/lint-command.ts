@@ -14,7 +14,7 @@ import { traceWords } from './input-options.ts';
 import { makeStrict, messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
 import { expectManifests, type InputOptions } from './open-input.ts';
-import { repositoryPaths } from './repository-paths.ts';
+import { repositoryPaths } from '../../git/repository-paths.ts';
 
 interface LintOptions extends InputOptions, ClusterOptions {
   readonly ignore?: readonly string[];

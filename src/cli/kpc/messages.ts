@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { type Diagnostic, diagnose, isError } from '../../diagnostics/diagnostic.ts';
+import { type Diagnostic, isError } from '../../diagnostics/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
-import { foldDiagnostics } from '../../input/sort-diagnostics.ts';
+import { diagnosticsForPeople } from '../../input/sort-diagnostics.ts';
 import { renderDiagnostics } from '../../report/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
-import { repositoryPaths } from './repository-paths.ts';
+import { repositoryPaths } from '../../git/repository-paths.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
 import type { Progress } from '../../library/node/fleet.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
@@ -59,32 +59,17 @@ const flagOfCode: { readonly [Code in Diagnostic['code']]?: string } = {
   'nothing-to-check': '--check',
 };
 
-const mostShown = 200;
-
 /** Diagnostics as a terminal gets them; '' if none is wanted there. */
 export function renderSaid(diagnostics: readonly Diagnostic[], files: Inputs['files'], terminal: Terminal): string {
   const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
   if (wanted.length === 0) return '';
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  return renderDiagnostics(limitShown(foldDiagnostics(wanted)), lineOf, terminal.colour.err);
+  return renderDiagnostics(diagnosticsForPeople(wanted), lineOf, terminal.colour.err);
 }
 
 /** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */
 function isLoud(diagnostic: Diagnostic): boolean {
   return isError(diagnostic) || (diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'all');
-}
-
-/** The first ones, errors before all others, then one line per severity with the number of the rest. */
-function limitShown(all: readonly Diagnostic[]): readonly Diagnostic[] {
-  const made = all.filter(({ code }) => code !== 'not-shown');
-  if (made.length <= mostShown) return all;
-  const shown = new Set([...made.filter(isError), ...made.filter((each) => !isError(each))].slice(0, mostShown));
-  const others = (['error', 'warning', 'note'] as const).flatMap((severity) => {
-    const hidden = all.filter((each) => each.severity === severity && !shown.has(each));
-    const count = hidden.reduce((sum, each) => sum + (each.code === 'not-shown' ? each.arguments.count : 1), 0);
-    return count === 0 ? [] : [diagnose('not-shown', { severity, count })];
-  });
-  return [...made.filter((diagnostic) => shown.has(diagnostic)), ...others];
 }
 
 /** Time between two updates of the line, in milliseconds. */

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { printable } from '../../base/printable.ts';
 import { formatCount } from '../../base/format-count.ts';
-import { describeUnread, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { UnreadableFile } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
@@ -14,6 +14,7 @@ import {
   digestOf,
   groupDigest,
   isSignedBy,
+  readKeyFile,
   readPrivateKey,
   readPublicKeys,
   readSignature,
@@ -25,8 +26,6 @@ import { compileState } from '../../snapshot/open/compile-node.ts';
 import { summarize } from '../../report/bundle-text.ts';
 import { Refusal, refuse } from '../refusal.ts';
 
-const largestKeyFile = 2 ** 20;
-
 /** Packs the bundle in a folder into the file `out`, and returns what was packed, in words. Refuses what is no bundle. */
 export async function packBundle(
   folder: string,
@@ -36,7 +35,7 @@ export async function packBundle(
     const files = await readFolder(folder, isBundleFile);
     const reading = readBundle(files);
     if (reading.kind === 'broken') return refuse(`${folder} is not a bundle: ${reading.problems.join('; ')}`);
-    const key = sign === undefined ? undefined : readKeys(sign, readPrivateKey);
+    const key = sign === undefined ? undefined : readKeyFile(sign, readPrivateKey);
     if (typeof key === 'string')
       return refuse(`--sign ${sign}: ${key}`, 'make one: openssl genpkey -algorithm ed25519 -out kpc.key');
     const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
@@ -61,15 +60,15 @@ export async function packBundle(
 export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {
-    const read = readKeys(file, readPublicKeys);
+    const read = readKeyFile(file, readPublicKeys);
     if (typeof read === 'string') return refuse(`--trust ${file}: ${read}`);
     keys.push(...read);
   }
   const files = await readEither(path);
   if (typeof files === 'string') return refuse(`${path}: ${files}`);
   const isPack = !statSync(path).isDirectory();
-  const signer = describeSigner(files, trust.length > 0 ? keys : undefined);
   const bundle = new Map([...files].filter(([name]) => name !== signatureFile));
+  const signer = describeSigner(readSignature(files), bundle, trust.length > 0 ? keys : undefined);
   const reading = checkBundle(bundle, compileState);
   const problems = [
     ...(signer.isWrong ? [signer.words] : []),
@@ -100,21 +99,12 @@ async function readEither(path: string): Promise<BundleFiles | string> {
   }
 }
 
-/** What a file of keys holds. A sentence says why there are none. */
-function readKeys<Keys>(file: string, read: (text: string) => Keys | string): Keys | string {
-  try {
-    return read(readRegularFile(file, largestKeyFile).toString('latin1'));
-  } catch (error) {
-    return describeUnread(error);
-  }
-}
-
 /** Who signed the bundle. `keys` are those that may have, if it matters. */
 function describeSigner(
-  files: BundleFiles,
+  signature: ReturnType<typeof readSignature>,
+  bundle: BundleFiles,
   keys: readonly TrustedKey[] | undefined,
 ): { readonly isWrong: boolean; readonly words: string } {
-  const signature = readSignature(files);
   if (signature === 'damaged') return { isWrong: true, words: 'signature damaged' };
   if (!signature) return { isWrong: keys !== undefined, words: 'not signed' };
   const { keyId, serial } = signature;
@@ -124,7 +114,6 @@ function describeSigner(
     const known = keys.map(({ id }) => id).join(', ');
     return { isWrong: true, words: `signed by key ${keyId}, which is not trusted (trusted keys: ${known})` };
   }
-  const bundle = new Map([...files].filter(([name]) => name !== signatureFile));
   if (isSignedBy(key, bundle, signature) && bytesOf(bundle) === signature.bytes) {
     return { isWrong: false, words: `signed by key ${keyId}, serial ${serial}` };
   }

@@ -18,6 +18,9 @@ import { refuse } from '../refusal.ts';
 
 export { isFleet, printNames };
 
+/** The words of a report on a folder of a form; `adds` are flags for the command that writes it. */
+export type WordsOfForm = (form: FolderForm, adds: readonly string[]) => CheckWords;
+
 /** What is compiled, and where it goes. */
 export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions {
   /** A folder for the bundle, for a golden, or one that is compared. */
@@ -137,13 +140,13 @@ export function formatOne(name: string, snapshot: CompiledSnapshot): string {
   return text ?? refuse(`there is no ${file} in mode ${settings.mode} for ${families.join(' and ')}`);
 }
 
-/** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. */
+/** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. `said` is for people. */
 export async function checkSnapshot(
   folder: string,
   snapshot: CompiledSnapshot,
   format: OutputFormat,
   diagnostics: readonly Diagnostic[],
-  wordsFor: (form: FolderForm, isOfRevision: boolean) => CheckWords,
+  wordsFor: WordsOfForm,
 ) {
   const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
@@ -151,9 +154,13 @@ export async function checkSnapshot(
   const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;
   const result = await checkBundle(folder, fresh, tree);
   if (result.kind === 'unreadable') return refuse(`cannot read ${folder}: ${result.reason}`);
-  if (result.kind === 'same' && format === 'text') return { result, printed: '', note: '', accept: undefined };
-  const { formatCheck, reportCheck } = await import('../../report/check-report.ts');
-  const words = wordsFor(form, tree !== undefined);
-  const report = await reportCheck(folder, result.kind === 'same' ? [] : result.files, snapshot, form, words);
-  return { result, ...(await formatCheck(report, result, format, diagnostics)), accept: words.accept };
+  const isSame = result.kind === 'same';
+  if (isSame && format === 'text') return { isSame, printed: '', said: '' };
+  const { describeDifference, formatCheck, reportCheck } = await import('../../report/check-report.ts');
+  const own = wordsFor(form, []);
+  // What a revision holds stays as it is.
+  const words = tree ? { ...own, accept: undefined } : own;
+  const report = await reportCheck(folder, isSame ? [] : result.files, snapshot, form, words);
+  const { printed, note } = await formatCheck(report, result, format, diagnostics);
+  return { isSame, printed, said: isSame ? note : note + describeDifference(folder, result, words.accept) };
 }

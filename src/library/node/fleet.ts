@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatCount } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
+import { printable } from '../../base/printable.ts';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import {
   FleetFolder,
@@ -15,8 +16,8 @@ import { isInShard } from '../../bundle/fleet/shard.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import type { CheckReport, FolderForm, NodeChange } from '../../report/check-report.ts';
-import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import type { CheckReport, FolderForm, NodeChange, OutputFormat } from '../../report/check-report.ts';
+import { describeFolderProblem, formatError } from '../../report/render-diagnostics.ts';
 import { readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import {
   chooseFleet,
@@ -29,7 +30,7 @@ import { compileState } from '../../snapshot/open/compile-node.ts';
 import { loadTexts, type InputOptions } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { refuse } from '../refusal.ts';
-import type { OpenedToCompile } from './compile.ts';
+import type { OpenedToCompile, WordsOfForm } from './compile.ts';
 
 /** Told of each node that is done. */
 export interface Progress {
@@ -59,7 +60,7 @@ export function openFleet({ texts, loaded, refusals }: OpenedToCompile, options:
   return { diagnostics, run: { texts, loaded, fleet, nodes, options } satisfies FleetRun };
 }
 
-/** Writes a bundle or golden for each node into a folder named after it. Refuses what cannot be written. */
+/** Writes a bundle or golden for each node into a folder named after it, until one cannot be written. `said` is for people. */
 export async function writeFleet(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
   if (await isFile(path)) refuse(...describeFolderProblem({ kind: 'is-a-file', folder: path }));
@@ -71,24 +72,35 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
     await progress.step();
   });
   await progress.end();
-  return { counts, problem, stale: problem ? '' : await handleStale(folder, run) };
+  const { written, unchanged } = counts;
+  if (problem) {
+    const done = written + unchanged;
+    const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
+    return { failure: `${formatError(...describeFolderProblem(problem))}${before}` };
+  }
+  const stale = await handleStale(folder, run);
+  return {
+    counts: { nodes: run.fleet.nodes.length, ...counts },
+    said: `${describeNodes(run.fleet)}: ${written} written, ${unchanged} unchanged, in ${path}\n${stale}`,
+  };
 }
 
-/** Which nodes' folders differ from what the input compiles to. `report` describes the first that does, if anybody reads it. */
+/** Compares nodes' folders with what the input compiles to. Describes the first that differs, if anybody reads it. `said` is for people. */
 export async function checkFleet(
   path: string,
   run: FleetRun,
-  report:
-    | ((folder: string, snapshot: CompiledSnapshot, form: FolderForm, files: readonly string[]) => Promise<CheckReport>)
-    | undefined,
+  format: OutputFormat,
+  wordsFor: WordsOfForm,
   progress: Progress,
 ) {
+  const { formatFleetCheck, reportCheck } = await import('../../report/check-report.ts');
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;
   let isGolden = false;
   for (const { node, texts, snapshot } of run.nodes ?? []) {
-    const form = await formOf(join(path, node));
+    const own = join(path, node);
+    const form = await formOf(own);
     isGolden ||= form === 'golden';
     const difference = await folder.compare(node, filesOf(snapshot, texts, form));
     if (difference.kind === 'unreadable') {
@@ -96,15 +108,23 @@ export async function checkFleet(
       refuse(`cannot read ${path}/${node}: ${difference.reason}`);
     }
     if (difference.kind === 'missing') changed.push({ node, what: 'new' });
-    if (difference.kind === 'differs') changed.push({ node, what: difference.files.join(', ') });
-    // The Services are the same on every node: one node that differs shows how they change.
-    if (difference.kind === 'differs') example ??= await report?.(join(path, node), snapshot, form, difference.files);
+    if (difference.kind === 'differs') {
+      changed.push({ node, what: difference.files.join(', ') });
+      // The Services are the same on every node: one node that differs shows how they change.
+      if (format !== 'text') example ??= await reportCheck(own, difference.files, snapshot, form, wordsFor(form, []));
+    }
     await progress.step();
   }
   await progress.end();
   const stale = (await findStale(folder, run)).map((node) => ({ node, what: 'no such node any more' }));
-  const form: FolderForm = isGolden ? 'golden' : 'bundle';
-  return { form, report: { folder: path, nodes: run.fleet.nodes, changed, stale, example } };
+  const adds = stale.length > 0 && !run.options.prune ? ['--prune'] : [];
+  const { accept = '', taken } = wordsFor(isGolden ? 'golden' : 'bundle', adds);
+  const isSame = changed.length + stale.length === 0;
+  return {
+    isSame,
+    printed: await formatFleetCheck({ folder: path, nodes: run.fleet.nodes, changed, stale, example, taken }, format),
+    said: isSame ? '' : `${path} does not match the input. To accept the change:\n  ${printable(accept)}\n`,
+  };
 }
 
 /** Writes the folders of all nodes in --jobs threads; the first problem stops all of them. */
@@ -256,7 +276,7 @@ async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> 
 }
 
 /** How many nodes, and of how many a shard. */
-export function describeNodes({ nodes, total, shard }: Fleet): string {
+function describeNodes({ nodes, total, shard }: Fleet): string {
   const count = formatCount(nodes.length);
   if (!shard) return `${count} ${nodes.length === 1 ? 'node' : 'nodes'}`;
   return `${count} of ${formatCount(total)} nodes (shard ${shard.index}/${shard.count})`;

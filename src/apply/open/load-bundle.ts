@@ -1,4 +1,4 @@
-import { Failure } from '../../apply/state/failure.ts';
+import { Failure } from '../state/failure.ts';
 import { printable } from '../../base/printable.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
@@ -9,16 +9,20 @@ import type { BundleReading, StoredBundle } from '../../bundle/read-bundle.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
 import { version } from '../../base/version.ts';
 
+interface Source {
+  readonly read: () => Promise<BundleFiles>;
+}
+
 /**
  * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: the bundle
  * may come from a pull request that no reviewer has looked at.
  */
 export async function loadBundle(
   folder: string,
-  readFiles: () => Promise<BundleFiles> = () => readFolder(folder),
+  source: Source = { read: () => readFolder(folder) },
   known?: StoredBundle,
 ): Promise<StoredBundle> {
-  const checked = await readChecked(readFiles, known);
+  const checked = await readChecked(source, known);
   if (checked.kind === 'bundle') return checked.bundle;
   throw new Failure(
     'bad-bundle',
@@ -31,12 +35,8 @@ export async function loadBundle(
  * As loadBundle, to bring the node to what the bundle says: a dump says what was there, and not for which Services. `known` is a
  * bundle that was loaded before: the same files are not checked again, which takes seconds for a large bundle.
  */
-export async function loadBundleToApply(
-  folder: string,
-  readFiles?: () => Promise<BundleFiles>,
-  known?: StoredBundle,
-): Promise<StoredBundle> {
-  const bundle = await loadBundle(folder, readFiles, known);
+export async function loadBundleToApply(folder: string, source?: Source, known?: StoredBundle): Promise<StoredBundle> {
+  const bundle = await loadBundle(folder, source, known);
   if (!bundle.manifest.dumped) return bundle;
   throw new Failure(
     'bad-bundle',
@@ -46,11 +46,11 @@ export async function loadBundleToApply(
 }
 
 async function readChecked(
-  readFiles: () => Promise<BundleFiles>,
+  source: Source,
   known: StoredBundle | undefined,
 ): Promise<BundleReading & { readonly advice?: string }> {
   try {
-    const files = await readFiles();
+    const files = await source.read();
     if (known?.files && areSameFiles(files, known.files)) return { kind: 'bundle', bundle: known };
     return checkBundle(files, compileState);
   } catch (error) {

@@ -1,11 +1,10 @@
 import { isAbsolute, join, relative, resolve } from 'node:path';
-import { withSlashes } from '../../base/system-paths.ts';
-import { revisionOf } from '../../git/revision-path.ts';
-import { findRepository } from '../../input/files/disk-paths.ts';
-import type { PathOf } from '../../report/github.ts';
+import { withSlashes } from '../base/system-paths.ts';
+import { revisionOf } from './revision-path.ts';
+import { findRepository } from '../input/files/disk-paths.ts';
 
 /** Returns a function that finds the paths of files in the repository of the working folder, also of REVISION:PATH. */
-export function repositoryPaths(): PathOf {
+export function repositoryPaths(): (file: string) => string | undefined {
   const top = findRepository('.');
   return (file) => {
     if (file === '-') return undefined;

@@ -1,8 +1,8 @@
-import { Failure } from '../../apply/state/failure.ts';
-import { readJson, readLastBundle, stateFolder, writeJson, type StateFolder } from '../../apply/state/record.ts';
-import { readNetwork } from '../../apply/node/network.ts';
-import { readTrusted } from '../../apply/state/trusted-files.ts';
-import { describeUnread, readRegularFile } from '../../base/read-file.ts';
+import { Failure } from '../state/failure.ts';
+import { readJson, readLastBundle, stateFolder, writeJson, type StateFolder } from '../state/record.ts';
+import type { Host } from '../node/host.ts';
+import { readNetwork } from '../node/network.ts';
+import { readTrusted } from '../state/trusted-files.ts';
 import { objectOf, wholeNumber } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
@@ -12,19 +12,25 @@ import {
   digestOf,
   groupDigest,
   isSignedBy,
+  readKeyFile,
   readPublicKeys,
   readSignature,
   type Signature,
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
-import { reportWarning, type ApplyEnvironment } from './environment.ts';
-import type { Options } from './options.ts';
 
-const largestKeyFile = 2 ** 20;
 const serialShape = objectOf({ serial: wholeNumber(0) });
 
-type SourceOptions = Options<'trust' | 'stateDir'>;
-type SourceEnvironment = Pick<ApplyEnvironment, 'host' | 'terminal'>;
+interface SourceOptions {
+  readonly trust: readonly string[];
+  readonly stateDir: string;
+}
+
+interface SourceEnvironment {
+  readonly host: Host;
+  /** `err` says what was read. */
+  readonly terminal: { readonly err: (text: string) => Promise<void> };
+}
 
 /**
  * Where one command has its bundle from: a folder, or a pack, which may be signed. Says on stderr which bundle it read, once for
@@ -77,7 +83,9 @@ export class BundleSource {
     if (serial === undefined || serial <= (await this.#readNewest())) return;
     const { newestSerial } = await this.#openFolder();
     await writeJson(this.#host, newestSerial, { serial }).catch((error: unknown) =>
-      reportWarning(`the serial of ${this.#path} cannot be kept: ${describeError(error)}`, this.#terminal),
+      this.#terminal.err(
+        `warning: ${printable(`the serial of ${this.#path} cannot be kept: ${describeError(error)}`)}\n`,
+      ),
     );
   }
 
@@ -171,12 +179,7 @@ function refuse(text: string, advice: string): Failure {
 }
 
 function readKeys(file: string): readonly TrustedKey[] {
-  let keys: readonly TrustedKey[] | string;
-  try {
-    keys = readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
-  } catch (error) {
-    keys = describeUnread(error);
-  }
+  const keys = readKeyFile(file, readPublicKeys);
   if (typeof keys !== 'string') return keys;
   const advice = 'write the public key there: openssl pkey -in kpc.key -pubout -out kpc.pub';
   throw new Failure('bad-usage', `--trust ${file}: ${keys}`, advice);

@@ -1,0 +1,39 @@
+import { codes, failures } from '#codes';
+import { failureCodes } from '../base/failure-codes.ts';
+import { findNearest } from '../base/find-nearest.ts';
+import { diagnosticCodes, severitiesOf, type DiagnosticCode } from '../diagnostics/codes.ts';
+
+/** What the code of a message means. Both programs may have a code of this name. */
+export function explain(name: string): { readonly text: string } | { readonly nearest: string | undefined } {
+  const code = diagnosticCodes.find((each) => each === name);
+  const failure = failureCodes.find((each) => each === name);
+  const texts = [...(code ? [explainCode(code)] : []), ...(failure ? [explainFailure(failure)] : [])];
+  if (texts.length > 0) return { text: texts.join('\n') };
+  return { nearest: findNearest(name, [...diagnosticCodes, ...failureCodes]) };
+}
+
+function explainFailure(failure: (typeof failureCodes)[number]): string {
+  const { meaning, advice } = failures[failure];
+  return `${failure}: error of kpc-apply\n${meaning}\n\n${adviceLine(advice)}`;
+}
+
+function explainCode(code: DiagnosticCode): string {
+  const { meaning, shown, advice } = codes[code];
+  const help = advice === undefined ? '' : `\n${adviceLine(advice)}`;
+  return `${code}: ${severitiesOf(code).join(' or ')}\n${meaning}\n\n${shown}${help}`;
+}
+
+/** Set apart from the help of a message, which is about its own input. */
+function adviceLine(advice: string): string {
+  return `What to do: ${advice}.\n`;
+}
+
+/** All codes, with what they mean. */
+export function listCodes(): string {
+  const meanings = [
+    ...diagnosticCodes.map((code) => [code, codes[code].meaning] as const),
+    ...failureCodes.map((code) => [code, `kpc-apply: ${failures[code].meaning}`] as const),
+  ];
+  const width = Math.max(...meanings.map(([code]) => code.length));
+  return meanings.map(([code, meaning]) => `${code.padEnd(width)}  ${meaning}\n`).join('');
+}
