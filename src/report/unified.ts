@@ -1,4 +1,5 @@
 import { createTwoFilesPatch, formatPatch } from 'diff';
+import { mostLines } from '../base/bounds.ts';
 import { joinText } from '../base/chunks.ts';
 import { printable, printableLines } from '../base/printable.ts';
 import { freshTexts } from '../bundle/make-bundle.ts';
@@ -22,26 +23,53 @@ import type { CheckResult } from '../snapshot/files/check-folder.ts';
  */
 const maxEditLength = 5000;
 
+/** Lines and characters that both files may have together, empty lines as well: a diff repeats them. */
+const longest = { lines: mostLines, characters: 2 ** 27 };
+
 const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
 
 /**
  * The unified diff of a file, with names as in diff -u; an absent side is /dev/null. Files too different to compare
- * line by line are shown as replaced whole. Characters that a terminal would act on become dots.
+ * line by line are shown as replaced whole; of files that are too long for that, one line says so. Characters that a terminal would
+ * act on become dots. Test: a file that is too long for a diff differs in one line
  */
-export function formatUnifiedDiff(name: string, before: string | undefined, after: string | undefined): string {
+export function formatUnifiedDiff(
+  name: string,
+  before: string | undefined,
+  after: string | undefined,
+  most = longest,
+): string {
   // git writes an absolute path as a/tmp/x: patch -p1 then takes it for one below the folder it runs in.
   const path = name.replace(/^\/+/, '');
-  const from = before === undefined ? '/dev/null' : `a/${path}`;
-  const to = after === undefined ? '/dev/null' : `b/${path}`;
-  const patch =
-    leastEdits(before ?? '', after ?? '') > maxEditLength
-      ? undefined
-      : createTwoFilesPatch(from, to, before ?? '', after ?? '', undefined, undefined, {
-          context: 3,
-          headerOptions,
-          maxEditLength,
-        });
-  return printableLines(patch ?? replaceWhole(from, to, before ?? '', after ?? ''));
+  const from: Side = { path: before === undefined ? '/dev/null' : `a/${path}`, ...measure(before ?? '') };
+  const to: Side = { path: after === undefined ? '/dev/null' : `b/${path}`, ...measure(after ?? '') };
+  if (from.lines + to.lines > most.lines || from.text.length + to.text.length > most.characters)
+    return printableLines(`Files ${from.path} and ${to.path} differ: too long for a diff\n`);
+  return printableLines(compareLines(from, to) ?? replaceWhole(from, to));
+}
+
+/** A file of a diff. */
+interface Side {
+  readonly path: string;
+  readonly text: string;
+  readonly lines: number;
+}
+
+function measure(text: string): Omit<Side, 'path'> {
+  let lines = 0;
+  for (let at = 0; at < text.length; at = endOfLine(text, at)) lines++;
+  return { text, lines };
+}
+
+function endOfLine(text: string, start: number): number {
+  return text.indexOf('\n', start) + 1 || text.length;
+}
+
+/** Undefined for files that are too different. */
+function compareLines(from: Side, to: Side): string | undefined {
+  if (!mayBeAlike(from, to)) return undefined;
+  const options = { context: 3, headerOptions, maxEditLength };
+  return createTwoFilesPatch(from.path, to.path, from.text, to.text, undefined, undefined, options);
 }
 
 /** The unified diffs of a folder's files, and the names of files that no bundle has, as in diff -r. */
@@ -72,39 +100,40 @@ export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
     .join('');
 }
 
-/**
- * A lower bound for the number of changed lines, regardless of order: finds files that are too different without
- * computing the difference.
- */
-function leastEdits(before: string, after: string): number {
+/** Whether as few lines may have changed as can be compared, whatever their order: found without computing the difference. */
+function mayBeAlike(from: Side, to: Side): boolean {
+  const difference = Math.abs(from.lines - to.lines);
+  if (difference > maxEditLength) return false;
   const counts = new Map<string, number>();
-  for (const line of lines(before)) counts.set(line, (counts.get(line) ?? 0) + 1);
-  for (const line of lines(after)) counts.set(line, (counts.get(line) ?? 0) - 1);
-  let edits = 0;
-  for (const count of counts.values()) edits += Math.abs(count);
-  return edits;
+  for (const line of linesOf(from)) counts.set(line, (counts.get(line) ?? 0) + 1);
+  // Of the lines that only one side has, `difference` are in the longer one, and the others are as many in both.
+  let added = 0;
+  for (const line of linesOf(to)) {
+    const count = counts.get(line) ?? 0;
+    if (count > 0) counts.set(line, count - 1);
+    else added++;
+  }
+  return 2 * added + from.lines - to.lines <= maxEditLength;
 }
 
-function replaceWhole(from: string, to: string, before: string, after: string): string {
-  const [removed, added] = [lines(before), lines(after)];
-  const hunk = {
-    oldStart: 1,
-    oldLines: removed.length,
-    newStart: 1,
-    newLines: added.length,
-    lines: [...signed('-', removed, before), ...signed('+', added, after)],
-  };
-  const headers = { oldFileName: from, newFileName: to, oldHeader: undefined, newHeader: undefined };
-  return formatPatch({ ...headers, hunks: [hunk] }, headerOptions);
+function* linesOf({ text }: Side): Generator<string> {
+  for (let at = 0, end: number; at < text.length; at = end) {
+    end = endOfLine(text, at);
+    yield text.slice(at, text[end - 1] === '\n' ? end - 1 : end);
+  }
 }
 
-function lines(text: string): readonly string[] {
-  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
+function replaceWhole(from: Side, to: Side): string {
+  // The lines themselves are added as one text: as an array, they take many times the room.
+  const hunk = { oldStart: 1, oldLines: from.lines, newStart: 1, newLines: to.lines, lines: [] };
+  const names = { oldFileName: from.path, newFileName: to.path, oldHeader: undefined, newHeader: undefined };
+  return formatPatch({ ...names, hunks: [hunk] }, headerOptions) + signed('-', from) + signed('+', to);
 }
 
-function signed(sign: string, all: readonly string[], text: string): readonly string[] {
-  const marked = all.map((line) => sign + line);
-  return text === '' || text.endsWith('\n') ? marked : [...marked, '\\ No newline at end of file'];
+function signed(sign: string, { text }: Side): string {
+  if (text === '') return '';
+  const marked = sign + text.replaceAll(/\n(?!$)/g, `\n${sign}`);
+  return text.endsWith('\n') ? marked : `${marked}\n\\ No newline at end of file\n`;
 }
 
 /** What a side was compiled from; the parts that kpc-apply uses only if the other side was compiled too. */

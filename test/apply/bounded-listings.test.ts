@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keepsRuleLines, keepsSetLines } from '../../src/apply/node/foreign-lines.ts';
-import type { CommandResult, Host } from '../../src/apply/node/host.ts';
+import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { mostRead, Output, Room } from '../../src/apply/node/output.ts';
 import { runTool } from '../../src/apply/node/run-tool.ts';
 import { readWith } from '../../src/apply/node/tools.ts';
@@ -165,4 +165,45 @@ test('a table of another program with many elements costs nft nothing', async ()
   const isCheap = /^(?:-s list table|-t list sets table) ip6? \S+$/;
   expect(asked.map(({ args }) => args.join(' ')).filter((words) => !isCheap.test(words))).toEqual([]);
   expect(asked.some(({ args }) => args.includes('sets'))).toBe(true);
+});
+
+const many = (count: number, each: (i: number) => string) => Array.from({ length: count }, (_, i) => each(i)).join('');
+const links = many(
+  20_000,
+  (i) => `,{"ifname":"d${i}","addr_info":[{"family":"inet","local":"10.9.${i >> 8}.${i & 255}","prefixlen":32}]}`,
+);
+const members = `create flood hash:ip family inet\n${many(1_000_000, (i) => `add flood 10.${i}\n`)}`;
+
+describe.each<[string, (command: Command, out: string) => string]>([
+  [
+    '20,000 links',
+    ({ tool, args }, out) => (tool === 'ip' && args.includes('addr') ? out.replace(/\]\s*$/, `${links}]`) : out),
+  ],
+  [
+    'a set of 1,000,000 members',
+    ({ tool, args }, out) => (tool === 'ipset' && args[0] === 'save' ? members + out : out),
+  ],
+])('a node with %s of another program', (_, lengthen) => {
+  test.each(['ipvs', 'nftables'])('is changed, put back and cleaned up as any other: %s', async (mode) => {
+    const node = createFakeNode();
+    node.files.set('/proc/modules', `${node.files.get('/proc/modules') ?? ''}nf_tables 1 0 - Live\n`);
+    const host: Host = {
+      ...node.host,
+      run: async (command) => {
+        const result = await node.host.run({ ...command, keeps: undefined });
+        if (result.kind === 'missing') return result;
+        return keepLines({ ...result, stdout: lengthen(command, result.stdout) }, command);
+      },
+    };
+    const there = node.dump();
+    const bundle = `fixtures/dual-stack/expected-${mode}`;
+    expect((await callApply(host, 'plan', bundle)).status).toBe(1);
+    expect(node.dump()).toEqual(there);
+    expect((await callApply(host, 'apply', bundle)).status).toBe(0);
+    expect((await callApply(host, 'verify', bundle)).status).toBe(0);
+    expect((await callApply(host, 'rollback')).status).toBe(0);
+    expect(node.dump()).toEqual(there);
+    expect((await callApply(host, 'apply', bundle)).status).toBe(0);
+    expect((await callApply(host, 'cleanup')).status).toBe(0);
+  });
 });

@@ -1,7 +1,7 @@
-// A JSON file of each kind that kpc reads, in each form that has cost more than its bytes: every run ends, within a bound of memory.
+// A file of each kind that kpc reads, in each form that has cost more than its bytes: every run ends, within a bound of memory.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -18,17 +18,18 @@ const mostMemory = 600;
 const repeat = (text: string, megabytes: number): string => text.repeat(Math.ceil((megabytes * 2 ** 20) / text.length));
 const number = (count: number, make: (i: number) => string): string =>
   Array.from({ length: count }, (_, i) => make(i)).join('');
+const addressOf = (i: number): string => `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
 
 /** What a file holds, by its format: kind → text. */
 const texts = {
   json: {
     objects: `{"items":[${repeat('{},', 1)}{}]}`,
-    lists: `[${repeat('[],', 1)}[]]`,
+    lists: `[${repeat('[],', 0.3)}[]]`,
     'empty texts': `[${repeat('"",', 1)}""]`,
     'lists in lists': `${repeat('[', 1)}${repeat(']', 1)}`,
     'lists that nobody closes': repeat('[', 1),
     'objects in objects': repeat('{"a":', 1),
-    keys: `{${number(60_000, (i) => `"k${i}":1,`)}"z":1}`,
+    keys: `{${number(20_000, (i) => `"k${i}":1,`)}"z":1}`,
     'one key': `{${repeat('"a":1,', 1)}"a":1}`,
     'a text without end': `{"a":"${repeat('x', 3)}`,
     'a text with a control character': `{"a":"\u0001${repeat('x', 16)}"}`,
@@ -36,6 +37,49 @@ const texts = {
     values: repeat('{}', 1),
     'empty lines': `{${repeat('\n', 16)}}`,
     'more values than the bound': `{"items":[${'1,'.repeat(5_000_001)}1]}`,
+  },
+  yaml: {
+    items: `items:\n${repeat('- {}\n', 1)}`,
+    'empty items': `items:\n${repeat('-\n', 0.5)}`,
+    'items in brackets': `items: [${repeat('{},', 0.3)}{}]\n`,
+    'lists in lists': repeat('- ', 1),
+    documents: repeat('---\n', 2),
+    'documents that are none': repeat('--- a\n', 1),
+    keys: number(60_000, (i) => `k${i}: 1\n`),
+    'one key': repeat('a: 1\n', 0.5),
+    anchors: `items:\n${number(30_000, (i) => `- &a${i} x\n`)}- *a1\n`,
+    aliases: `a: &a x\nitems:\n${repeat('- *a\n', 0.3)}`,
+    'a wide line': `a: ${repeat('b ', 8)}\n`,
+    'a text without end': `a: "${repeat('x', 2)}`,
+    comments: `a: 1\n${repeat('#\n', 1)}`,
+    'empty lines': `${repeat('\n', 1)}a: 1\n`,
+    tabs: repeat('\t\n', 2),
+    'more lines than the bound': `a: 1\n${'#\n'.repeat(5_000_001)}`,
+  },
+  dump: {
+    'empty lines': `*nat\n:KUBE-SERVICES - [0:0]\n${repeat('\n', 16)}COMMIT\n`,
+    'rules that are wrong': `*nat\n${repeat('-Z x\n', 1)}COMMIT\n`,
+    rules: `*nat\n:KUBE-SERVICES - [0:0]\n${repeat('-A KUBE-SERVICES -j ACCEPT\n', 2)}COMMIT\n`,
+    chains: `*nat\n${number(50_000, (i) => `:KUBE-SVC-${i} - [0:0]\n`)}COMMIT\n`,
+    tables: repeat('*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n', 1),
+    'a quote without end': `*nat\n:KUBE-SERVICES - [0:0]\n-A KUBE-SERVICES -m comment --comment "${repeat('x', 16)}\nCOMMIT\n`,
+    'a wide rule': `*nat\n:KUBE-SERVICES - [0:0]\n-A KUBE-SERVICES ${repeat('x ', 4)}\nCOMMIT\n`,
+    prompts: repeat('root@node1:~# iptables-save\n', 1),
+    sets: number(30_000, (i) => `create s${i} hash:ip\n`),
+    entries: `create s hash:ip family inet\n${number(60_000, (i) => `add s ${addressOf(i)}\n`)}`,
+    'virtual servers': number(40_000, (i) => `-A -t ${addressOf(i)}:80 -s rr\n`),
+    'chains of nft': `table ip kube-proxy {\n${number(40_000, (i) => ` chain c${i} {\n }\n`)}}\n`,
+    'braces of nft': `table ip kube-proxy {\n${repeat('{', 1)}\n}\n`,
+    'a word of nft': `table ip kube-proxy {\n chain c {\n  ${repeat('x', 16)} accept\n }\n}\n`,
+    elements: `table ip kube-proxy {\n set s {\n  type ipv4_addr\n  elements = { ${number(60_000, (i) => `${addressOf(i)},\n`)}10.0.0.1 }\n }\n}\n`,
+    flows: repeat(
+      'udp 17 9 src=10.0.0.1 dst=10.1.0.1 sport=1 dport=80 src=10.2.0.1 dst=10.0.0.1 sport=80 dport=1 use=1\n',
+      3,
+    ),
+    settings: number(30_000, (i) => `net.ipv4.x${i} = 1\n`),
+    'a log': repeat('I1117 14:27:29.000000       1 x.go:72] "Using iptables proxy"\n', 2),
+    links: `[${repeat('{"ifname":"a","addr_info":[{"family":"inet","local":"10.0.0.1","prefixlen":8}]},', 2)}{}]`,
+    'more lines than the bound': `*nat\n:KUBE-SERVICES - [0:0]\n${'#\n'.repeat(5_000_001)}COMMIT\n`,
   },
 } as const;
 
@@ -78,15 +122,43 @@ function manifestFor(services: string): string {
 
 const compileWith = (...words: readonly string[]) => ['compile', '-f', service, ...words, '--print', 'manifest'];
 
+/** What a reader tries that shares its parser with one that tries each kind. */
+const few: Readonly<Record<Format, readonly string[]>> = {
+  json: ['lists in lists', 'keys', 'a text without end', 'empty lines'],
+  yaml: ['documents', 'anchors', 'a text without end', 'more lines than the bound'],
+  dump: ['empty lines', 'rules that are wrong', 'a quote without end', 'more lines than the bound'],
+};
+
+/** The readers that try each kind. */
+const thorough = new Set(['manifests', 'services.json', 'a dump']);
+
 /** Who reads a file: the formats that it takes, and the command with such a file. */
 const readers: Readonly<
   Record<string, readonly [formats: readonly Format[], command: (text: string, format: Format) => readonly string[]]>
 > = {
+  manifests: [['json', 'yaml'], (text, format) => ['compile', '-f', put(text, format), '--print', 'manifest']],
+  'a configuration': [
+    ['yaml'],
+    (text) => compileWith('--config', put(`kind: KubeProxyConfiguration\n${text}`, 'yaml')),
+  ],
+  'a ConfigMap': [
+    ['yaml'],
+    (text) => {
+      const head = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kube-proxy', namespace: 'kube-system' } };
+      return compileWith('--config', put(JSON.stringify({ ...head, data: { 'config.conf': text } }), 'json'));
+    },
+  ],
+  'kpc.yaml': [['json', 'yaml'], (text, format) => compileWith('--kpc-yaml', put(text, format))],
+  expectations: [['json', 'yaml'], (text, format) => ['test', put(text, format)]],
   'host addresses': [['json'], (text) => compileWith('--host-addresses', put(text, 'json'))],
   'manifest.json': [['json'], (text) => ['describe', copyWith(bundle, { 'manifest.json': text })]],
   'services.json': [
     ['json'],
     (text) => ['describe', copyWith(bundle, { 'services.json': text, 'manifest.json': manifestFor(text) })],
+  ],
+  'a bundle to compare': [
+    ['json'],
+    (text) => ['compile', '-f', service, '--check', copyWith(bundle, { 'services.json': text })],
   ],
   'golden.json': [['json'], (text) => ['describe', copyWith(golden, { 'golden.json': text })]],
   'a Service of a golden': [
@@ -96,6 +168,20 @@ const readers: Readonly<
   'a pack': [
     ['json'],
     (text) => ['bundle', 'verify', put(gzipSync(writeTar(new Map([['manifest.json', text]]))), 'tgz')],
+  ],
+  'a dump': [['dump'], (text) => ['describe', put(text, 'txt')]],
+  'a folder of a dump': [
+    ['json'],
+    (text) => {
+      const folder = join(work, `d${files++}`);
+      mkdirSync(folder);
+      writeFileSync(join(folder, 'ip-addr.json'), text);
+      return ['describe', '--from-dump', folder];
+    },
+  ],
+  'a support bundle': [
+    ['dump'],
+    (text) => ['describe', put(gzipSync(writeTar(new Map([['node1/networking/iptablessave', text]]))), 'tgz')],
   ],
 };
 
@@ -117,7 +203,9 @@ function run(args: readonly string[]): Promise<{ status: number | string | null;
 
 const rows = Object.entries(readers).flatMap(([reader, [formats, command]]) =>
   formats.flatMap((format) =>
-    Object.entries(texts[format]).map(([kind, text]) => ({ reader, format, kind, make: () => command(text, format) })),
+    Object.entries(texts[format])
+      .filter(([kind]) => thorough.has(reader) || few[format].includes(kind))
+      .map(([kind, text]) => ({ reader, format, kind, make: () => command(text, format) })),
   ),
 );
 

@@ -1,10 +1,12 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { applyPatch } from 'diff';
 import { expect, onTestFinished, test } from 'vitest';
 import { formatUnifiedDiff } from '../../src/report/unified.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
+const few = Array.from({ length: 30 }, (_, i) => `${i}\n`).join('');
 const many = Array.from({ length: 6000 }, (_, i) => `line ${i}\n`).join('');
 const others = Array.from({ length: 6000 }, (_, i) => `other ${i}\n`).join('');
 
@@ -22,6 +24,28 @@ test('a last line without an end is marked, whichever way the diff was made', ()
   for (const text of ['one', many.slice(0, -1)]) {
     expect(formatUnifiedDiff('x', undefined, text)).toMatch(/\n\\ No newline at end of file\n$/);
   }
+});
+
+test.each([
+  ['a changed line', few, few.replace('7\n', 'seven\n')],
+  ['lines in another order', few, few.split('\n').toReversed().join('\n')],
+  ['no line any more', few, ''],
+  ['a first line', '', 'a'],
+  ['an end without a line feed', few, few.trimEnd()],
+  ['a thousand lines less', many, many.slice(0, -9000)],
+  ['other lines, too many to compare', many, many.replaceAll('line', 'other')],
+  ['other lines without a last line feed, too many to compare', many, many.replaceAll('line', 'other').trimEnd()],
+  ['empty lines, too many to compare', '\n'.repeat(6000), few],
+])('a diff makes one file of the other: %s', (_, before, after) => {
+  expect(applyPatch(before, formatUnifiedDiff('f', before, after))).toBe(after);
+});
+
+test('a file that is too long for a diff differs in one line', () => {
+  const most = { lines: 10, characters: 100 };
+  const differ = 'Files a/f and b/f differ: too long for a diff\n';
+  expect(formatUnifiedDiff('f', '\n'.repeat(10), 'a', most)).toBe(differ);
+  expect(formatUnifiedDiff('f', 'a', 'x'.repeat(100), most)).toBe(differ);
+  expect(formatUnifiedDiff('f', '\n'.repeat(9), 'a', most)).toContain('\n+a\n');
 });
 
 test('an absolute path is written as git writes it', () => {

@@ -75,7 +75,7 @@ test('each of very many fields is found in its place at once', async () => {
 test.each([
   ['characters', `a: ${'xy z'.repeat(3_000_000)}\nb: 1\n`],
   ['empty lines', `a: x\n${'\n'.repeat(12_000_000)}b: 1\n`],
-  ['comments', `a: x\n${'#\n'.repeat(6_000_000)}b: 1\n`],
+  ['comments', `a: x\n${'#\n'.repeat(4_900_000)}b: 1\n`],
 ])('millions of %s do not exhaust the stack', async (_, text) => {
   const cost = await costInMegabytes(() => {
     const { documents, diagnostics } = readDocuments(new TextFile('in.yaml', text));

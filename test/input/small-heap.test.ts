@@ -20,6 +20,9 @@ test.each([
   ['a plain list', `    a:\n${'    - - b\n'.repeat(lines)}`],
   ['a list in brackets', `    a: [${'b, '.repeat(lines)}b]\n`],
   ['a list that is not plain', `    a:\n${'    - !x b\n'.repeat(lines)}`],
+  ['a text in quotes', `    a: "${String.raw`\x41`.repeat(2 * lines)}"\n`],
+  ['a text without end', `    a: "${'b '.repeat(4 * lines)}\n`],
+  ['a block of short lines', `    a: !x |\n${'     b\n'.repeat(lines)}`],
 ])('%s that the heap does not hold is refused', (_, text) => {
   const { status, said } = compileInSmallHeap(service + text);
   expect(said).toContain('[too-long]');
