@@ -366,13 +366,19 @@ export function objectWith<T>(
     inside: (value, faults) => {
       const object = value as Readonly<Record<string, unknown>>;
       let isRight = true;
-      for (const name of Object.keys(object)) {
+      let given = 0;
+      // Unlike Object.keys, this makes no list; what JSON and YAML hold inherits no field.
+      for (const name in object) {
         const inner = table.get(name);
         const item = object[name];
-        if (inner !== undefined) {
-          if (item !== undefined && !checkBelow(inner, item, faults, name)) isRight = false;
-        } else if (isClosed) isRight = note(faults, 'unknown', shape, value, name);
+        if (inner === undefined) {
+          if (isClosed) isRight = note(faults, 'unknown', shape, value, name);
+        } else if (item !== undefined) {
+          if (!inner.isOptional) given++;
+          if (!checkBelow(inner, item, faults, name)) isRight = false;
+        }
       }
+      if (given === required.length) return isRight;
       for (const [name, inner] of required) {
         const isMissing = !Object.hasOwn(object, name) || object[name] === undefined;
         if (isMissing) isRight = noteMissing(inner, faults, name);
