@@ -134,7 +134,10 @@ export function writeServicePieces(cluster: Cluster): readonly string[] {
   const tailOf = rememberTails();
   const ports = cluster.servicePorts;
   out.add('{\n"services": ');
-  addList(out, openRecords(cluster.services.map(serviceRecord)), (record) => out.add(`${record}}`));
+  addList(out, openRecords(cluster.services.map(serviceRecord)), (record) => {
+    out.add(record);
+    out.add('}');
+  });
   out.add(',\n"servicePorts": ');
   addList(out, openRecords(ports.map(servicePortRecord)), (record, i) => {
     out.add(record);
@@ -153,12 +156,16 @@ export function writeServicePieces(cluster: Cluster): readonly string[] {
  */
 function openRecords(records: readonly { readonly namespace: string }[]): readonly string[] {
   if (records.length === 0) return [];
-  const start = '{"namespace":';
+  const next = '},{"namespace":';
   const all = JSON.stringify(records);
-  return all
-    .slice(`[${start}`.length, -'}]'.length)
-    .split(`},${start}`)
-    .map((rest) => start + rest);
+  const opened: string[] = [];
+  let start = '['.length;
+  for (let end = all.indexOf(next); end >= 0; end = all.indexOf(next, start)) {
+    opened.push(all.slice(start, end));
+    start = end + '},'.length;
+  }
+  opened.push(all.slice(start, -'}]'.length));
+  return opened;
 }
 
 /** A list with a line for each item, or with an item's own lines, which `add` writes. */

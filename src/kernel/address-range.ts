@@ -36,9 +36,15 @@ export function singleAddress(range: AddressRange): Address | undefined {
 
 /** By first address. Of ranges with the same first address, the widest comes first; an address is narrower than any network. */
 export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
-  const lengthOf = (range: AddressRange): number => (isNetwork(range) ? range.prefixLength : 129);
-  const firstOf = (range: AddressRange): Address => (isNetwork(range) ? range.address : range);
   return compareAddresses(firstOf(a), firstOf(b)) || lengthOf(a) - lengthOf(b);
+}
+
+function lengthOf(range: AddressRange): number {
+  return isNetwork(range) ? range.prefixLength : 129;
+}
+
+function firstOf(range: AddressRange): Address {
+  return isNetwork(range) ? range.address : range;
 }
 
 /** Addresses from the first to the last, as numbers. */

@@ -157,8 +157,10 @@ describe('keys', () => {
 
 test('words with one hash are kept apart, and each means what it does alone', () => {
   const words = new Words();
-  for (const word of ['80', 'on', '08', '80', 'on', 'x', '"', '80'])
-    expect(words.resolve(`- ${word} `, 2, 2 + word.length, 7)).toBe(resolvePlainScalar(word));
+  // The hash looks at the length, the first and the last character, and two in between.
+  const alike = ['+1234567', '+1294567', '+_234567', '+1234_67', '+1234o67', '+1234567'];
+  for (const word of [...alike, '80', 'on', '08', '80', 'on', 'x', '80', 'node-17', 'node-71', 'node-17'])
+    expect(words.resolve(`- ${word} `, 2, 2 + word.length)).toBe(resolvePlainScalar(word));
 });
 
 describe('a stretch of a text', () => {

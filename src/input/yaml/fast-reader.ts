@@ -90,9 +90,8 @@ class FastReader {
   /** Line feeds between the last two lines with content, and whether a comment was there. */
   #lineFeeds = 0;
   #passedComment = false;
-  /** Where the plain scalar that was gone over last ends, and its hash. */
+  /** Where the plain scalar that was gone over last ends. */
   #wordEnd = 0;
-  #wordHash = 0;
 
   constructor(text: string, { start, end }: Span, words: Words, counts: Counts) {
     this.#text = text;
@@ -144,16 +143,14 @@ class FastReader {
   #readMapping(): Record<string, unknown> {
     const column = this.#column;
     const mapping: Record<string, unknown> = {};
-    let keys = 0;
     this.#enter();
     do {
       const key = this.#readKey();
+      // A repeated key is an error.
+      if (Object.hasOwn(mapping, key)) throw unsure;
       countValue(this.#counts);
       mapping[key] = this.#readMappingValue(column);
-      keys++;
     } while (this.#column === column);
-    // A repeated key is an error.
-    if (Object.keys(mapping).length < keys) throw unsure;
     this.#leave(column);
     return mapping;
   }
@@ -246,28 +243,23 @@ class FastReader {
   /** As passPlain, for a later line of a scalar, which may begin with any sign. */
   #passRest(start: number): number {
     const text = this.#text;
-    let end = start;
-    let wordHash = 0;
     let at = start;
     for (; ; at++) {
-      const code = text.charCodeAt(at);
-      if (code === space) continue;
-      if (code <= colon) {
-        if (code === lineFeed) break;
-        if (code === colon && this.#isBlankBehind(at)) break;
-        if (code === hash && text.charCodeAt(at - 1) === space) break;
-      }
-      wordHash = (Math.imul(wordHash, 31) + code) | 0;
-      end = at + 1;
+      let code = text.charCodeAt(at);
+      while (code > hash && code !== colon) code = text.charCodeAt(++at);
+      if (code === lineFeed) break;
+      if (code === colon && this.#isBlankBehind(at)) break;
+      if (code === hash && text.charCodeAt(at - 1) === space) break;
     }
+    let end = at;
+    while (end > start && text.charCodeAt(end - 1) === space) end--;
     this.#wordEnd = end;
-    this.#wordHash = wordHash;
     return at;
   }
 
   /** What the scalar that was gone over last is. What JSON has no number for is a mistake. */
   #resolveWord(start: number): unknown {
-    const value = this.#words.resolve(this.#text, start, this.#wordEnd, this.#wordHash);
+    const value = this.#words.resolve(this.#text, start, this.#wordEnd);
     if (typeof value === 'number' && !Number.isFinite(value)) throw unsure;
     return value;
   }

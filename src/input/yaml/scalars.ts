@@ -18,11 +18,15 @@ const floatPattern = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
  */
 export function resolvePlainScalar(text: string): string | number | boolean | null {
   // Most scalars are longer than any of the words, or are small numbers or addresses: no number has a second dot.
-  if (text.length > longestWord && /^[a-z]/i.test(text)) return text;
+  if (text.length > longestWord && isLetter(text.charCodeAt(0))) return text;
   if (/^(?:0|[1-9]\d{0,14})$/.test(text)) return Number(text);
   if (/^\d+\.\d+\./.test(text)) return text;
   const word = words.get(text);
   return word === undefined ? (resolveNumber(text) ?? text) : word;
+}
+
+function isLetter(code: number): boolean {
+  return (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
 }
 
 function resolveNumber(text: string): number | undefined {

@@ -75,9 +75,13 @@ export function compareRealServers(
 
 export function formatVirtualServer(server: VirtualServer): string {
   const name = formatServiceName(server);
-  const lines = [`-A ${name}${formatServiceOptions(server)}\n`];
-  for (const real of server.realServers) lines.push(`-a ${name}${formatRealServer(real)}\n`);
-  return lines.join('');
+  const add = `-a ${name} -r `;
+  const parts = [`-A ${name}${formatServiceOptions(server)}\n`];
+  // Joined at once: V8 would keep each line as a tree of its parts until then.
+  for (const real of server.realServers) {
+    parts.push(add, joinHostPort(real.address.text, real.port), formatRealServerOptions(real), '\n');
+  }
+  return parts.join('');
 }
 
 /** ipvsadm's options that name virtual servers. */
@@ -115,8 +119,11 @@ export function formatRealServerName(server: Pick<RealServer, 'address' | 'port'
 
 /** ` -r 10.1.1.1:80 -m -w 1`. */
 export function formatRealServer(server: RealServer): string {
-  const flags = `${forwardingFlags[server.forwarding]} -w ${server.weight}${formatOptions(server)}`;
-  return ` ${formatRealServerName(server)} ${flags}`;
+  return ` ${formatRealServerName(server)}${formatRealServerOptions(server)}`;
+}
+
+function formatRealServerOptions(server: RealServer): string {
+  return ` ${forwardingFlags[server.forwarding]} -w ${server.weight}${formatOptions(server)}`;
 }
 
 interface DraftServer extends VirtualServer {

@@ -6,9 +6,10 @@ import {
   type TrafficPath,
   type TrafficPlan,
 } from '../../cluster/plan-traffic.ts';
-import { type Address, compareAddresses } from '../../kernel/address.ts';
+import type { Address } from '../../kernel/address.ts';
 import {
   type VirtualServer,
+  compareRealServers,
   compareVirtualServers,
   type RealServer,
   type SchedulerFlag,
@@ -176,15 +177,16 @@ function makeVirtualServer(
 
 /** Weight 1 each, sorted by address as a number, then port. */
 function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePort): readonly RealServer[] {
+  const { label, forwarding } = servicePort;
   return endpoints
-    .toSorted((a, b) => compareAddresses(a.address, b.address) || a.port - b.port)
     .map(({ address, port, place }) => ({
       address,
       port,
       weight: 1,
-      forwarding: servicePort.forwarding,
-      origin: { servicePort: servicePort.label, place },
-    }));
+      forwarding,
+      origin: { servicePort: label, place },
+    }))
+    .sort(compareRealServers);
 }
 
 /**
