@@ -1,6 +1,6 @@
 import { printable } from '../../base/printable.ts';
 import { refuse } from '../../library/refusal.ts';
-import { explain, listCodes } from '../../report/explain.ts';
+import { explain, listCodes } from '../../library/explain.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 
