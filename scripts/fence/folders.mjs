@@ -189,7 +189,8 @@ export const folders = {
       'describe',
       'kube-proxy',
     ],
-    ...pure,
+    packages: ['#codes'],
+    node: [],
   },
   // What of the library needs files, git, kubectl and threads.
   'library/node': {
