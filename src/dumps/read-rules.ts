@@ -148,7 +148,7 @@ function isIpv6Rules(file: string, text: string, tool: string | undefined): bool
 /** The family of the first address in rules, outside their comments; undefined for rules without any. */
 function findFamily(text: string): Family | undefined {
   for (const line of savedLines(text)) {
-    if (/^[:#*]/.test(line)) continue;
+    if (/^(?:[:#*]|$)/.test(line)) continue;
     const [, reject] = / --?reject-with (icmp6?)-/.exec(line) ?? [];
     if (reject !== undefined) return reject === 'icmp6' ? 'ipv6' : 'ipv4';
     const words = (line.split('/*')[0] ?? '').replaceAll(/"[^"]*"/g, '').split(/[\s!,]+/);

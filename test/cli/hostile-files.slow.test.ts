@@ -57,7 +57,7 @@ const texts = {
     'more lines than the bound': `a: 1\n${'#\n'.repeat(5_000_001)}`,
   },
   dump: {
-    'empty lines': `*nat\n:KUBE-SERVICES - [0:0]\n${repeat('\n', 16)}COMMIT\n`,
+    'empty lines': `*nat\n:KUBE-SERVICES - [0:0]\n${repeat('\n', 4)}COMMIT\n`,
     'rules that are wrong': `*nat\n${repeat('-Z x\n', 1)}COMMIT\n`,
     rules: `*nat\n:KUBE-SERVICES - [0:0]\n${repeat('-A KUBE-SERVICES -j ACCEPT\n', 2)}COMMIT\n`,
     chains: `*nat\n${number(50_000, (i) => `:KUBE-SVC-${i} - [0:0]\n`)}COMMIT\n`,
