@@ -41,8 +41,12 @@ function readSloppyIpv4(text: string): number | undefined {
   return readIpv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'));
 }
 
+/** Eight groups of four digits, the last two as a dotted quad. */
+const longestIpv6 = 45;
+
 /** The eight groups of an address with colons, IPv4-mapped or not; undefined for anything else. */
 function readIpv6(text: string): readonly number[] | undefined {
+  if (text.length > longestIpv6) return undefined;
   const hex = text.includes('.') ? undot(text) : text;
   if (hex === undefined || !/^[\da-f:]+$/i.test(hex)) return undefined;
   const gap = hex.indexOf('::');

@@ -51,6 +51,9 @@ const texts = {
     aliases: `a: &a x\nitems:\n${repeat('- *a\n', 0.3)}`,
     'a wide line': `a: ${repeat('b ', 8)}\n`,
     'a text without end': `a: "${repeat('x', 2)}`,
+    'quotes in quotes': `a: '${repeat("''", 4)}'\n`,
+    'a long address': `kind: Service\napiVersion: v1\nmetadata: {name: a}\nspec: {clusterIP: "${repeat(':', 4)}"}\n`,
+    commas: `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nclusterCIDR: "${repeat(',', 1)}"\n`,
     comments: `a: 1\n${repeat('#\n', 1)}`,
     'empty lines': `${repeat('\n', 1)}a: 1\n`,
     tabs: repeat('\t\n', 2),
@@ -125,7 +128,7 @@ const compileWith = (...words: readonly string[]) => ['compile', '-f', service, 
 /** What a reader tries that shares its parser with one that tries each kind. */
 const few: Readonly<Record<Format, readonly string[]>> = {
   json: ['lists in lists', 'keys', 'a text without end', 'empty lines'],
-  yaml: ['documents', 'anchors', 'a text without end', 'more lines than the bound'],
+  yaml: ['documents', 'anchors', 'a text without end', 'commas', 'more lines than the bound'],
   dump: ['empty lines', 'rules that are wrong', 'a quote without end', 'more lines than the bound'],
 };
 

@@ -11,7 +11,9 @@ import {
 } from '../../kube-proxy/releases.ts';
 import { splitList, type SettingFault, type SettingSource } from '../../settings/setting.ts';
 import { foundOf } from '../../diagnostics/fields.ts';
-import { diagnose, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { DiagnosticCode } from '../../diagnostics/codes.ts';
+import { diagnose, diagnoseFault, severityOf, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { mostOfCode, Tally } from '../../diagnostics/tally.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { type ProxyFlags, readSettings } from '../../settings/table.ts';
 import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';
@@ -49,6 +51,7 @@ export function resolveSettings(
   release: Release = newestRelease,
 ): ResolvedSettings {
   const faults: SettingFault[] = [];
+  const tally = new Tally();
   const written: Omit<SettingSource, 'mode' | 'release' | 'gates'> = {
     flag: ({ key, kind }) => {
       // Callers of the library leave an option out by null, too, as a configuration does a field.
@@ -57,13 +60,17 @@ export function resolveSettings(
     },
     field: ({ path }) => findField(config?.object, path) as never,
     hasSection: (name) => findField(config?.object, [name]) !== undefined,
-    report: (fault) => faults.push(fault),
+    report: (fault) => {
+      if (tally.admits(fault.code, severityOf<DiagnosticCode>(fault.code, fault.arguments))) faults.push(fault);
+    },
   };
   const gates = readFeatureGates(written, release, flags.refusedGates ?? 'reported');
   const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates });
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => diagnoseFault(fault, fault.path && config?.source.place(fault.path)));
-  return { settings, gates, diagnostics: [...errors, ...diagnostics], modeNote: note };
+  const file = faults.length < mostOfCode ? undefined : config?.source.place([]).locate().file;
+  const rest = tally.rest(file ?? '');
+  return { settings, gates, diagnostics: [...errors, ...diagnostics, ...rest], modeNote: note };
 }
 
 /** Undefined if it is not set, or set to null. */

@@ -273,14 +273,14 @@ const odd: Readonly<Record<string, readonly [what: string, pattern: RegExp]>> = 
 /** What is before the place on a line where a key or an item of a block may begin: go-yaml takes no tab there. */
 const beforeKey = /^(?!---)[-?: ]*$/;
 
-/** The package makes a string of each character that it adds to a text in double quotes, which takes a quarter of a word. */
+/** The package makes a string of each character that it adds to a text in double quotes, and V8 one of each quote that is doubled in single ones. Each takes a quarter of a word. */
 const charactersOfWord = 4;
 
 /** What a text takes besides its word, in words: the package holds each of its lines alone. */
-function wordsInText(source: string, isDoubleQuoted: boolean): number {
+function wordsInText(source: string, isQuoted: boolean): number {
   let lines = 0;
   for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1)) lines++;
-  return Math.max(lines, isDoubleQuoted ? Math.ceil(source.length / charactersOfWord) : 0);
+  return Math.max(lines, isQuoted ? Math.ceil(source.length / charactersOfWord) : 0);
 }
 
 /**
@@ -300,7 +300,7 @@ function createLexemeCheck(text: string): (source: string) => void {
   let isAllFlow: boolean | undefined;
   return (source) => {
     const isText = atScalar || /^["']/.test(source);
-    words += isText ? wordsInText(source, !atScalar && source.startsWith('"')) : 0;
+    words += isText ? wordsInText(source, !atScalar) : 0;
     words += flows > 0 ? 2 : 1;
     if (words > mostYamlWords) throw new Refusal(tooLong('words', mostYamlWords, offset));
     if (signs.has(source)) {
