@@ -11,7 +11,7 @@ export interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-const notInCheckout = new Set(['.git', 'node_modules', 'dist', 'coverage', 'test', 'fixtures']);
+const notInCheckout = new Set(['.git', 'node_modules', 'dist', 'coverage', 'test']);
 
 /** A clean checkout in a folder of its own, with what `npm ci` would install. */
 export function copyCheckout(folder: string): string {
