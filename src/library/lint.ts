@@ -18,7 +18,6 @@ import { listOf } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
 export type { Ignore };
-export { formatLint, lintOutputs } from '../report/lint.ts';
 
 /** How manifests are read to be checked. */
 export function optionsOfLint<Options extends InputOptions>(options: Options) {
