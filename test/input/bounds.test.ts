@@ -1,3 +1,4 @@
+import { compile } from '../../src/library/index.ts';
 import { expect, test } from 'vitest';
 import { holdsMoreItems, TextBudget } from '../../src/base/bounds.ts';
 import { Tally } from '../../src/diagnostics/tally.ts';
@@ -84,4 +85,18 @@ test.each([1, 63, 64, 65, 129, 500])('finds a line and an offset in a long file:
   expect(file.offsetOf(line)).toBe(offset);
   expect(file.lineAt(line)).toBe(lines[line - 1]);
   expect(file.locationAt(offset)).toEqual({ file: 'in.yaml', line, column: 1 });
+});
+
+test('what is wrong in a configuration is made to a bound, and counted; of a flag, all of it is made', () => {
+  const wrong = Array.from({ length: 400 }, (_, i) => `x${i}`).join(',');
+  const text = `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nclusterCIDR: "${wrong}"\n`;
+  const manifests = {
+    'web.yaml': '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }',
+  };
+  const inFile = compile({ manifests, config: { name: 'config.yaml', text } }).diagnostics;
+  const named = compile({ manifests, clusterCidr: wrong }).diagnostics;
+  const counts = [inFile, named].map((all) => all.filter(({ code }) => code === 'bad-value').length);
+  expect(counts).toEqual([300, 400]);
+  expect(inFile.filter(({ code }) => code === 'not-shown')).toMatchObject([{ file: 'config.yaml', severity: 'error' }]);
+  expect(named.some(({ code }) => code === 'not-shown')).toBe(false);
 });

@@ -13,7 +13,7 @@ import { splitList, type SettingFault, type SettingSource } from '../../settings
 import { foundOf } from '../../diagnostics/fields.ts';
 import type { DiagnosticCode } from '../../diagnostics/codes.ts';
 import { diagnose, diagnoseFault, severityOf, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { mostOfCode, Tally } from '../../diagnostics/tally.ts';
+import { Tally } from '../../diagnostics/tally.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { type ProxyFlags, readSettings } from '../../settings/table.ts';
 import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';
@@ -61,15 +61,17 @@ export function resolveSettings(
     field: ({ path }) => findField(config?.object, path) as never,
     hasSection: (name) => findField(config?.object, [name]) !== undefined,
     report: (fault) => {
-      if (tally.admits(fault.code, severityOf<DiagnosticCode>(fault.code, fault.arguments))) faults.push(fault);
+      // Flags are few, as a command line is short.
+      const isAdmitted =
+        fault.path === undefined || tally.admits(fault.code, severityOf<DiagnosticCode>(fault.code, fault.arguments));
+      if (isAdmitted) faults.push(fault);
     },
   };
   const gates = readFeatureGates(written, release, flags.refusedGates ?? 'reported');
   const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates });
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => diagnoseFault(fault, fault.path && config?.source.place(fault.path)));
-  const file = faults.length < mostOfCode ? undefined : config?.source.place([]).locate().file;
-  const rest = tally.rest(file ?? '');
+  const rest = config ? tally.rest(config.source.place([]).file) : [];
   return { settings, gates, diagnostics: [...errors, ...diagnostics, ...rest], modeNote: note };
 }
 
