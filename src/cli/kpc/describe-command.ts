@@ -110,7 +110,6 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
 
 /** Whether flows are followed through the change of a dump's Services to those of manifests. */
 function showsChange({ kind, at }: OpenedPaths): boolean {
-  // What there is to say of manifests is said when their node is asked for, once.
   if (kind !== 'dump') return false;
   const { side } = at('');
   return side?.kind === 'dump' && side.flows !== undefined && side.named !== undefined;

@@ -60,11 +60,16 @@ export function openManifests(
   said = new Set<string>(),
 ): Opened {
   const memo = new NodeMemo();
+  /** What was said first of which node: asked for again, it says it again. */
+  const first = new Map<string, string>();
   const at = (node: string): Reading => {
     const asked = { ...options, node: node === '' ? options.node : node, name };
     const reading = readingOf(name, loaded, compileLoaded(loaded, asked, [], memo), '', undefined);
-    const diagnostics = reading.diagnostics.filter(({ text }) => !said.has(text));
-    for (const { text } of diagnostics) said.add(text);
+    const diagnostics = reading.diagnostics.filter(({ text }) => !said.has(text) || first.get(text) === node);
+    for (const { text } of diagnostics) {
+      first.set(text, node);
+      said.add(text);
+    }
     return { ...reading, diagnostics };
   };
   return { loaded, nodes: allNodes ? [...loaded.prepared.nodes.keys()].toSorted() : [''], at };
