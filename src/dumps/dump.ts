@@ -21,6 +21,7 @@ import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { ProxyLog } from './kube-proxy-log.ts';
+import { DraftedRoutes, type KnownRoutes } from './read-routes.ts';
 import type { Coverage, ListedTable } from './coverage.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
@@ -35,6 +36,8 @@ export interface Dump {
   readonly coverage: Coverage;
   /** What conntrack lists; undefined if nothing does. */
   readonly flows: readonly TrackedFlow[] | undefined;
+  /** What ip route and ip rule print. */
+  readonly routes: KnownRoutes;
   /** What a log of kube-proxy says; undefined if there is none. */
   readonly log: ProxyLog | undefined;
   /** Each output that was read, with the file it is in. */
@@ -131,7 +134,8 @@ export class DumpDraft {
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
   /** By family, those with an address of it: ip addr lists both, or one. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
-  readonly #linkKinds = new Map<string, Link['kind']>();
+  readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
+  readonly routes = new DraftedRoutes();
   readonly sysctls = new Listed<readonly [name: string, value: string]>(
     ([name]) => name,
     ([, value]) => value,
@@ -264,14 +268,19 @@ export class DumpDraft {
       return own.length === 0 || this.list(listed, own, isWhole && !listed.isCompletedBy(own), printed);
     });
     if (isTaken) this.file(printed.file, printed.kind);
-    for (const { name, kind } of isTaken ? links : []) this.#linkKinds.set(name, this.#linkKinds.get(name) ?? kind);
+    for (const { name, kind, master, isHairpin } of isTaken ? links : []) {
+      const known = this.#linkKinds.get(name);
+      const ofLink = { kind: known?.kind ?? kind, master: known?.master ?? master };
+      this.#linkKinds.set(name, { ...ofLink, isHairpin: known?.isHairpin ?? isHairpin });
+    }
     return isTaken;
   }
 
   #takenLinks(): readonly Link[] {
     const listed = families.flatMap((family) => this.#links[family].items);
-    return Array.from(this.#linkKinds, ([name, kind]) => {
-      return { name, kind, addresses: listed.flatMap((link) => (link.name === name ? link.addresses : [])) };
+    return Array.from(this.#linkKinds, ([name, { kind, master, isHairpin }]) => {
+      const bridged = { ...(master === undefined ? {} : { master }), ...(isHairpin === undefined ? {} : { isHairpin }) };
+      return { name, kind, ...bridged, addresses: listed.flatMap((link) => (link.name === name ? link.addresses : [])) };
     });
   }
 
@@ -382,6 +391,7 @@ export class DumpDraft {
       },
       log: this.#log.isKnown ? this.#log : undefined,
       flows: this.flows.isGiven ? this.flows.items : undefined,
+      routes: this.routes.known(),
       files: this.#files,
       faults: [...this.#faults.values()],
       doubts: [...doubts, ...(unlisted ? [unlisted] : []), ...this.#otherVariants()],
@@ -459,7 +469,7 @@ interface DraftedTable {
 }
 
 /** What a tool lists, whole or in part. */
-class Listed<T> {
+export class Listed<T> {
   readonly #items = new Map<string, T>();
   readonly #keyOf: (item: T) => string;
   readonly #textOf: (item: T) => string | undefined;

@@ -7,6 +7,8 @@ import { UnreadLines, type UnreadLine } from '../kernel/unread-line.ts';
 interface DraftLink {
   readonly name: string;
   kind?: string;
+  master?: string;
+  isHairpin?: boolean;
   readonly addresses: LinkAddress[];
 }
 
@@ -41,10 +43,13 @@ export function parseIpAddrText(text: string): {
       if (made) link.addresses.push(made);
       else refuse('not an address with its prefix length');
     };
-    const header = /^\d+: ([^\s:]+): </.exec(line)?.[1];
+    const [, header, master] = /^\d+: ([^\s:]+): <[^>]*>(?:.* master (\S+))?/.exec(line) ?? [];
     const [, named, columns] = brief.exec(line) ?? [];
     const [, own, address, ofPeer = ''] = inet.exec(line) ?? [];
-    if (header !== undefined) current = linkOf(header);
+    if (header !== undefined) {
+      current = linkOf(header);
+      if (master !== undefined) current.master = master;
+    }
     else if (named !== undefined) {
       const link = linkOf(named);
       for (const [word] of columns?.matchAll(/(?<!\S|peer )[\da-f.:]+\/\d+(?!\S)/gi) ?? [])
@@ -55,10 +60,18 @@ export function parseIpAddrText(text: string): {
       const scope = / scope (\S+)/.exec(line)?.[1];
       if (!link) refuse('an address without its link: print all of ip addr');
       else add(link, address.includes('/') ? address : address + ofPeer, scope);
-    } else if (current && line.startsWith('dummy ')) current.kind = 'dummy';
+    } else if (current) {
+      const kind = detailed.exec(line)?.[1];
+      const hairpin = /^bridge_slave .* hairpin (on|off)\b/.exec(line)?.[1];
+      if (kind !== undefined) current.kind = kind;
+      if (hairpin !== undefined) current.isHairpin = hairpin === 'on';
+    }
   }
   return { links: [...links.values()], unread: unread.all };
 }
+
+/** A link's kind, as -d prints it on a line of its own. */
+const detailed = /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|macvlan|ipvlan|tun|vrf)(?: |$)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 

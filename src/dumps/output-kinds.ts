@@ -29,6 +29,18 @@ function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
 
+/** A line of routes that goes on so; lists of neighbours have such addresses and links, too. */
+function route(rest: RegExp): RegExp {
+  const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
+  const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
+  return new RegExp(
+    `^(?![^\\n]*\\b(?:${states})\\b)(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: |$)${rest.source}`,
+  );
+}
+
+/** A route of a kind that names no link. */
+const forbidden = /^(?:throw|unreachable|prohibit|blackhole) (?:default|[\da-fA-F]*[.:][\da-fA-F.:]*(?:\/\d{1,3})?)\s/;
+
 const listInstead = 'print ipvsadm -Ln or ipvsadm -Sn instead';
 
 const refused = {
@@ -110,6 +122,11 @@ const readable = {
     continues: /^(?:[ \t]|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
   },
+  'ip route': {
+    starts: [route(/(?:from \S+ )?(?:nhid \d+ )?(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev \S/), route(/[^\n]*\n\s*nexthop (?:via|dev) /), forbidden],
+    continues: /^\s*(?:nexthop |cache\b)/,
+  },
+  'ip rule': { starts: [/^\d+:\s+(?:not )?from \S/] },
   'conntrack -L': {
     starts: [/^(?:ipv[46] +\d+ +)?[a-z][a-z0-9-]{0,15} +\d+ (?:\d+ )?(?:[A-Z_\d]+ )?src=\S+ dst=\S/],
     continues: /^(?:entries +\d|cpu=\d)/,
@@ -120,8 +137,10 @@ const readable = {
     holds: continuesLogLine,
   },
   sysctl: { starts: [/^[a-z]\w*(?:\.[\w/-]+)+ *=/], continues: anyLine },
-  // Both go on to their closing brackets: split-outputs.ts finds them.
+  // These go on to their closing brackets: split-outputs.ts finds them.
   'ip -j addr': { starts: [] },
+  'ip -j route': { starts: [] },
+  'ip -j rule': { starts: [] },
   'nft list ruleset': { starts: [] },
 } satisfies Record<string, Recogniser>;
 

@@ -23,6 +23,8 @@ const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^ipset/i, 'ipset save'],
   [/^ipvs/i, 'ipvsadm -Sn'],
   [/^ip[-_]?(j[-_]?)?a(ddr(ess(es)?)?)?\b.*(json|txt)?$/i, 'ip -j addr'],
+  [/^ip[-_]?(6[-_]?)?(j[-_]?)?ro?u?t?e?s?\b/i, 'ip route'],
+  [/^ip[-_]?(6[-_]?)?(j[-_]?)?rules?\b/i, 'ip rule'],
   [/^sysctl/i, 'sysctl'],
 ];
 
@@ -108,8 +110,7 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
 /** Reads a file without any output: a tool that has nothing to print prints nothing. */
 function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   const isEmpty = !hasContent(text);
-  // Every network has a loopback link, and every kernel sysctls.
-  if (!isEmpty || kind === 'ip -j addr' || kind === 'sysctl') {
+  if (!isEmpty || !mayBeEmpty.has(kind)) {
     draft.fault(file, 'unread-file', { expected: kind });
     return;
   }
@@ -121,6 +122,15 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   draft.file(file, kind);
   draft.doubt({ file, kind: 'empty' });
 }
+
+/** Every network has a loopback link, every kernel sysctls and rules of routing: nothing of these is a failure. */
+const mayBeEmpty: ReadonlySet<DumpFileKind> = new Set([
+  'iptables-save',
+  'ip6tables-save',
+  'nft list ruleset',
+  'ipset save',
+  'ipvsadm -Sn',
+] as const);
 
 /** Whether a line is neither empty nor a comment. */
 function hasContent(text: string): boolean {
@@ -167,6 +177,12 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'ip -j addr':
     case 'ip addr':
       return readLinks(draft, file, output, kind);
+    case 'ip route':
+    case 'ip -j route':
+    case 'ip rule':
+    case 'ip -j rule':
+      reportUnread(draft.routes.read(output, kind, file));
+      return draft.file(file, kind);
     case 'conntrack -L': {
       const { flows, unread } = parseConntrack(text);
       reportUnread(unread);

@@ -1,6 +1,8 @@
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import { savedLines } from '../kernel/iptables/saved-lines.ts';
+import type { RoutesAsked } from '../kernel/route/parse-routes.ts';
+import { nameTable } from '../kernel/route/route.ts';
 import { countLines, LineList } from '../kernel/lines.ts';
 import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 
@@ -15,6 +17,8 @@ interface Command {
   readonly isPart: boolean;
   /** Of ip, the families of which it prints the addresses of all links. */
   readonly allAddresses?: readonly Family[] | undefined;
+  /** Of ip route and ip rule, what it asks for. */
+  readonly routing?: RoutesAsked | undefined;
   /** The name of the machine that it ran on, without its domain; undefined if nothing says which. */
   readonly host: string | undefined;
 }
@@ -263,12 +267,18 @@ function takeBrackets(current: DraftOutput, line: string): void {
 const nftTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
 
 /** The bracketed output that begins with these lines; JSON also if a program has sorted its fields. */
-function startOfBrackets(lines: readonly string[]): 'ip -j addr' | 'nft list ruleset' | undefined {
+function startOfBrackets(lines: readonly string[]): keyof typeof bracketed | 'nft list ruleset' | undefined {
   const head = lines.join('\n').slice(0, longestStart);
   if (nftTable.test(head)) return 'nft list ruleset';
-  const isLinks = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/.test(head);
-  return isLinks ? 'ip -j addr' : undefined;
+  return (Object.keys(bracketed) as (keyof typeof bracketed)[]).find((kind) => bracketed[kind].test(head));
 }
+
+/** What `ip -j` prints, by its first fields. Neighbours have routes' fields, too. */
+const bracketed = {
+  'ip -j addr': /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/,
+  'ip -j route': /^\s*\[\s*\{\s*"(?:dst|type|dev|gateway)"\s*:(?![^{}]*"(?:lladdr|state)")[^]*"(?:dst|flags)"/,
+  'ip -j rule': /^\s*\[\s*\{\s*(?:"[a-z]+"\s*:\s*(?:"[^"]*"|\d+|null)\s*,\s*)*"priority"\s*:/,
+} as const;
 
 /** Colours, and other commands to a terminal, that a tool or a recording of its output wrote. */
 // oxlint-disable-next-line no-control-regex
@@ -304,7 +314,7 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   ip6tables: oneChain,
   ipset: { follows: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i, part: /^ +(?:list|save|-L|-S) +[\w-]/ },
   ipvsadm: { part: /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/ },
-  ip: { follows: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l)\b/i },
+  ip: { follows: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l|r|ro|route|rule|ru)\b/i },
   sysctl: { follows: /^(?: +-|[\s:=`"')*-]*$)/i },
   nft: { follows: /^ +(?:-\S+ +){0,9}list\b/i, part: /^(?!.* list +ruleset\b)/ },
 };
@@ -352,6 +362,7 @@ function readCommand(line: string, above: Command | undefined): Command | undefi
       variant: (['legacy', 'nft'] as const).find((each) => each === variant),
       isPart,
       allAddresses: tool === 'ip' && !isPart ? readAllAddresses(rest) : undefined,
+      routing: tool === 'ip' ? readRoutesAsked(rest) : undefined,
       host: readHost(line),
     };
   }
@@ -368,6 +379,17 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
   if (options === undefined) return undefined;
   const only = /-([46])/.exec(options)?.[1];
   return only === undefined ? families : [only === '4' ? 'ipv4' : 'ipv6'];
+}
+
+/** The family and table of an ip command that lists routes or rules; undefined for any other. */
+function readRoutesAsked(rest: string): RoutesAsked | undefined {
+  const [, options = ''] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [undefined, undefined];
+  if (!/^(?: +-\S+)* +(?:r|ro|route|rule|ru)\b/.test(rest)) return undefined;
+  const table = / table (\S+)/.exec(rest)?.[1];
+  // `ip route get X` of an address of IPv6 needs no option.
+  const isSaid = !/ get /.test(rest);
+  const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
+  return { family, table: table === undefined || table === 'all' ? undefined : nameTable(table) };
 }
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;

@@ -10,6 +10,10 @@ import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../
 export interface Link {
   readonly name: string;
   readonly kind?: string | undefined;
+  /** The bridge that it is a port of, or another link that it is a part of. */
+  readonly master?: string | undefined;
+  /** Of a bridge's port: whether the bridge sends back by it what came in by it. */
+  readonly isHairpin?: boolean | undefined;
   readonly addresses: readonly LinkAddress[];
 }
 
@@ -76,6 +80,8 @@ export function parseIpAddrJson(text: string): ParsedLinks {
       continue;
     }
     const kind = field(field(item, 'linkinfo'), 'info_kind');
+    const master = field(item, 'master');
+    const hairpin = field(field(field(item, 'linkinfo'), 'info_slave_data'), 'hairpin');
     const infos = field(item, 'addr_info');
     const addresses: LinkAddress[] = [];
     for (const info of Array.isArray(infos) ? (infos as readonly unknown[]) : []) {
@@ -83,7 +89,13 @@ export function parseIpAddrJson(text: string): ParsedLinks {
       if (address) addresses.push(address);
       else refuse('neither an IPv4 nor an IPv6 address');
     }
-    links.push({ name, kind: isPlain(kind) ? kind : undefined, addresses });
+    links.push({
+      name,
+      kind: isPlain(kind) ? kind : undefined,
+      ...(isPlain(master) ? { master } : {}),
+      ...(typeof hairpin === 'boolean' ? { isHairpin: hairpin } : {}),
+      addresses,
+    });
   }
   return { links, unread: unread.all };
 }

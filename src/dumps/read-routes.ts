@@ -1,0 +1,84 @@
+import { families, type Family } from '../kernel/family.ts';
+import { parseRoutes, parseRoutesJson } from '../kernel/route/parse-routes.ts';
+import { parseRoutingRules, parseRoutingRulesJson } from '../kernel/route/parse-rules.ts';
+import {
+  routeKey,
+  ruleKey,
+  type Route,
+  type RouteAnswer,
+  type Routes,
+  type RoutingRule,
+} from '../kernel/route/route.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
+import type { ReadableKind } from './output-kinds.ts';
+import type { ToolOutput } from './split-outputs.ts';
+
+/** The routes of each family that a dump shows. */
+export type KnownRoutes = { readonly [F in Family]?: Routes };
+
+type RoutingKind = Extract<ReadableKind, 'ip route' | 'ip -j route' | 'ip rule' | 'ip -j rule'>;
+
+interface Drafted {
+  readonly routes: Map<string, Route>;
+  /** The tables that a listing has whole. */
+  readonly tables: Set<string>;
+  /** Whether a listing has all tables. */
+  isAll: boolean;
+  readonly rules: Map<string, RoutingRule>;
+  hasRules: boolean;
+  readonly answers: RouteAnswer[];
+}
+
+/** The routes of a dump while its files are read. What is listed twice, as text and as JSON, is one. */
+export class DraftedRoutes {
+  readonly #drafts: { [F in Family]?: Drafted } = {};
+
+  /** Takes what an output lists. Returns the lines that could not be read. */
+  read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
+    const named = /(?:^|[-_./])(?:ip)?v?6(?:[-_.]|$)/.test(file) ? ('ipv6' as const) : undefined;
+    const family = command?.routing?.family ?? named;
+    if (kind === 'ip rule' || kind === 'ip -j rule') {
+      const { rules, unread } =
+        kind === 'ip rule' ? parseRoutingRules(text, family) : parseRoutingRulesJson(text, family);
+      for (const rule of rules) this.#of(rule.family).rules.set(ruleKey(rule), rule);
+      const [first] = rules;
+      if (first && !isPart && unread.length === 0) this.#of(first.family).hasRules = true;
+      return unread;
+    }
+    const asked = { family, table: command?.routing?.table };
+    const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
+    for (const answer of answers) this.#of(answer.family).answers.push(answer);
+    for (const route of routes) this.#of(route.family).routes.set(routeKey(route), route);
+    const [first] = routes;
+    // A single route without its command may be a part of what was printed.
+    const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
+    if (!first || !isWhole) return unread;
+    const draft = this.#of(first.family);
+    const tables = new Set(routes.map(({ table }) => table));
+    if (tables.has('local') && tables.size > 1) draft.isAll = true;
+    for (const table of tables) draft.tables.add(table);
+    return unread;
+  }
+
+  #of(family: Family): Drafted {
+    return (this.#drafts[family] ??= {
+      routes: new Map(),
+      tables: new Set(),
+      isAll: false,
+      rules: new Map(),
+      hasRules: false,
+      answers: [],
+    });
+  }
+
+  known(): KnownRoutes {
+    const known = families.flatMap((family): readonly (readonly [Family, Routes])[] => {
+      const draft = this.#drafts[family];
+      if (!draft) return [];
+      const { routes, tables, isAll, rules, hasRules, answers } = draft;
+      const listed = hasRules ? [...rules.values()] : undefined;
+      return [[family, { routes: [...routes.values()], tables: isAll ? undefined : tables, rules: listed, answers }]];
+    });
+    return Object.fromEntries(known);
+  }
+}

@@ -1,0 +1,210 @@
+import { parseAddress, parseNetwork, type Address, type Network } from '../address.ts';
+import type { Family } from '../family.ts';
+import { linesOf } from '../lines.ts';
+import { parseIpJson } from '../link/ip-json.ts';
+import { parseNumber32 } from '../number32.ts';
+import { UnreadLines, type UnreadLine } from '../unread-line.ts';
+import { nameTable, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
+
+/** What a listing of routes holds: routes, and answers of `ip route get`. */
+export interface ParsedRoutes {
+  readonly routes: readonly Route[];
+  readonly answers: readonly RouteAnswer[];
+  readonly unread: readonly UnreadLine[];
+}
+
+/** Where a listing says nothing of its own: the family of its command, and the table. */
+export interface RoutesAsked {
+  readonly family: Family | undefined;
+  readonly table: string | undefined;
+}
+
+/** One route in ip's own words, whichever form it was printed in. */
+interface Worded {
+  readonly type: RouteType;
+  readonly destination: string;
+  readonly values: ReadonlyMap<string, string>;
+  readonly hops: readonly ReadonlyMap<string, string>[];
+  /** Whether it is an answer of ip route get. */
+  readonly isAnswer: boolean;
+  readonly line: number;
+  readonly text: string;
+}
+
+/** Reads what `ip route` and `ip route get` print. Takes any text. */
+export function parseRoutes(text: string, asked: RoutesAsked): ParsedRoutes {
+  const worded: Worded[] = [];
+  let number = 0;
+  for (const raw of linesOf(text)) {
+    number++;
+    const words = raw.trim().split(/\s+/);
+    const last = worded.at(-1);
+    if (words[0] === 'nexthop' && last) {
+      worded[worded.length - 1] = { ...last, hops: [...last.hops, wordsToMap(words.slice(1)).values] };
+    } else if (words[0] === 'cache' && last) worded[worded.length - 1] = { ...last, isAnswer: true };
+    else if (words[0] !== '') worded.push(readWords(words, number, raw));
+  }
+  return readWorded(worded, asked);
+}
+
+/** Words that stand alone. */
+const flags: ReadonlySet<string> = new Set(
+  'onlink linkdown dead pervasive offload trap notify unresolved offload_failed rt_offload rt_trap cache'.split(' '),
+);
+
+function wordsToMap(words: readonly string[]) {
+  const values = new Map<string, string>();
+  const set = new Set<string>();
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? '';
+    if (flags.has(word)) {
+      set.add(word);
+      continue;
+    }
+    // `via inet6 fe80::1`, `mtu lock 1400`.
+    if (/^(?:inet6?|lock)$/.test(words[at + 1] ?? '')) at++;
+    values.set(word === 'dsfield' ? 'tos' : word, words[++at] ?? '');
+  }
+  return { values, flags: set };
+}
+
+function readWords(words: readonly string[], line: number, text: string): Worded {
+  const named = routeTypes.find((type) => type === words[0]);
+  const [destination = '', ...rest] = named ? words.slice(1) : words;
+  const { values, flags: own } = wordsToMap(rest);
+  const isAnswer = own.has('cache') || values.has('uid');
+  return { type: named ?? 'unicast', destination, values, hops: [], isAnswer, line, text };
+}
+
+/** Reads what `ip -j route` prints. Takes any text. */
+export function parseRoutesJson(text: string, asked: RoutesAsked): ParsedRoutes {
+  const items = readItems(text);
+  if (!items) return { routes: [], answers: [], unread: [notJson(text)] };
+  const worded = items.flatMap((item): readonly Worded[] => {
+    const { dst, type, nexthops, flags: own, ...others } = item;
+    if (typeof dst !== 'string') return [];
+    const values = textsOf(others);
+    const via = others['via'];
+    const gateway = values.get('gateway') ?? (isRecord(via) ? textsOf(via).get('host') : undefined);
+    const hops = (Array.isArray(nexthops) ? (nexthops as readonly unknown[]) : []).map((hop) =>
+      isRecord(hop) ? renamed(textsOf(hop)) : new Map<string, string>(),
+    );
+    const isCached = values.has('uid') || (Array.isArray(own) && own.includes('cache'));
+    const named = routeTypes.find((each) => each === type) ?? 'unicast';
+    const all = renamed(values);
+    if (gateway !== undefined) all.set('via', gateway);
+    return [{ type: named, destination: dst, values: all, hops, isAnswer: isCached, line: 1, text: dst }];
+  });
+  return readWorded(worded, asked);
+}
+
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['gateway', 'via'],
+  ['prefsrc', 'src'],
+  ['protocol', 'proto'],
+]);
+
+function renamed(values: ReadonlyMap<string, string>): Map<string, string> {
+  return new Map(Array.from(values, ([name, value]) => [otherNames.get(name) ?? name, value]));
+}
+
+/** A list of objects; undefined for anything else. */
+export function readItems(text: string): readonly Readonly<Record<string, unknown>>[] | undefined {
+  try {
+    const items = parseIpJson(text);
+    return Array.isArray(items) ? items.filter(isRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function notJson(text: string): UnreadLine {
+  return { line: 1, text: text.slice(0, 80), reason: 'not the JSON that ip -j prints' };
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function textsOf(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(item).flatMap(([name, value]) =>
+      typeof value === 'string' || typeof value === 'number' ? [[name, String(value)] as const] : [],
+    ),
+  );
+}
+
+function readWorded(worded: readonly Worded[], asked: RoutesAsked): ParsedRoutes {
+  const unread = new UnreadLines();
+  // A listing is of one family, which its default route alone does not show.
+  const family =
+    worded.map(({ destination, values, hops }) => familyOfRoute(destination, values, hops)).find((each) => each) ??
+    asked.family ??
+    'ipv4';
+  const routes: Route[] = [];
+  const answers: RouteAnswer[] = [];
+  for (const each of worded) {
+    const refuse = (reason: string) => unread.add(each.line, () => each.text, reason);
+    const { type, values, hops: more, isAnswer, line: _ } = each;
+    const own = more.length > 0 ? more : [values];
+    const hops = own.map(hopOf);
+    const to = each.destination === 'default' ? defaultOf(family) : networkOf(each.destination);
+    const source = parseAddress(values.get('src') ?? '');
+    if (!to) {
+      refuse('not a route');
+      continue;
+    }
+    if (isAnswer) {
+      const from = parseAddress(values.get('from') ?? '');
+      const mark = parseNumber32(values.get('mark') ?? '');
+      const input = values.get('iif');
+      answers.push({ family, to: to.address, from, mark, input, type, source, hop: hops[0] ?? {} });
+      continue;
+    }
+    const table = nameTable(values.get('table') ?? asked.table ?? 'main');
+    // Without a metric, IPv4 has 0; IPv6 has 1024, which ip prints.
+    const metric = Number(values.get('metric') ?? 0);
+    const from = networkOf(values.get('from') ?? '');
+    routes.push({ family, table, type, destination: to, from, metric, source, hops });
+  }
+  return { routes, answers, unread: unread.all };
+}
+
+function hopOf(values: ReadonlyMap<string, string>): NextHop {
+  return { gateway: parseAddress(values.get('via') ?? ''), link: values.get('dev') };
+}
+
+function familyOfRoute(
+  destination: string,
+  values: ReadonlyMap<string, string>,
+  hops: readonly ReadonlyMap<string, string>[],
+): Family | undefined {
+  const texts = [destination, values.get('src'), ...[values, ...hops].map((each) => each.get('via'))];
+  const known = texts.map((text = '') => parseAddress(text.split('/', 1)[0] ?? '')?.family);
+  // A gateway of IPv6 may be that of a route of IPv4.
+  return known.find((each) => each !== undefined);
+}
+
+function networkOf(text: string): Network | undefined {
+  if (text.includes('/')) return parseNetwork(text.includes(':') ? text : padded(text));
+  const address = parseAddress(text);
+  return address && parseNetwork(`${text}/${address.family === 'ipv4' ? 32 : 128}`);
+}
+
+/** ip leaves out zeros at the end of a network: 10/8, 192.168.0/24. */
+function padded(text: string): string {
+  const [address = '', length = ''] = text.split('/', 2);
+  return `${[...address.split('.'), '0', '0', '0'].slice(0, 4).join('.')}/${length}`;
+}
+
+function defaultOf(family: Family): Network | undefined {
+  return parseNetwork(family === 'ipv4' ? '0.0.0.0/0' : '::/0');
+}
+
+/** The family of addresses that are texts; undefined if there are none. */
+export function familyOfTexts(texts: readonly (string | undefined)[]): Family | undefined {
+  const found = texts.map((text = ''): Address | undefined => parseAddress(text.split('/', 1)[0] ?? ''));
+  return found.find((each) => each !== undefined)?.family;
+}
+
+export { networkOf as parseRouteNetwork };

@@ -1,0 +1,136 @@
+import type { Family } from '../family.ts';
+import { linesOf } from '../lines.ts';
+import { parseNumber32 } from '../number32.ts';
+import { UnreadLines, type UnreadLine } from '../unread-line.ts';
+import { familyOfTexts, isRecord, notJson, parseRouteNetwork, readItems, textsOf } from './parse-routes.ts';
+import { nameTable, type RoutingAction, type RoutingRule } from './route.ts';
+
+interface ParsedRules {
+  readonly rules: readonly RoutingRule[];
+  readonly unread: readonly UnreadLine[];
+}
+
+/** A rule in ip's words. `set`: those that have no value. */
+interface Worded {
+  readonly priority: number;
+  readonly values: ReadonlyMap<string, string>;
+  readonly set: ReadonlySet<string>;
+}
+
+/** Words without a value. */
+const alone: ReadonlySet<string> = new Set('not nop blackhole unreachable prohibit l3mdev proto_any detached'.split(' '));
+
+/** What a rule may have besides what it asks. */
+const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppress_ifgroup']);
+
+/** Reads what `ip rule` prints. A rule that cannot be read asks for something that is not known. */
+export function parseRoutingRules(text: string, asked: Family | undefined): ParsedRules {
+  const unread = new UnreadLines();
+  const worded: Worded[] = [];
+  let number = 0;
+  for (const raw of linesOf(text)) {
+    number++;
+    const [, priority, rest] = /^\s*(\d+):\s+(.*?)\s*$/.exec(raw) ?? [];
+    if (priority === undefined) {
+      if (raw.trim() !== '') unread.add(number, () => raw, 'not a rule of routing');
+      continue;
+    }
+    const words = (rest ?? '').replaceAll(/\[detached\]/g, 'detached').split(/\s+/);
+    const values = new Map<string, string>();
+    const set = new Set<string>();
+    for (let at = 0; at < words.length; at++) {
+      const word = words[at] ?? '';
+      if (alone.has(word)) set.add(word);
+      else values.set(word === 'table' ? 'lookup' : word, words[++at] ?? '');
+    }
+    worded.push({ priority: Number(priority), values, set });
+  }
+  return { rules: readWorded(worded, asked), unread: unread.all };
+}
+
+/** Reads what `ip -j rule` prints. */
+export function parseRoutingRulesJson(text: string, asked: Family | undefined): ParsedRules {
+  const items = readItems(text);
+  if (!items) return { rules: [], unread: [notJson(text)] };
+  const worded = items.filter(isRecord).map((item): Worded => {
+    const { priority, src, srclen, dst, dstlen, table, fwmark, fwmask, goto, action, ...others } = textsAsObject(item);
+    const set = new Set(Object.keys(item).filter((name) => alone.has(name)));
+    if (action !== undefined && alone.has(action)) set.add(action);
+    const values = new Map<string, string>();
+    const put = (name: string, value: string | undefined): void => {
+      if (value !== undefined) values.set(name, value);
+    };
+    put('from', src !== undefined && srclen !== undefined ? `${src}/${srclen}` : src);
+    put('to', dst !== undefined && dstlen !== undefined ? `${dst}/${dstlen}` : dst);
+    put('lookup', table);
+    put('goto', goto);
+    put('fwmark', fwmark !== undefined && fwmask !== undefined ? `${fwmark}/${fwmask}` : fwmark);
+    for (const [name, value] of Object.entries(others)) put(longNames.get(name) ?? name, value);
+    return { priority: Number(priority ?? 0), values, set };
+  });
+  return { rules: readWorded(worded, asked), unread: [] };
+}
+
+const longNames: ReadonlyMap<string, string> = new Map([['suppress_prefixlen', 'suppress_prefixlength']]);
+
+function textsAsObject(item: Readonly<Record<string, unknown>>): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(textsOf(item));
+}
+
+function readWorded(worded: readonly Worded[], asked: Family | undefined): readonly RoutingRule[] {
+  // IPv4 alone has a table for what the others lack.
+  const isIPv4 = worded.some(({ values }) => values.get('lookup') === 'default');
+  const addresses = worded.flatMap(({ values }) => [values.get('from'), values.get('to')]);
+  const family = familyOfTexts(addresses) ?? asked ?? (isIPv4 ? 'ipv4' : 'ipv6');
+  return worded.map(({ priority, values, set }): RoutingRule => {
+    const other: string[] = [];
+    let rule: { -readonly [K in keyof RoutingRule]: RoutingRule[K] } = {
+      family,
+      priority,
+      negated: set.has('not'),
+      action: actionOf(values, set),
+    };
+    for (const [name, value] of values) {
+      switch (name) {
+        case 'from':
+        case 'to': {
+          if (value === 'all') break;
+          const network = parseRouteNetwork(value);
+          if (network) rule = { ...rule, [name]: network };
+          else other.push(`${name} ${value}`);
+          break;
+        }
+        case 'fwmark': {
+          const [mark, mask = 0xffffffff, ...more] = value.split('/').map(parseNumber32);
+          if (mark === undefined || more.length > 0) other.push(`${name} ${value}`);
+          else rule.mark = { value: mark, mask };
+          break;
+        }
+        case 'iif':
+          rule.input = value;
+          break;
+        case 'oif':
+          rule.output = value;
+          break;
+        case 'suppress_prefixlength':
+          rule.suppressed = Number(value);
+          break;
+        case 'lookup':
+        case 'goto':
+          break;
+        default:
+          if (!idle.has(name)) other.push(`${name} ${value}`.trim());
+      }
+    }
+    if (set.has('l3mdev')) other.push('l3mdev');
+    return other.length > 0 ? { ...rule, other: other.join(' ') } : rule;
+  });
+}
+
+function actionOf(values: ReadonlyMap<string, string>, set: ReadonlySet<string>): RoutingAction {
+  const goto = values.get('goto');
+  if (goto !== undefined) return { kind: 'goto', priority: Number(goto) };
+  const kind = (['nop', 'blackhole', 'unreachable', 'prohibit'] as const).find((each) => set.has(each));
+  if (kind) return { kind };
+  return { kind: 'lookup', table: nameTable(values.get('lookup') ?? 'main') };
+}

@@ -1,0 +1,115 @@
+import type { Address, Network } from '../address.ts';
+import type { Family } from '../family.ts';
+
+/** What a route does with packets. The kernel has more; these decide, and others no packet of a connection meets. */
+export const routeTypes = [
+  'unicast',
+  'local',
+  'broadcast',
+  'anycast',
+  'multicast',
+  'throw',
+  'unreachable',
+  'prohibit',
+  'blackhole',
+] as const;
+
+export type RouteType = (typeof routeTypes)[number];
+
+/** Where a route sends packets: to a gateway, or without one to the address itself, by a link. */
+export interface NextHop {
+  readonly gateway?: Address | undefined;
+  readonly link?: string | undefined;
+}
+
+export interface Route {
+  readonly family: Family;
+  /** "local", "main", "default", or another table by its name or number. */
+  readonly table: string;
+  readonly type: RouteType;
+  readonly destination: Network;
+  /** The sources that it is for: IPv6 alone has such routes. */
+  readonly from?: Network | undefined;
+  /** Of two routes to one network, the lower counts. */
+  readonly metric: number;
+  /** What the node's own packets have for source. */
+  readonly source?: Address | undefined;
+  /** Several for one that spreads connections. */
+  readonly hops: readonly NextHop[];
+}
+
+/** What `ip rule` lists: which table is looked into for which packets. */
+export interface RoutingRule {
+  readonly family: Family;
+  readonly priority: number;
+  readonly negated: boolean;
+  readonly from?: Network | undefined;
+  readonly to?: Network | undefined;
+  readonly mark?: { readonly value: number; readonly mask: number } | undefined;
+  /** "lo" for packets of the node itself. */
+  readonly input?: string | undefined;
+  readonly output?: string | undefined;
+  /** What else it asks, in ip's words. */
+  readonly other?: string | undefined;
+  readonly action: RoutingAction;
+  /** Routes of a prefix this long or shorter do not count. */
+  readonly suppressed?: number | undefined;
+}
+
+export type RoutingAction =
+  | { readonly kind: 'lookup'; readonly table: string }
+  | { readonly kind: 'goto'; readonly priority: number }
+  | { readonly kind: 'nop' | 'blackhole' | 'unreachable' | 'prohibit' };
+
+/** What `ip route get` answered for one address. */
+export interface RouteAnswer {
+  readonly family: Family;
+  readonly to: Address;
+  /** The source that was asked for. */
+  readonly from?: Address | undefined;
+  readonly mark?: number | undefined;
+  readonly input?: string | undefined;
+  readonly type: RouteType;
+  readonly source?: Address | undefined;
+  readonly hop: NextHop;
+}
+
+/** The routes of one family, as far as they are known. */
+export interface Routes {
+  readonly routes: readonly Route[];
+  /** The tables that are known whole; undefined for all. */
+  readonly tables: ReadonlySet<string> | undefined;
+  /** Undefined if they are not known. */
+  readonly rules: readonly RoutingRule[] | undefined;
+  readonly answers: readonly RouteAnswer[];
+}
+
+const tableNames: ReadonlyMap<string, string> = new Map([
+  ['255', 'local'],
+  ['254', 'main'],
+  ['253', 'default'],
+]);
+
+/** The name of a routing table, which ip also prints by its number. */
+export function nameTable(text: string): string {
+  return tableNames.get(text) ?? text;
+}
+
+/** The rules that a kernel begins with. IPv6 has no table for what the others lack. */
+export function usualRules(family: Family): readonly RoutingRule[] {
+  const rule = (priority: number, table: string): RoutingRule => {
+    return { family, priority, negated: false, action: { kind: 'lookup', table } };
+  };
+  const first = [rule(0, 'local'), rule(32766, 'main')];
+  return family === 'ipv4' ? [...first, rule(32767, 'default')] : first;
+}
+
+/** The same text for one route, however it was printed. */
+export function routeKey({ family, table, type, destination, from, metric, hops, source }: Route): string {
+  const ways = hops.map(({ gateway, link }) => `${gateway?.text ?? ''}%${link ?? ''}`);
+  return [family, table, type, destination.text, from?.text ?? '', metric, source?.text ?? '', ...ways].join(' ');
+}
+
+export function ruleKey({ action, from, to, ...rule }: RoutingRule): string {
+  return JSON.stringify([rule.family, rule.priority, rule.negated, from?.text, to?.text, rule, action]);
+}
