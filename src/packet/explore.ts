@@ -118,7 +118,7 @@ export function isSameEnd(
 }
 
 /** A receiver sees no difference between an address of the node that it had before and one that it got by masquerading. */
-function exactEnd({ verdict, endpoint, source }: Way): string {
+function exactEnd({ verdict, endpoint, source, loss }: Way): string {
   const seen = source === 'masqueraded' || isUnknownOwn(source) ? 'node' : sourceText(source);
-  return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${seen}`;
+  return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${seen} ${loss?.kind ?? ''}`;
 }

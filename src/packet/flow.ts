@@ -1,6 +1,7 @@
 import { loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import type { NextHop } from '../kernel/route/route.ts';
+import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { PortRange, SocketAddress } from '../kernel/socket-address.ts';
 import type { Choices } from './explore.ts';
 import { negateIf } from './maybe.ts';
@@ -16,27 +17,49 @@ export interface Flow {
   readonly protocol: PacketProtocol;
   /** Whether a program on the node sends it. */
   readonly isOwn: boolean;
+  /** Which packet of the connection it is. */
+  readonly turn: Turn;
   source: Address;
   /** If it is an address of the node, and not known which: those that it may be, as far as they are known. */
   candidates: readonly Address[] | undefined;
   destination: Address;
-  port: number;
-  /** What the client asked for. */
-  readonly asked: SocketAddress;
+  /** That of the destination, and that of the source; undefined for one that the client's kernel chose. */
+  port: number | undefined;
+  sourcePort: number | undefined;
+  /** What the client asked for, and from where. */
+  asked: SocketAddress;
+  sender: OwnSource;
   mark: number;
+  /** The zone of connection tracking that rules put it in. */
+  zone: number;
+  /** Of a later packet: whether the first one was tracked. */
+  readonly wasTracked: boolean;
+  /** Whether no answer has passed the node, though the connection is beyond its first packet. */
+  isUnanswered: boolean;
+  /** Whether connection tracking takes it for no part of any connection. */
+  isInvalid: boolean;
   hook: Hook;
   /** Priority of what sees it now. */
   priority: number;
+  /** Where the first packet came in, and whether a bridge carries it from there. */
+  readonly entered: string | undefined;
+  readonly isBridged: boolean;
   /** Interfaces as rules see them: '' for none, undefined if not known. */
   input: string | undefined;
   output: string | undefined;
+  /** Where it goes next; undefined if that is not known. */
+  hop: NextHop | undefined;
   /** What connection tracking keeps of its connection; undefined once it is not tracked. */
   connection: Connection | undefined;
   /** The virtual server that took it. */
   server: VirtualServer | undefined;
+  /** The virtual server of its connection, and the real server that was chosen. */
+  served: { readonly server: VirtualServer; readonly chosen: RealServer | undefined } | undefined;
   /** Where its destination was rewritten to. */
   endpoint: SocketAddress | undefined;
   readonly routing: Routing;
+  /** What routes would say that are not known, though no rule asked. */
+  readonly open: Reason[];
   readonly choices: Choices;
   readonly steps: Step[];
   /** What rules have written into sets on this way, the last at the end. */
@@ -46,6 +69,9 @@ export interface Flow {
   /** What is taken for true on all ways: undefined for nothing. */
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
+
+/** The first packet of a connection, the endpoint's answer to it, and what the client sends then. */
+export type Turn = 'first' | 'answer' | 'later';
 
 /** What a rule added to a set, or took out of it, of a packet as it was then. */
 export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> {
@@ -66,11 +92,24 @@ interface Connection {
   readonly rewritten: Set<NatHalf>;
   masqueraded: boolean;
   mark: number;
+  /** The zones of its first packet and of its answers. */
+  zones: { readonly original: number; readonly reply: number };
+  /** What its packets have after nat. */
+  destination: { readonly address: Address; readonly port: number | undefined } | undefined;
+  source: OwnSource | undefined;
 }
 
 /** A connection of which no rule has seen anything. */
 export function newConnection(): Connection {
-  return { decided: new Set(), rewritten: new Set(), masqueraded: false, mark: 0 };
+  return {
+    decided: new Set(),
+    rewritten: new Set(),
+    masqueraded: false,
+    mark: 0,
+    zones: { original: 0, reply: 0 },
+    destination: undefined,
+    source: undefined,
+  };
 }
 
 /**
@@ -105,28 +144,33 @@ export function trackedConnection({ connection, priority }: Flow): Connection | 
   return priority > trackingPriority ? connection : undefined;
 }
 
-/** States and statuses that no connection has at its first packet. */
-const laterStates: ReadonlySet<string> = new Set(
-  'established related expected seen-reply assured confirmed dying'.split(' '),
-);
+/** States and statuses that a connection has once an answer came, and those that none has here. */
+const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
+const otherStates: ReadonlySet<string> = new Set('related expected assured dying'.split(' '));
 
 /** The states and statuses of a connection whose first packet this is, as iptables and nft call them. */
 export function hasState(flow: Flow, state: string): Answer {
   const connection = trackedConnection(flow);
   switch (state.toLowerCase()) {
     case 'new':
-      return connection !== undefined;
+      return connection !== undefined && (flow.turn === 'first' || !isAnswered(flow));
     case 'invalid':
-      return connection === undefined && flow.priority < trackingPriority;
+      return connection === undefined && (flow.priority < trackingPriority || flow.isInvalid);
     case 'untracked':
-      return connection === undefined && flow.priority > trackingPriority;
+      return connection === undefined && flow.priority > trackingPriority && !flow.isInvalid;
     case 'dnat':
       return connection?.rewritten.has('destination') === true;
     case 'snat':
       return connection?.rewritten.has('source') === true;
     default:
-      return laterStates.has(state.toLowerCase()) ? false : unreadValue(state);
+      if (laterStates.has(state.toLowerCase())) return connection !== undefined && isAnswered(flow);
+      return otherStates.has(state.toLowerCase()) ? false : unreadValue(state);
   }
+}
+
+/** Whether an answer was seen, this packet counted. */
+function isAnswered({ turn, isUnanswered }: Flow): boolean {
+  return turn !== 'first' && !isUnanswered;
 }
 
 /** Interfaces that no packet from or to another host passes. */
@@ -206,7 +250,7 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
     case 'unreachable':
     case 'prohibit':
     case 'unspec':
-      return lacks({ kind: 'route', address });
+      return flow.routing.isListed ? false : lacks({ kind: 'route', address });
     default:
       return unreadValue(type);
   }
@@ -215,8 +259,14 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
 
+/** Whether the source's port is one of a range. */
+export function isSourcePortIn({ sourcePort, protocol }: Flow, first: number, last: number): Answer {
+  if (sourcePort !== undefined) return protocol !== 'icmp' && first <= sourcePort && sourcePort <= last;
+  return isChosenPortIn(first, last);
+}
+
 /** Whether a client's kernel chooses its port from among these. */
-export function isSourcePortIn(first: number, last: number): Answer {
+function isChosenPortIn(first: number, last: number): Answer {
   if (last < ephemeral.first || first > ephemeral.last) return false;
   const isAll = first <= ephemeral.first && last >= ephemeral.last;
   return isAll || circumstance('source-port', first === last ? String(first) : `${first}-${last}`);
@@ -238,8 +288,9 @@ export function rewriteDestination(flow: Flow, { address, port = flow.port }: Re
   if (!flow.connection) return 'accept';
   flow.destination = address;
   flow.port = port;
-  flow.endpoint = { address, port };
+  if (port !== undefined) flow.endpoint = { address, port };
   flow.connection.rewritten.add('destination');
+  flow.connection.destination = { address, port };
   return 'accept';
 }
 
@@ -250,6 +301,7 @@ export function redirect(flow: Flow, port = flow.port): 'accept' {
   flow.destination = hook === 'output' ? loopbackAddresses[family] : routing.ownAddress(flow.input);
   flow.port = port;
   flow.connection.rewritten.add('destination');
+  flow.connection.destination = { address: flow.destination, port };
   return 'accept';
 }
 
@@ -272,10 +324,31 @@ export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dro
 }
 
 /** Whether a port of a bridge took the packet in, and rules know of it (br_netfilter). */
-function cameByBridge(flow: Flow): Answer {
+export function cameByBridge(flow: Flow): Answer {
   const { input, routing } = flow;
   if (input === '' || input === loopbackInterface) return false;
   return recall(flow, routing.showsBridged(input));
+}
+
+/** Does to a later packet what rules did to the first, or for an answer the opposite. Returns whether that changed where it goes. */
+export function translate(flow: Flow, half: NatHalf): boolean {
+  const { connection, turn, sender, asked } = flow;
+  if (!connection) return false;
+  const isAnswer = turn === 'answer';
+  if (half === 'destination') {
+    if (!connection.rewritten.has(isAnswer ? 'source' : 'destination')) return false;
+    const to = isAnswer ? { address: sender.address, port: undefined } : connection.destination;
+    if (!to) return false;
+    flow.destination = to.address;
+    flow.port = to.port;
+    return true;
+  }
+  if (!connection.rewritten.has(isAnswer ? 'destination' : 'source')) return false;
+  const from = isAnswer ? asked : connection.source;
+  if (from) flow.source = from.address;
+  if (isAnswer) flow.sourcePort = asked.port;
+  else flow.candidates = connection.source?.candidates;
+  return false;
 }
 
 /** Gives the packet another source. */
@@ -283,6 +356,7 @@ export function rewriteSource(flow: Flow, { address, candidates }: OwnSource): '
   flow.source = address;
   flow.candidates = candidates;
   flow.connection?.rewritten.add('source');
+  if (flow.connection) flow.connection.source = { address, candidates };
   return 'accept';
 }
 
@@ -291,7 +365,7 @@ export function masquerade(flow: Flow): 'accept' {
   const { connection, routing } = flow;
   if (!connection) return 'accept';
   connection.masqueraded = true;
-  return rewriteSource(flow, routing.sourceTo(flow.destination));
+  return rewriteSource(flow, routing.masqueradeBy(flow.destination, flow.hop));
 }
 
 /** Changes the mark of the packet or of its connection, which what is not tracked does not have. */
@@ -318,6 +392,19 @@ export function isDrawn({ choices }: Flow, probability: number): Answer {
 }
 
 /** Whether the destination port is one of a range. A ping has none. */
-export function isPortIn({ port, protocol }: Flow, { first, last }: PortRange): boolean {
-  return protocol !== 'icmp' && port >= first && port <= last;
+export function isPortIn({ port, protocol }: Flow, { first, last }: PortRange): Answer {
+  if (protocol === 'icmp') return false;
+  return port === undefined ? isChosenPortIn(first, last) : port >= first && port <= last;
+}
+
+/** Puts the packet into a zone, or with a direction, its connection's packets of that direction. */
+export function changeZone(flow: Flow, zone: number, direction: 'original' | 'reply' | undefined): void {
+  if (!flow.connection) return;
+  flow.zone = zone;
+  if (flow.turn !== 'first') return;
+  const { zones } = flow.connection;
+  flow.connection.zones = {
+    original: direction === 'reply' ? zones.original : zone,
+    reply: direction === 'original' ? zones.reply : zone,
+  };
 }

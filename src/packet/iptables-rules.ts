@@ -113,7 +113,7 @@ function prepareTable(
     const { policy, rules = [] } = given.get(chain) ?? {};
     const drops = policy === undefined ? lacksPolicy(chain) : policy === 'DROP';
     const isIdle = rules.length === 0 && drops === false;
-    return [{ chain, hook, priority, isNat: name === 'nat', drops, isIdle }];
+    return [{ chain, hook, priority, isNat: name === 'nat', reroutes: name === 'mangle', drops, isIdle }];
   });
   // The kernel has each of them, shown or not.
   const unshown = bases.filter(({ chain }) => !given.has(chain)).map(({ chain }) => ({ name: chain, rules: [] }));
@@ -130,7 +130,8 @@ function prepareTable(
       const chain = chains.get(chainName) as Chain;
       let index = indexes.get(chain);
       if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
-      for (const at of index ? candidates(flow, index) : chain.rules.keys()) {
+      // A port that a client's kernel chose is none to look up.
+      for (const at of index && flow.port !== undefined ? candidates(flow, index) : chain.rules.keys()) {
         const decision = runRule(flow, table, lookups, chain, at);
         if (decision) return decision;
       }
@@ -260,7 +261,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
     case 'destination-port':
       return isPortIn(flow, arg.ports);
     case 'source-port':
-      return isSourcePortIn(arg.ports.first, arg.ports.last);
+      return isSourcePortIn(flow, arg.ports.first, arg.ports.last);
     case 'mark':
       return (flow.mark & arg.mask) >>> 0 === arg.value;
     case 'conntrack-state':

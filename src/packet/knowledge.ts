@@ -3,6 +3,7 @@ import type { Family } from '../kernel/family.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';
+import type { Routes } from '../kernel/route/route.ts';
 import type { NftChain, NftRule } from '../kernel/nftables/table.ts';
 import type { Packet } from './packet.ts';
 import { hooks, type Hook } from './step.ts';
@@ -12,6 +13,12 @@ import type { Reason } from './reason.ts';
 export interface Knowledge {
   /** Its own links, without those that kube-proxy makes. */
   readonly links: readonly Link[];
+  /** Its routes, as far as they are listed. */
+  readonly routes: { readonly [F in Family]?: Routes };
+  /** Whether an address is of a network that the rules take for pods. */
+  readonly isPod: (address: Address) => boolean;
+  /** The Service whose cluster IP an address is, unless the node holds it: no pod has it, and connections are translated once. */
+  readonly serviceAt: (address: Address) => string | undefined;
   /** Whether it has no other addresses of a family than those of its links and of the state. */
   readonly hasAllAddresses: (family: Family) => boolean;
   /** Whether a sysctl that the state does not have is as the kernel sets it. */
@@ -105,6 +112,9 @@ export function stationsOf(tables: readonly TableName[]): readonly Station[] {
 export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom']): Knowledge {
   return {
     links,
+    routes: {},
+    isPod: () => false,
+    serviceAt: () => undefined,
     hasAllAddresses: () => true,
     hasAllSysctls: true,
     lacksEntries: false,

@@ -8,12 +8,15 @@ import {
   hasState,
   isInterface,
   isOfProgram,
+  isPortIn,
   isSourcePortIn,
   testSource,
   trackedConnection,
   type Flow,
 } from './flow.ts';
-import { isEchoRequest } from './icmp.ts';
+import { isEchoMessage } from './icmp.ts';
+import { isOfInterface, linksBack, linksOf } from './way-back.ts';
+import { loopbackInterface } from './routing.ts';
 import { circumstance, lacks, unreadValue, type Answer } from './reason.ts';
 
 /** What a packet has in a field: an address, a port or mark, or a word of nft's. */
@@ -57,8 +60,11 @@ const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>
     'ct status',
     { type: 'ct-status', read: (flow) => ofConnection(flow, () => test((each) => hasState(flow, textOf(each)))) },
   ],
-  ['ct direction', { type: 'word', read: (flow) => ofConnection(flow, () => known('original')) }],
-  ['ct zone', { type: 'number', read: (flow) => ofConnection(flow, () => known(0)) }],
+  [
+    'ct direction',
+    { type: 'word', read: (flow) => ofConnection(flow, () => known(flow.turn === 'answer' ? 'reply' : 'original')) },
+  ],
+  ['ct zone', { type: 'number', read: (flow) => ofConnection(flow, () => known(flow.zone)) }],
   ['ct original proto-dst', { type: 'number', read: (flow) => ofConnection(flow, () => known(flow.asked.port)) }],
   ['ct original ip daddr', { type: 'address', read: (flow) => ofConnection(flow, () => known(flow.asked.address)) }],
   ['ct original ip6 daddr', { type: 'address', read: (flow) => ofConnection(flow, () => known(flow.asked.address)) }],
@@ -86,8 +92,8 @@ const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>
   ['ip protocol', { type: 'protocol', read: (flow) => (isOfHeader(flow, 'ip') ? known(protocolName(flow)) : absent) }],
   ['ip6 nexthdr', { type: 'protocol', read: (flow) => (isOfHeader(flow, 'ip6') ? known(protocolName(flow)) : absent) }],
   ...['th', 'tcp', 'udp', 'sctp', 'udplite', 'dccp'].flatMap((header): readonly (readonly [string, KnownField])[] => [
-    [`${header} dport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? known(flow.port) : absent) }],
-    [`${header} sport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? test(isSourcePort) : absent) }],
+    [`${header} dport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? portAt(flow, 'port') : absent) }],
+    [`${header} sport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? portAt(flow, 'sourcePort') : absent) }],
   ]),
   ...(
     'ip ttl,ip6 hoplimit,ip length,ip6 length,ip dscp,ip6 dscp,ip id,ip frag-off,ip ecn,ip version,ip hdrlength,' +
@@ -116,21 +122,29 @@ function fibField(flags: readonly string[], asked: string): KnownField {
       const address = flags.includes('saddr') ? flow.source : flow.destination;
       return test((constant) => {
         const answer = hasAddressType(flow, address, textOf(constant));
-        return isRestricted && answer !== false ? circumstance('content', 'addresses of one interface') : answer;
+        if (!isRestricted || answer === false) return answer;
+        return isOfInterface(flow, address, textOf(constant), flags.includes('iif') ? 'input' : 'output');
       });
     };
     return { type: 'address-type', read };
   }
-  // The way that a packet came is by definition the one that leads back, unless the question names another.
-  const read = (flow: Flow): Reading => {
-    const back = flow.routing.interfaceOf(flow.source);
-    const isUsual = flags.includes('saddr') && (flow.input === undefined || flow.input === '' || back === flow.input);
-    return test((constant) => {
+  const read = (flow: Flow): Reading =>
+    test((constant) => {
+      const isBack = flags.includes('saddr');
+      const links = isBack
+        ? linksBack(flow, flags.includes('mark'))
+        : flow.routing.find({ to: flow.destination, from: flow.source, mark: 0, input: loopbackInterface });
+      const found = linksOf(links);
+      if ('kind' in found) return found;
+      const at = flags.includes('iif') ? flow.input : flags.includes('oif') ? flow.output : undefined;
+      const isBound = flags.includes('iif') || flags.includes('oif');
+      if (isBound && at === undefined && found.length > 0)
+        return isBack ? textOf(constant) === 'exists' : lacks({ kind: 'route', address: flow.destination });
+      const kept = isBound ? found.filter((link) => link === at) : found.slice(0, 1);
       const text = textOf(constant);
-      if (isUsual && (text === 'missing' || text === '0' || text === 'exists')) return text === 'exists';
-      return lacks({ kind: 'route', address: flags.includes('saddr') ? flow.source : flow.destination });
+      if (text === 'missing' || text === '0') return kept.length === 0;
+      return text === 'exists' || text === '1' ? kept.length > 0 : kept.includes(text);
     });
-  };
   return { type: 'word', read };
 }
 
@@ -154,9 +168,10 @@ function ofProgram(flow: Flow): Reading {
   return flow.isOwn ? test((constant) => isOfProgram(flow, textOf(constant))) : absent;
 }
 
-function icmpType({ protocol, family }: Flow, of: Flow['family']): Reading {
+function icmpType(flow: Flow, of: Flow['family']): Reading {
+  const { protocol, family } = flow;
   if (protocol !== 'icmp' || family !== of) return absent;
-  return test((constant) => isEchoRequest(textOf(constant), family) ?? unreadValue(textOf(constant)));
+  return test((constant) => isEchoMessage(textOf(constant), flow) ?? unreadValue(textOf(constant)));
 }
 
 /** Tables of the family inet see packets of both families. */
@@ -174,9 +189,15 @@ function hasPorts({ protocol }: Flow, header: string): boolean {
   return header === 'th' ? protocol !== 'icmp' : header === protocol;
 }
 
-function isSourcePort(constant: Value): Answer {
-  if (constant.kind === 'number') return isSourcePortIn(constant.value, constant.value);
-  return constant.kind === 'numbers' ? isSourcePortIn(constant.first, constant.last) : unreadValue(textOf(constant));
+function portAt(flow: Flow, of: 'port' | 'sourcePort'): Reading {
+  const port = flow[of];
+  if (port !== undefined) return known(port);
+  const among = (first: number, last: number): Answer =>
+    of === 'port' ? isPortIn(flow, { first, last }) : isSourcePortIn(flow, first, last);
+  return test((constant) => {
+    if (constant.kind === 'number') return among(constant.value, constant.value);
+    return constant.kind === 'numbers' ? among(constant.first, constant.last) : unreadValue(textOf(constant));
+  });
 }
 
 /** As nft calls it. */

@@ -77,7 +77,7 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
     if (!base || !hook) return [];
     const drops = base.policy === 'drop';
     const isIdle = rules.length === 0 && !drops;
-    return [{ chain, hook, priority: base.priority, isNat: base.type === 'nat', drops, isIdle }];
+    return [{ chain, hook, priority: base.priority, isNat: base.type === 'nat', reroutes: base.type === 'route', drops, isIdle }];
   });
   const table: RuleTable = {
     tool: 'nftables',
@@ -215,7 +215,7 @@ function act(run: RuleRun, action: Action, element?: Element): Decision | 'next'
 }
 
 /** Statements after which a rule goes on. */
-const goesOn: ReadonlySet<Action['kind']> = new Set(['change-mark', 'notrack']);
+const goesOn: ReadonlySet<Action['kind']> = new Set(['change-mark', 'notrack', 'zone']);
 
 function unreadMap(among: Elements): Action {
   return { kind: 'unknown', text: `vmap ${'set' in among ? `@${among.set}` : '{ … }'}` };

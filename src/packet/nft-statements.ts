@@ -7,7 +7,8 @@ import type { NftRule } from '../kernel/nftables/table.ts';
 import { cutItems, unquote, Words } from '../kernel/nftables/tokens.ts';
 import { parseNumber32 } from '../kernel/number32.ts';
 import { parsePort, parseSocketAddress } from '../kernel/socket-address.ts';
-import type { Flow } from './flow.ts';
+import type { Flow, Turn } from './flow.ts';
+import { flagsOf } from './other-matches.ts';
 import { findField, fieldNames } from './nft-fields.ts';
 import type { Action, MarkChange, MarkHolder } from './step.ts';
 import { circumstance, type Answer } from './reason.ts';
@@ -137,8 +138,11 @@ function readOne(words: Words, family: Family): Statement | undefined {
   const head = words.peek() ?? '';
   const known = statements.get(head);
   if (known) {
+    const start = words.position;
     words.next();
-    return known(words, family);
+    const read = known(words, family);
+    if (read || head !== 'ct') return read;
+    words.position = start;
   }
   return readChange(words) ?? readMatch(words);
 }
@@ -152,6 +156,7 @@ const statements: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['limit', readLimit],
   ['quota', readLimit],
   ['notrack', () => act({ kind: 'notrack' })],
+  ['ct', readZone],
   ['flow', (words) => idleIf((words.take('add') || words.take('offload')) && words.next().startsWith('@'))],
   ['dup', (words) => idleIf(words.take('to') && words.takeRest().length > 0)],
   ['masquerade', (words) => (readNatOptions(words), act({ kind: 'masquerade' }))],
@@ -325,7 +330,15 @@ function readChange(words: Words): Statement | undefined {
 
 /** What may be changed of a packet without a difference to where it goes. */
 const harmless =
-  /^(?:meta (?:priority|nftrace|pkttype)|ip (?:ttl|dscp|ecn)|ip6 (?:hoplimit|dscp|ecn)|ct (?:label|helper|zone)|tcp option maxseg size)$/;
+  /^(?:meta (?:priority|nftrace|pkttype)|ip (?:ttl|dscp|ecn)|ip6 (?:hoplimit|dscp|ecn)|ct (?:label|helper)|tcp option maxseg size)$/;
+
+/** `ct zone set 1`, `ct original zone set 1`. */
+function readZone(words: Words): Statement | undefined {
+  const direction = words.take('original') ? 'original' : words.take('reply') ? 'reply' : undefined;
+  if (!words.take('zone', 'set')) return undefined;
+  const zone = parseNumber32(words.next());
+  return zone === undefined ? undefined : act({ kind: 'zone', zone, direction });
+}
 
 function readHolder(words: Words): MarkHolder | undefined {
   if (words.take('mark') || words.take('meta', 'mark')) return 'packet';
@@ -486,17 +499,17 @@ function readFlags(words: Words): Statement | undefined {
       .replaceAll(/[&()!]/g, '')
       .split(/[|,]/)
       .filter((each) => each !== '' && each !== '0x0');
-  const hasSyn = (flags: readonly string[]): boolean => flags.includes('syn');
-  const found = (): boolean | undefined => {
-    if (operator === '' && first.startsWith('!')) return !hasSyn(listed(first));
-    if (operator === '') return hasSyn(listed(first));
+  const found = (turn: Turn): boolean => {
+    const own = flagsOf[turn].map((flag) => flag.toLowerCase());
+    const hasAny = (flags: readonly string[]): boolean => flags.some((flag) => own.includes(flag));
+    if (operator === '' && first.startsWith('!')) return !hasAny(listed(first));
+    if (operator === '') return hasAny(listed(first));
     const [mask, wanted] =
       operator === '/' ? [second, first] : first.startsWith('&') ? [first, second] : [undefined, second];
-    const expected = mask === undefined || hasSyn(listed(mask)) ? 'syn' : '';
-    const isSame = listed(wanted).join() === expected;
+    const masked = mask === undefined ? own : own.filter((flag) => listed(mask).includes(flag));
+    const isSame = listed(wanted).toSorted().join() === masked.toSorted().join();
     return operator === '!=' ? !isSame : isSame;
   };
-  const answer = text.length === 0 ? undefined : found();
-  if (answer === undefined) return undefined;
-  return { kind: 'question', ask: ({ protocol }) => protocol === 'tcp' && answer };
+  if (text.length === 0) return undefined;
+  return { kind: 'question', ask: ({ protocol, turn }) => protocol === 'tcp' && found(turn) };
 }

@@ -12,6 +12,8 @@ export interface Visitor extends Station {
   /** What says in which order visitors of one priority were registered: the later has the higher place. */
   readonly listing: string;
   readonly place: number;
+  /** Whether the node's own packets are routed again where it changes their mark. */
+  readonly reroutes: boolean;
   /** IPVS sends packets out from the node, or leaves them where they are because the real server is the node's own. */
   readonly visit: (flow: Flow) => Decision | 'sent-on';
 }

@@ -18,9 +18,11 @@ import {
   testSource,
   trackedConnection,
   type Flow,
+  type Turn,
 } from './flow.ts';
-import { isEchoRequest } from './icmp.ts';
+import { isEchoMessage } from './icmp.ts';
 import { all, anyOf, negateIf } from './maybe.ts';
+import { isOfInterface, passesReverse } from './way-back.ts';
 import { circumstance, unreadRule, unreadValue, type Answer, type Circumstance } from './reason.ts';
 
 /** One option of a match, with its words. */
@@ -40,6 +42,7 @@ export function matchesWords(flow: Flow, words: readonly string[]): Answer {
   const options = readOptions(words.slice(match === '' ? 0 : start + 2));
   const whole = wholeMatches.get(match);
   if (whole) return whole;
+  if (match === 'rpfilter') return passesReverse(flow, new Set(options.map(({ name }) => name)));
   const tests = matches.get(match);
   if (!tests || options.length === 0) return unreadRule(words.join(' '));
   return all(
@@ -85,17 +88,16 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
   Object.entries({
     '': {
       '-f': () => false,
-      '--syn': (flow) => flow.protocol === 'tcp',
+      '--syn': (flow) => flow.protocol === 'tcp' && flow.turn === 'first',
       '--tcp-flags': hasFlags,
       '--dport': (flow, [text = '']) => portsIn(text, (ports) => isPortIn(flow, ports)),
-      '--sport': (_, [text = '']) => portsIn(text, ({ first, last }) => isSourcePortIn(first, last)),
+      '--sport': (flow, [text = '']) => portsIn(text, ({ first, last }) => isSourcePortIn(flow, first, last)),
     },
     state: { '--state': hasStates },
     conntrack: {
       '--ctstate': hasStates,
       '--ctstatus': (flow, [text = '']) => (text === 'NONE' ? false : hasStates(flow, [text])),
-      // The first packet of a connection goes in its original direction.
-      '--ctdir': (_, [text]) => text === 'ORIGINAL',
+      '--ctdir': ({ turn }, [text]) => (text === 'REPLY') === (turn === 'answer'),
       '--ctorigdst': askedFor,
       '--ctorigdstport': ({ asked }, [text = '']) =>
         portsIn(text, ({ first, last }) => asked.port >= first && asked.port <= last),
@@ -106,7 +108,7 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
       '--sports': (flow, [text = '']) => areSourcePorts(flow, text),
       '--ports': (flow, [text = '']) =>
         anyOf(readPorts(text), (ports) =>
-          ports ? isPortIn(flow, ports) || areSourcePorts(flow, text) : unreadValue(text),
+          ports ? anyOf([isPortIn(flow, ports), areSourcePorts(flow, text)], (each) => each) : unreadValue(text),
         ),
     },
     iprange: {
@@ -186,8 +188,7 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
       '--update': unsaid('memory'),
       '--remove': unsaid('memory'),
     },
-    // The way that a packet came is by definition the one that leads back, unless the question names another.
-    rpfilter: { '--loose': yes, '--validmark': yes, '--accept-local': yes, '--invert': isFromWrongSide },
+    rpfilter: { '--loose': yes, '--validmark': yes, '--accept-local': yes, '--invert': yes },
     ipvs: { '--ipvs': ({ server }) => server !== undefined },
   } satisfies Readonly<Record<string, Readonly<Record<string, Test>>>>).map(([match, options]) => [
     match,
@@ -204,9 +205,9 @@ function readPorts(text: string): readonly (PortRange | undefined)[] {
   return text.split(',').map(parsePortRange);
 }
 
-function areSourcePorts({ protocol }: Flow, text: string): Answer {
-  if (protocol === 'icmp') return false;
-  return anyOf(readPorts(text), (ports) => (ports ? isSourcePortIn(ports.first, ports.last) : unreadValue(text)));
+function areSourcePorts(flow: Flow, text: string): Answer {
+  if (flow.protocol === 'icmp') return false;
+  return anyOf(readPorts(text), (ports) => (ports ? isSourcePortIn(flow, ports.first, ports.last) : unreadValue(text)));
 }
 
 /** Whether the sender asked for an address of a network. A packet without a connection passes neither this nor its opposite. */
@@ -221,18 +222,25 @@ function hasStates(flow: Flow, [text = '']: readonly string[]): Answer {
   return anyOf(text.split(','), (state) => hasState(flow, state));
 }
 
+/** The flags of TCP in the packets of a handshake. */
+export const flagsOf: { readonly [T in Turn]: readonly string[] } = {
+  first: ['SYN'],
+  answer: ['SYN', 'ACK'],
+  later: ['ACK'],
+};
+
 const flags = ['FIN', 'SYN', 'RST', 'PSH', 'ACK', 'URG'] as const;
 
-/** The first packet of a TCP connection has the flag SYN, and no other. */
-function hasFlags({ protocol }: Flow, [mask = '', wanted = '']: readonly string[]): Answer {
+function hasFlags({ protocol, turn }: Flow, [mask = '', wanted = '']: readonly string[]): Answer {
   const list = (text: string): readonly string[] => (text === 'ALL' ? flags : text === 'NONE' ? [] : text.split(','));
-  const expected = list(mask).includes('SYN') ? 'SYN' : '';
-  return protocol === 'tcp' && list(wanted).join() === expected;
+  const own = flagsOf[turn].filter((flag) => list(mask).includes(flag));
+  return protocol === 'tcp' && list(wanted).toSorted().join() === own.toSorted().join();
 }
 
-function isIcmpType({ protocol, family }: Flow, [text = '']: readonly string[]): Answer {
+function isIcmpType(flow: Flow, [text = '']: readonly string[]): Answer {
+  const { protocol } = flow;
   if (protocol !== 'icmp' || text === 'any') return protocol === 'icmp';
-  return isEchoRequest(text, family) ?? unreadValue(text);
+  return isEchoMessage(text, flow) ?? unreadValue(text);
 }
 
 function isOfBridge({ isOwn }: Flow): Answer {
@@ -242,8 +250,9 @@ function isOfBridge({ isOwn }: Flow): Answer {
 /** An option restricts the question to addresses of the interface itself. */
 function hasTypes(flow: Flow, address: Address, text: string, options: readonly Option[]): Answer {
   const answer = anyOf(text.split(','), (type) => hasAddressType(flow, address, type));
-  const isRestricted = options.some(({ name }) => name.startsWith('--limit-iface'));
-  return isRestricted && answer !== false ? circumstance('content', 'addresses of one interface') : answer;
+  const limit = options.find(({ name }) => name.startsWith('--limit-iface'))?.name;
+  if (limit === undefined || answer === false) return answer;
+  return isOfInterface(flow, address, text, limit.endsWith('-in') ? 'input' : 'output');
 }
 
 function isAddressed({ destination, isOwn, family }: Flow, type = ''): Answer {
@@ -252,13 +261,6 @@ function isAddressed({ destination, isOwn, family }: Flow, type = ''): Answer {
   if (type === 'multicast') return isMulticast;
   if (type === 'broadcast') return destination.text === '255.255.255.255';
   return type === 'unicast' ? !isMulticast && !isOwn : unreadValue(type);
-}
-
-/** Whether the way back to the source does not lead by the interface that a packet came by. */
-function isFromWrongSide({ input, source, routing, isOwn }: Flow): Answer {
-  const back = routing.interfaceOf(source);
-  if (isOwn || input === undefined || back === input) return false;
-  return back === undefined ? circumstance('content', 'reverse path') : true;
 }
 
 interface Range {

@@ -26,8 +26,8 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
     case 'NOTRACK':
       return { kind: 'notrack' };
     case 'CT':
-      // A zone, a helper or a timeout is another connection's business.
-      return option === '--notrack' ? { kind: 'notrack' } : undefined;
+      // A helper or a timeout is another connection's business.
+      return option === '--notrack' ? { kind: 'notrack' } : zoneOf(words);
     case 'SET': {
       const [write, set = '', directions = ''] = words;
       if (write === '--map-set') return undefined;
@@ -58,6 +58,16 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
     default:
       return unread;
   }
+}
+
+/** `--zone 1`, `--zone-orig 1`, `--zone-reply 1`. */
+function zoneOf(words: readonly string[]): Action | undefined {
+  const at = words.findIndex((word) => /^--zone(?:-orig|-reply)?$/.test(word));
+  const zone = parseNumber32(words[at + 1] ?? '');
+  if (at < 0) return undefined;
+  if (zone === undefined) return { kind: 'unknown', text: `CT ${words.join(' ')}` };
+  const direction = words[at] === '--zone' ? undefined : words[at] === '--zone-orig' ? 'original' : 'reply';
+  return { kind: 'zone', zone, direction };
 }
 
 /** The address of `10.0.0.1` or `10.0.0.1:1024-65535`: which port is chosen, no receiver is asked about. */

@@ -1,6 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import { isUnknownOwn } from './own-address.ts';
+import type { Flow } from './flow.ts';
 import type { Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';
 
@@ -43,6 +44,12 @@ export interface Way {
   readonly endpoint: SocketAddress | undefined;
   /** Its source in the end. */
   readonly source: Address | 'masqueraded';
+  /** The address that it was masqueraded with, where the routes show it. */
+  readonly masqueradedAs?: Address | undefined;
+  /** The packet at its end; undefined if no simulation made the way. */
+  readonly end?: Flow | undefined;
+  /** Of an answer: why it does not come to the client. */
+  readonly loss?: Loss | undefined;
   readonly steps: readonly Step[];
   /** Why the verdict is unknown. The steps end where the first of them came up. */
   readonly reasons: readonly Reason[];
@@ -54,12 +61,50 @@ export interface ReachedEndpoint extends SocketAddress {
   readonly probability: number;
   /** The source that it sees. */
   readonly source: Address | 'masqueraded';
+  readonly masqueradedAs?: Address | undefined;
 }
 
 /** The source that receivers see, as a word: "masqueraded", "node" for an unknown address of the node, or an address. */
 export function sourceText(source: Way['source']): string {
   if (source === 'masqueraded') return source;
   return isUnknownOwn(source) ? 'node' : source.text;
+}
+
+/** Why a connection fails whose first packet arrives. */
+export type Loss =
+  /** An answer, or what the client sends after it, is dropped or refused on the node. */
+  | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later'; readonly steps: readonly Step[] }
+  /** The answer comes from another address than the client asked. */
+  | {
+      readonly kind: 'untranslated';
+      readonly source: Address;
+      readonly port: number | undefined;
+      readonly why: 'bridge' | 'past' | 'untracked' | 'zone';
+      /** Where it passes without being seen. */
+      readonly link: string | undefined;
+    }
+  /** The answer leaves by another way than the client's packets came. */
+  | { readonly kind: 'other-way'; readonly input: string; readonly output: string; readonly gateway: Address | undefined }
+  /** What the client sends after the answer goes elsewhere. */
+  | { readonly kind: 'elsewhere'; readonly destination: Address }
+  /** The endpoint is the cluster IP of a Service, and connections are translated once. */
+  | { readonly kind: 'service-address'; readonly address: Address; readonly service: string };
+
+/** What becomes of a connection by one way of its first packet. */
+export type Outcome =
+  | { readonly kind: 'works' }
+  /** Without a loss, the first packet is lost. */
+  | { readonly kind: 'fails'; readonly loss?: Loss | undefined }
+  /** It depends on what is beyond the node. */
+  | { readonly kind: 'depends'; readonly loss: Loss }
+  | { readonly kind: 'unknown'; readonly reasons: readonly Reason[] };
+
+export const connectionKinds = ['works', 'fails', 'partial', 'depends', 'unknown'] as const;
+
+/** What becomes of the connections of one kind. */
+export interface Connection {
+  readonly kind: (typeof connectionKinds)[number];
+  readonly ways: readonly { readonly way: Way; readonly outcome: Outcome }[];
 }
 
 /** How a packet ends. */
@@ -69,9 +114,12 @@ export interface Fate {
   readonly endpoints: readonly ReachedEndpoint[];
   /** The source of the likeliest way. */
   readonly source: Address | 'masqueraded';
+  readonly masqueradedAs?: Address | undefined;
   /** The likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
+  /** What becomes of the connection: answers are followed when it is first asked. */
+  readonly connection: () => Connection;
   /** The sources that rules on these ways ask for. */
   readonly sources: ReadonlySet<AskedSource>;
   /** Why the verdict is unknown; each once. */

@@ -35,7 +35,7 @@ export type Missing =
   /** Which of its own addresses the node sends from. */
   | { readonly kind: 'own-addresses' }
   /** By which interface packets leave to an address. */
-  | { readonly kind: 'route'; readonly address: Address }
+  | { readonly kind: 'route'; readonly address: Address; readonly isRule?: boolean }
   | { readonly kind: 'sysctl'; readonly name: string }
   /** Whether an interface is a bridge, of which rules see the ports. */
   | { readonly kind: 'bridge'; readonly sysctl: string };
@@ -68,7 +68,7 @@ export type Reason = {
   readonly likely?: boolean | undefined;
 } & (
   | { readonly kind: 'missing-listing'; readonly missing: Missing }
-  | { readonly kind: 'missing-flag'; readonly flag: '--in-interface' }
+  | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
   /** Which of the node's addresses its packet `to` an address has, for which this one is likely. */
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
   /** A rule, or a part of it, that kpc does not read: the tool's words. */

@@ -1,38 +1,50 @@
-import {
-  addressBits,
-  compareAddresses,
-  contains,
-  hostNetwork,
-  isLinkLocal,
-  isLoopback,
-  loopbackAddresses,
-  numberOf,
-  parseNetwork,
-  type Address,
-} from '../kernel/address.ts';
+import { addressBits, contains, isLinkLocal, isLoopback, loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { LinkAddress } from '../kernel/link/link.ts';
+import { lookupRoute, type RouteQuestion } from '../kernel/route/lookup-route.ts';
+import type { NextHop, Routes } from '../kernel/route/route.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { Knowledge } from './knowledge.ts';
 import { isUnknownOwn, unknownOwn } from './own-address.ts';
-import { lacks, type Answer } from './reason.ts';
+import { closestTo, isOutward, networksOf, selectIPv4, selectIPv6, type OwnAddress } from './own-source.ts';
+import { lacks, type Answer, type Reason } from './reason.ts';
+import { placesOf, type Places } from './places.ts';
 
 /** What the rules and the kernel ask of the node. */
 export interface Routing {
+  readonly family: Family;
+  /** Whether the routes are listed; else they are those that come with addresses, and any address has one. */
+  readonly isListed: boolean;
+  /** Who is behind which link. */
+  readonly places: Places;
   /** Whether the address is the node's own. */
   isLocal(address: Address): Answer;
+  /** Whether the address is the node's own, and on that link. */
+  isLocalAt(address: Address, link: string): Answer;
+  /** Where a packet goes. */
+  find(question: RouteQuestion): RouteFound;
   /** The interface by which an address is reached that is not the node's own; undefined if it is not known. */
   interfaceOf(address: Address): string | undefined;
-  /** The source of a packet of the node's own. */
-  sourceTo(address: Address): OwnSource;
+  /** The source of a packet of the node's own that leaves by a route. */
+  sourceBy(address: Address, way: RouteFound): OwnSource;
+  /** What the source becomes of a packet that is masqueraded: an address of the link by which it leaves. */
+  masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
   /** The node's address on an interface. */
   ownAddress(link: string | undefined): Address;
   sysctl(name: string): string | undefined;
-  /** Whether rules see packets that come in by the interface with the bridge's port that took them (br_netfilter). */
+  /** Whether rules see packets that pass a bridge (br_netfilter); `link` may be one. */
   showsBridged(link: string | undefined): Answer;
+  /** Whether a bridge sends back by a port what came in by it. */
+  isHairpin(link: string): boolean | 'mixed' | undefined;
   /** Whether packets with loopback addresses pass between interfaces (net.ipv4.conf.all.route_localnet). */
   readonly admitsLoopback: Answer;
 }
+
+/** Where a packet goes by the routes. */
+export type RouteFound =
+  | { readonly kind: 'out'; readonly hops: readonly NextHop[]; readonly source?: Address | undefined }
+  | { readonly kind: 'local'; readonly source?: Address | undefined }
+  | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
+  | { readonly kind: 'unknown'; readonly reason: Reason };
 
 /** An address of the node. */
 export interface OwnSource {
@@ -54,47 +66,111 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
   ipv6: 'net.bridge.bridge-nf-call-ip6tables',
 };
 
+const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [] };
+
 /**
  * The node's routing in one family. `links` of the knowledge are its own links; those of the state, such as kube-ipvs0, come on
- * top. No tool of a dump prints routes, so any address has one.
+ * top.
  */
-export function routingOf(
-  { links: nodeLinks, hasAllAddresses, hasAllSysctls, sendsFrom, isOwn, isElsewhere }: Knowledge,
-  state: KernelState,
-  family: Family,
-): Routing {
-  const hasAll = hasAllAddresses(family);
-  const own = [...nodeLinks, ...state.links]
+export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
+  const { links: nodeLinks, hasAllAddresses, hasAllSysctls, sendsFrom, isOwn, isElsewhere } = knowledge;
+  const listed = knowledge.routes[family] ?? none;
+  const isListed = listed.routes.length > 0;
+  const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
+  const hasAll = hasAllAddresses(family) || (isListed && listed.tables === undefined);
+  const links = [...nodeLinks, ...state.links];
+  const linkOf = new Map(links.map((link) => [link.name, link]));
+  const shown = links
     .flatMap(({ name, kind, addresses }) => addresses.map((each) => ({ ...each, link: name, kind })))
     .filter((each) => each.family === family);
+  const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
   const local = new Set(own.map(({ address }) => address.text));
-  const { find, sourcesFor } = routesOf(own, family);
   const isLocal = (address: Address): Answer => {
     if (isLoopback(address) || local.has(address.text) || isOwn(address) || isUnknownOwn(address)) return true;
+    if (localRoutes.some(({ destination }) => contains(destination, address))) return true;
     return hasAll || isElsewhere(address) ? false : lacks({ kind: 'own-address', address }, `own ${address.text}`);
   };
+  const networks = networksOf(own);
+  const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
+  const unlisted = sourcesUnlisted(own, networks, family);
+  const find = (question: RouteQuestion): RouteFound => {
+    const { to } = question;
+    if (isLocal(to) === true && !localRoutes.some(({ destination }) => contains(destination, to)))
+      return { kind: 'local' };
+    const found = lookupRoute(family, listed, question);
+    switch (found.kind) {
+      case 'none':
+        return found;
+      case 'route': {
+        const { type, source, hops } = found.route;
+        return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
+      }
+      case 'open': {
+        if (!isListed) return { kind: 'out', hops: [{ link: findLink(to) }] };
+        const reason = lacks({ kind: 'route', address: to, ...(found.lacks === 'rules' ? { isRule: true } : {}) });
+        return { kind: 'unknown', reason: { ...reason, fact: `route ${to.text} ${question.mark}` } };
+      }
+    }
+  };
+  const byLinks = (address: Address): OwnSource => {
+    const chosen = sendsFrom?.[family];
+    if (chosen) return { address: chosen };
+    // Of addresses that are not known, nothing holds for all.
+    if (!hasAll && findLink(address) === undefined) return { address: unknownOwn[family], candidates: [] };
+    const candidates = unlisted(address);
+    const [only, ...others] = candidates;
+    return only && others.length === 0 ? { address: only } : { address: unknownOwn[family], candidates };
+  };
+  const select = (link: string | undefined, near: Address | undefined, to: Address): OwnSource => {
+    if (!isListed || link === undefined) return byLinks(to);
+    const address = family === 'ipv4' ? selectIPv4(own, link, near) : selectIPv6(own, link, to);
+    return address ? { address } : { address: unknownOwn[family], candidates: [] };
+  };
   const localnet = state.sysctls.get('net.ipv4.conf.all.route_localnet');
+  const showsBridged = (link: string | undefined): Answer => {
+    const sysctl = bridgeSysctls[family];
+    const setting = state.sysctls.get(sysctl) ?? (hasAllSysctls ? '0' : undefined);
+    const kind = linkOf.get(link ?? '')?.kind;
+    if (setting === '0' || (kind !== undefined && kind !== 'bridge')) return false;
+    return (setting === '1' && kind === 'bridge') || lacks({ kind: 'bridge', sysctl }, `bridge ${link ?? ''}`);
+  };
   return {
+    family,
+    isListed,
+    places: placesOf({ own, links, routes: listed.routes, isPod: knowledge.isPod, inward }),
     isLocal,
-    interfaceOf: (address) => (isLocal(address) === true ? undefined : find(address)?.link),
-    sourceTo: (address) => {
-      if (isLocal(address) === true) return { address: isLoopback(address) ? loopbackAddresses[family] : address };
-      const chosen = sendsFrom?.[family];
-      if (chosen) return { address: chosen };
-      // Of addresses that are not known, nothing holds for all.
-      if (!hasAll && !find(address)) return { address: unknownOwn[family], candidates: [] };
-      const candidates = sourcesFor(address);
-      const [only, ...others] = candidates;
-      return only && others.length === 0 ? { address: only } : { address: unknownOwn[family], candidates };
+    isLocalAt: (address, link) => {
+      const isOn = own.some((each) => each.address.text === address.text && each.link === link);
+      const isRouted = localRoutes.some(
+        ({ destination, hops }) => contains(destination, address) && hops.some((hop) => hop.link === link),
+      );
+      return isOn || isRouted;
     },
+    find,
+    interfaceOf: (address) => {
+      if (isLocal(address) === true) return undefined;
+      if (!isListed) return findLink(address);
+      const found = find({ to: address, from: undefined, mark: 0, input: loopbackInterface });
+      return found.kind === 'out' ? found.hops[0]?.link : undefined;
+    },
+    sourceBy: (address, way) => {
+      if (isLocal(address) === true) {
+        const kept = isLoopback(address) ? loopbackAddresses[family] : address;
+        return { address: (way.kind === 'local' ? way.source : undefined) ?? kept };
+      }
+      if (way.kind !== 'out') return byLinks(address);
+      if (way.source) return { address: way.source };
+      const [hop] = way.hops;
+      return select(hop?.link, hop?.gateway, address);
+    },
+    masqueradeBy: (address, hop) => select(hop?.link, hop?.gateway ?? address, address),
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
     sysctl: (name) => state.sysctls.get(name),
-    showsBridged: (link) => {
-      const sysctl = bridgeSysctls[family];
-      const setting = state.sysctls.get(sysctl) ?? (hasAllSysctls ? '0' : undefined);
-      const kind = own.find((each) => each.link === link)?.kind;
-      if (setting === '0' || (kind !== undefined && kind !== 'bridge')) return false;
-      return (setting === '1' && kind === 'bridge') || lacks({ kind: 'bridge', sysctl }, `bridge ${link ?? ''}`);
+    showsBridged,
+    isHairpin: (link) => {
+      const ports = links.filter(({ master }) => master === link).map(({ isHairpin }) => isHairpin);
+      const [first] = ports;
+      return ports.every((each) => each === first) ? first : 'mixed';
     },
     admitsLoopback:
       family === 'ipv4' &&
@@ -104,30 +180,24 @@ export function routingOf(
   };
 }
 
-/** An address of the node, and the link that has it. */
-type OwnAddress = LinkAddress & { readonly link: string };
+/** The addresses of the node, where only its routes are listed: each has one. */
+function addressesOfRoutes(local: Routes['routes']): readonly OwnAddress[] {
+  return local.flatMap(({ family, destination, hops }) => {
+    const { address, prefixLength } = destination;
+    if (prefixLength < addressBits[family]) return [];
+    const scope = isLoopback(address) ? 'host' : isLinkLocal(address) ? 'link' : undefined;
+    return hops.flatMap(({ link }) => (link === undefined ? [] : [{ family, address, prefixLength, scope, link }]));
+  });
+}
 
-/** The routes that come with addresses, and the addresses that packets of the node's own may have for source. */
-function routesOf(own: readonly OwnAddress[], family: Family) {
-  // The most specific first.
-  const networks = own
-    .flatMap(({ address, prefixLength, link }) => {
-      if (prefixLength === hostNetwork(address).prefixLength || isLoopback(address)) return [];
-      const network = parseNetwork(`${address.text}/${prefixLength}`);
-      return network ? [{ network, link, source: address }] : [];
-    })
-    .toSorted(
-      ({ network: a }, { network: b }) => b.prefixLength - a.prefixLength || compareAddresses(a.address, b.address),
-    );
-  const find = (address: Address) => networks.find(({ network }) => contains(network, address));
-  const routesTo = (address: Address) => {
-    const length = find(address)?.network.prefixLength;
-    return networks.filter(({ network }) => network.prefixLength === length && contains(network, address));
-  };
+/** The addresses that packets of the node's own may have for source, as far as its addresses show it. */
+function sourcesUnlisted(own: readonly OwnAddress[], networks: ReturnType<typeof networksOf>, family: Family) {
   const outward = own.filter((each) => isOutward(each) && !inward.has(each.link));
-  /** The addresses that the kernel may choose from for a packet of the node's own. */
-  const sourcesFor = (address: Address): readonly Address[] => {
-    const routes = routesTo(address);
+  return (address: Address): readonly Address[] => {
+    const length = networks.find(({ network }) => contains(network, address))?.network.prefixLength;
+    const routes = networks.filter(
+      ({ network }) => network.prefixLength === length && contains(network, address),
+    );
     const links = new Set((routes.length > 0 ? routes : outward).map(({ link }) => link));
     // A link's first address of a network made the route to it, and is the source of packets that take it.
     if (family === 'ipv4' && routes.length > 0)
@@ -137,23 +207,4 @@ function routesOf(own: readonly OwnAddress[], family: Family) {
     const isOfOne = links.size === 1 && able.some(({ prefixLength }) => prefixLength < addressBits[family]);
     return family === 'ipv6' && isOfOne ? closestTo(address, able) : able.map((each) => each.address);
   };
-  return { find, sourcesFor };
-}
-
-/**
- * Of a link's IPv6 addresses, those that have the most bits in common with a destination: the kernel takes such a one, and counts no
- * bits past an address's own prefix (rule 8 of RFC 6724; ipv6_get_saddr_eval).
- */
-function closestTo(to: Address, own: readonly LinkAddress[]): readonly Address[] {
-  const common = own.map(({ address, prefixLength }) => {
-    const different = (numberOf(address) ^ numberOf(to)).toString(2);
-    const bits = addressBits[address.family];
-    return Math.min(prefixLength, different === '0' ? bits : bits - different.length);
-  });
-  const most = Math.max(...common);
-  return own.filter((_, at) => common[at] === most).map(({ address }) => address);
-}
-
-function isOutward({ address, scope }: LinkAddress): boolean {
-  return !isLoopback(address) && scope !== 'link' && scope !== 'host';
 }

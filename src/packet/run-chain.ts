@@ -1,5 +1,6 @@
 import {
   changeMark,
+  changeZone,
   decide,
   masquerade,
   recall,
@@ -34,6 +35,8 @@ export interface BaseChain {
   /** Of a chain of type nat, the order among these. */
   readonly priority: number;
   readonly isNat: boolean;
+  /** Whether what it changes of the node's own packets has them routed again: mangle, and chains of type route. */
+  readonly reroutes: boolean;
   /** Whether what no rule decides is dropped: its policy. */
   readonly drops: Answer;
   /** Whether no packet meets a rule or a policy here. */
@@ -107,6 +110,9 @@ export function carryOut(flow: Flow, table: RuleTable, step: RuleStep): Decision
       return masquerade(flow);
     case 'notrack':
       flow.connection = undefined;
+      return undefined;
+    case 'zone':
+      changeZone(flow, action.zone, action.direction);
       return undefined;
     case 'write-set': {
       const { set, directions, isRemoval } = action;

@@ -54,6 +54,8 @@ export type Action =
   | { readonly kind: 'snat'; readonly address: Address }
   /** Adds what the packet has in these directions ("src,dst") to a set of ipset, or takes it out. */
   | { readonly kind: 'write-set'; readonly set: string; readonly directions: string; readonly isRemoval: boolean }
+  /** A zone of connection tracking, for both directions or one. */
+  | { readonly kind: 'zone'; readonly zone: number; readonly direction: 'original' | 'reply' | undefined }
   | { readonly kind: 'change-mark'; readonly of: MarkHolder; readonly change: MarkChange }
   /** Something that kpc does not understand, in the tool's words. */
   | { readonly kind: 'unknown'; readonly text: string };
@@ -91,10 +93,28 @@ export type Step =
 /**
  * - local: the address is the node's own
  * - out: it leaves by an interface; undefined if the routes are not known
+ * - no-route, blackhole, unreachable, prohibit: no route leads to the address, or one forbids it
+ * - reverse-path, martian: the way back to the sender is another than it came by, or the node's own
+ * - no-hairpin: a bridge does not send back by a port what came in by it
  * - not-forwarding, loopback-outside: the kernel throws it away
  * - own-address: the endpoint gets a packet that has its own address for source, and cannot answer
  * - loopback-source: another host gets a packet with a loopback address for source, and throws it away
  */
 export type RouteDecision =
-  | { readonly kind: 'local' | 'not-forwarding' | 'loopback-outside' | 'loopback-source' | 'own-address' }
+  | {
+      readonly kind:
+        | 'local'
+        | 'not-forwarding'
+        | 'loopback-outside'
+        | 'loopback-source'
+        | 'own-address'
+        | 'no-route'
+        | 'blackhole'
+        | 'unreachable'
+        | 'prohibit'
+        | 'martian';
+    }
+  /** `back`: the interface of the way back to the sender; undefined if there is none. */
+  | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
+  | { readonly kind: 'no-hairpin'; readonly bridge: string }
   | { readonly kind: 'out'; readonly interface: string | undefined };

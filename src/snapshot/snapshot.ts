@@ -5,6 +5,7 @@ import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import type { Pod, ProxySettings } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
+import type { KnownRoutes } from '../dumps/read-routes.ts';
 import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
 import type { ObjectLists, UnreadLists } from '../input/objects/kinds.ts';
 import { addressBits, loopbackAddresses, type Address } from '../kernel/address.ts';
@@ -65,6 +66,8 @@ interface Facts {
   readonly labels?: (() => KernelState | undefined) | undefined;
   /** The flows that a dump lists, if one does. */
   readonly flows?: readonly TrackedFlow[] | undefined;
+  /** The routes of the node, where a dump lists them. */
+  readonly routes?: KnownRoutes | undefined;
   readonly objects?: SnapshotObjects | undefined;
   /** What is known already, of a state that was changed since. */
   readonly owners?: Owners | undefined;
@@ -113,6 +116,7 @@ interface DumpedFacts extends Facts {
 abstract class Known<Own extends Facts> {
   readonly name: string;
   readonly flows: readonly TrackedFlow[] | undefined;
+  readonly routes: KnownRoutes;
   readonly objects: SnapshotObjects;
   protected readonly facts: Own;
   #state: KernelState | undefined;
@@ -123,8 +127,9 @@ abstract class Known<Own extends Facts> {
   #pods: ReadonlyMap<string, Pod> | undefined;
 
   constructor(facts: Own) {
-    const { name, flows, objects = noObjects, owners } = facts;
+    const { name, flows, routes = {}, objects = noObjects, owners } = facts;
     this.name = name;
+    this.routes = routes;
     this.flows = flows;
     this.objects = objects;
     this.facts = facts;

@@ -64,8 +64,15 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
       (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
     ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
   const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter((address) => !isLoopback(address));
+  // Where the mode gives the node the address, a program of the node may answer.
+  const services = new Map(
+    bindsIPs ? [] : ports.flatMap(({ clusterIP, label }) => (clusterIP ? [[clusterIP.text, label] as const] : [])),
+  );
   return {
     links,
+    routes: side.routes,
+    isPod: (address) => isIn(podTraffic.networks, address),
+    serviceAt: ({ text }) => services.get(text),
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: kind !== 'dump',

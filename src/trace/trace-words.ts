@@ -16,6 +16,7 @@ import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
 import type { Hook, MarkChange, RouteDecision, RuleStep, Step } from '../packet/step.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
+import { connectionWords, decisionWords, type ConnectionInWords } from './connection-words.ts';
 import { percent } from './expectation.ts';
 import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
 import { lostWayWords } from './lost-jump.ts';
@@ -65,15 +66,16 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const where = isPing ? `ping to ${target.address.text}` : `${target.protocol} to ${socketWords(target)}`;
   const to = target.label === undefined ? '' : ` (${target.label})`;
   const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
+  const connection = connectionWords(trace, scene);
   const [verdict = '', ...doubts] =
-    fate.verdict === 'unknown' ? unknownWords(trace, scene) : [verdictWords(fate, trace)];
+    fate.verdict === 'unknown' ? unknownWords(trace, scene) : [`${verdictWords(fate, trace)}${withConnection(fate, connection)}`];
   const { endpoints, steps } = fate.otherwise ?? fate;
   return {
     heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
-    isGood: fate.verdict === 'delivered' || fate.verdict === 'local' || fate.verdict === 'forwarded',
-    endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene)),
+    isGood: arrives(fate) && connection.kind !== 'fails',
+    endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
     notes: listNotes(trace, scene),
     steps: steps
       .filter((_, i) => leadsOn(steps, i, fate.verdict === 'unknown' && !fate.otherwise))
@@ -81,6 +83,31 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
       .filter(isNews),
     assumed: assumedLine(valuesOf(trace, scene), side),
   };
+}
+
+/** A list of endpoints follows. */
+function endOf({ verdict }: Pick<KnownFate, 'verdict'>): string {
+  return verdict === 'delivered' ? ':' : '';
+}
+
+function arrives({ verdict }: Pick<KnownFate, 'verdict'>): boolean {
+  return verdict === 'delivered' || verdict === 'local' || verdict === 'forwarded';
+}
+
+/** What becomes of the connection, where its first packet arrives and that is not all. */
+function withConnection(fate: KnownFate, { kind, reason }: ConnectionInWords): string {
+  if (!arrives(fate) || reason === undefined) return endOf(fate);
+  switch (kind) {
+    case 'works':
+    case 'unknown':
+      return endOf(fate);
+    case 'fails':
+      return `, but the connection fails: ${reason}`;
+    case 'partial':
+      return `, but some connections fail: ${reason}`;
+    case 'depends':
+      return `, but whether the connection works depends on what is there: ${reason}`;
+  }
 }
 
 /** An address and port; "the node, port 30080" where it is an address of the node's that is not known. */
@@ -128,7 +155,7 @@ function verdictWords({ verdict, endpoints, ways, steps }: KnownFate, { target }
       const reached = new Set(endpoints.map(formatSocketAddress)).size;
       const lost = lostShare({ ways, verdict });
       const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
-      return `delivered to ${count(reached, 'endpoint')}${rest}:`;
+      return `delivered to ${count(reached, 'endpoint')}${rest}`;
     }
     case 'local':
       return `${endWords.local}${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
@@ -149,7 +176,7 @@ function unknownWords(trace: Trace, scene: Scene): readonly string[] {
   const { fate, target } = trace;
   const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
   const lines = reasons.map((each) => `unknown: ${reasonSentence(each)}`);
-  return fate.otherwise ? [...lines, `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace)}`] : lines;
+  return fate.otherwise ? [...lines, `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace)}${endOf(fate.otherwise)}`] : lines;
 }
 
 const endWords = {
@@ -160,15 +187,30 @@ const endWords = {
   unknown: 'unknown',
 } as const;
 
-function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, scene: Scene): string {
-  const { source, probability } = endpoint;
+function endpointWords(
+  endpoint: ReachedEndpoint,
+  { address }: Sender,
+  scene: Scene,
+  { byEndpoint }: ConnectionInWords,
+): string {
+  const { source, masqueradedAs, probability } = endpoint;
   const isLocal = isLocalEndpoint(scene, endpoint);
   const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
   const isNode = source === 'masqueraded' || isUnknownOwn(source);
-  const client = isNode ? "the node's address" : source.text === address?.text ? undefined : source.text;
+  const own = masqueradedAs ? `${masqueradedAs.text}, the node's address,` : "the node's address";
+  const client = isNode ? own : source.text === address?.text ? undefined : source.text;
   const sees = client === undefined ? "sees the client's own address" : `sees ${client} as the client`;
-  return `${percent(probability).padStart(6)}  ${formatSocketAddress(endpoint)}${where}; ${sees}`;
+  const outcome = byEndpoint.get(formatSocketAddress(endpoint));
+  const answer = outcome === undefined ? '' : `; the connection ${outcomeWords[outcome]}`;
+  return `${percent(probability).padStart(6)}  ${formatSocketAddress(endpoint)}${where}; ${sees}${answer}`;
 }
+
+const outcomeWords = {
+  works: 'works',
+  fails: 'fails',
+  depends: 'depends on what is there',
+  unknown: 'is not known to work',
+} as const;
 
 /** Answers what an operator would ask next. */
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
@@ -203,8 +245,10 @@ function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefine
 }
 
 /** A program's packet needs a route before any rule sees it; IPVS mode gives the node the address itself. */
-function routeNote({ sender, target, fate }: Trace, { side: { mode }, links }: Scene): string | undefined {
+function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): string | undefined {
+  const { mode } = side;
   const { address } = target;
+  if (side.routes[address.family]) return undefined;
   const own = links.flatMap(({ addresses }) => addresses);
   const isOwn = isLoopback(address) || own.some((each) => each.address.text === address.text);
   const { verdict } = fate.otherwise ?? fate;
@@ -364,23 +408,8 @@ export function describeStep(step: Step, { side: { owners } }: Scene): StepInWor
 }
 
 function routeWords({ decision, destination }: Step & { readonly kind: 'route' }): string {
-  const { text } = destination;
-  switch (decision.kind) {
-    case 'local':
-      return isUnknownOwn(destination) ? 'it is for the node itself' : `${text} is an address of the node`;
-    case 'out':
-      return decision.interface === undefined
-        ? `it leaves the node towards ${text}`
-        : `it leaves towards ${text} by ${decision.interface}`;
-    case 'not-forwarding':
-      return 'the node does not forward packets (ip_forward is 0), and drops it';
-    case 'loopback-outside':
-      return 'loopback addresses do not pass between interfaces (route_localnet is 0): the kernel drops it';
-    case 'own-address':
-      return `${text} gets a packet from its own address, and cannot answer`;
-    case 'loopback-source':
-      return `${text} gets a packet from a loopback address, and hosts discard such packets from others`;
-  }
+  if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
+  return decisionWords(decision, destination.text);
 }
 
 /** What a rule does, as the end of a sentence. */
@@ -423,6 +452,7 @@ const plainActions = {
   reject: 'is refused',
   masquerade: "gets the node's address as its source",
   notrack: 'is not tracked as a connection',
+  zone: 'is put into a zone of connection tracking',
 } as const;
 
 /** kube-proxy marks packets to masquerade by a bit of the mark, and flips it when that is done. */
@@ -434,6 +464,7 @@ function markWords({ stays, start, flip }: MarkChange): string {
 /** A trace as --output json of kpc trace has it. */
 export function traceJson(trace: Trace, scene: Scene) {
   const { fate } = trace;
+  const connection = connectionWords(trace, scene);
   const notes = listNotes(trace, scene);
   const policies = judgePolicies(trace, scene).map(({ policies: own, endpoints, ...finding }) => ({
     ...finding,
@@ -442,8 +473,10 @@ export function traceJson(trace: Trace, scene: Scene) {
   }));
   return {
     verdict: fate.verdict,
-    endpoints: endpointsJson(fate),
-    sourceAfter: sourceText(fate.source),
+    endpoints: endpointsJson(fate, connection),
+    sourceAfter: fate.masqueradedAs?.text ?? sourceText(fate.source),
+    connection: connection.kind,
+    connectionReason: connection.reason,
     ...unknownJson(trace, scene),
     notes: notes.length === 0 ? undefined : notes,
     policies: policies.length === 0 ? undefined : policies,
@@ -473,12 +506,13 @@ function unknownJson({ fate, target }: Trace, scene: Scene) {
 }
 
 /** Endpoints may see different sources: a pod that reaches itself sees the node's address. */
-function endpointsJson({ endpoints }: KnownFate) {
-  return endpoints.map(({ address, port, probability, source }) => ({
+function endpointsJson({ endpoints }: KnownFate, connection?: ConnectionInWords) {
+  return endpoints.map(({ address, port, probability, source, masqueradedAs }) => ({
     address: address.text,
     port,
     probability: Number(probability.toFixed(6)),
-    sourceAfter: sourceText(source),
+    sourceAfter: masqueradedAs?.text ?? sourceText(source),
+    connection: connection?.byEndpoint.get(joinHostPort(address.text, port)),
   }));
 }
 

@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from '../../base/json-shape.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
-import { verdicts } from '../../packet/packet.ts';
+import { connectionKinds, verdicts } from '../../packet/packet.ts';
 import { reasonKinds } from '../../packet/reason.ts';
 import { placeFields } from './shared.ts';
 
@@ -21,7 +21,7 @@ const sourceAfter = about('the source that the endpoint sees: an address, or "ma
 const knownFate = {
   verdict: oneOf(...verdicts),
   endpoints: listOf(
-    objectOf({ address: text, port: wholeNumber(0), probability: number('a share', 0, 1), sourceAfter }),
+    objectOf({ address: text, port: wholeNumber(0), probability: number('a share', 0, 1), sourceAfter, connection: optional(about('where the endpoints differ', oneOf(...connectionKinds))) }),
   ),
   sourceAfter,
 };
@@ -37,6 +37,11 @@ const reasons = listOf(
 
 const fate = {
   ...knownFate,
+  connection: about(
+    'what becomes of the connection: partial if some of several endpoints work, depends if that is beyond the node',
+    oneOf(...connectionKinds),
+  ),
+  connectionReason: optional(about('why, as a clause', text)),
   reasons: optional(about('why the verdict is unknown', reasons)),
   otherwise: optional(
     about(

@@ -91,8 +91,8 @@ export function sideOfDump(
     dump.coverage.links && links.length > 0
       ? links.flatMap(({ addresses }) => addresses.map(({ address }) => address))
       : undefined;
-  const { state, coverage, doubts, flows, log } = dump;
-  const side = new DumpedSnapshot({ name, state: () => state, coverage, doubts, flows, log, hostAddresses });
+  const { state, coverage, doubts, flows, routes, log } = dump;
+  const side = new DumpedSnapshot({ name, state: () => state, coverage, doubts, flows, routes, log, hostAddresses });
   return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
 }
 

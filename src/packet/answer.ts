@@ -1,0 +1,233 @@
+import type { Address } from '../kernel/address.ts';
+import { explore, type Choices } from './explore.ts';
+import { decide, newConnection, type Flow, type Turn } from './flow.ts';
+import type { Connection, Loss, Outcome, Way } from './packet.ts';
+import { lacks, type Reason } from './reason.ts';
+import { loopbackInterface } from './routing.ts';
+import type { AskedSource } from './step.ts';
+import type { World } from './visitors.ts';
+import { arrive, cross, leave, type End } from './walk.ts';
+
+/**
+ * What becomes of a connection after its first packet: the endpoint's answer is a packet that passes the node like any other, and so is
+ * what the client sends then. Neither meets rules of type nat: the connection knows what was done to the first packet. An answer gets the
+ * client's address back before it is routed, and the address that the client asked only when it leaves, so that all rules between see the endpoint's.
+ */
+export function followConnection(world: World, ways: readonly Way[]): Connection {
+  const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
+  const kinds = new Set(followed.map(({ outcome }) => outcome.kind));
+  const [only, ...others] = kinds;
+  const kind =
+    only !== undefined && others.length === 0
+      ? only
+      : kinds.has('unknown')
+        ? 'unknown'
+        : kinds.has('depends')
+          ? 'depends'
+          : 'partial';
+  return { kind, ways: followed };
+}
+
+function outcomeOf(world: World, way: Way): Outcome {
+  const { verdict, end, reasons } = way;
+  switch (verdict) {
+    case 'dropped':
+    case 'refused':
+      return { kind: 'fails' };
+    case 'unknown':
+      return { kind: 'unknown', reasons };
+    default:
+      break;
+  }
+  if (!end) return { kind: 'unknown', reasons: [] };
+  const { destination, endpoint } = end;
+  const service = endpoint && world.serviceAt(destination);
+  if (service !== undefined)
+    return { kind: 'fails', loss: { kind: 'service-address', address: destination, service } };
+  const budget = { chains: 0, sources: new Set<AskedSource>() };
+  const answers = explore((choices) => walkAnswer(world, end, choices), budget);
+  const losses = answers.flatMap(({ loss }) => loss ?? []);
+  const open = [...end.open, ...answers.flatMap((each) => [...each.reasons, ...(each.end?.open ?? [])])];
+  if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
+  const [first] = losses;
+  const isPart = losses.length < answers.length;
+  if (first) return first.kind === 'other-way' || isPart ? { kind: 'depends', loss: first } : { kind: 'fails', loss: first };
+  if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'route', address: end.source })] };
+  return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
+}
+
+/** The way of an answer, and after it of the client's next packet. */
+function walkAnswer(world: World, first: Flow, choices: Choices): Way {
+  const passing = passingOf(world, first, choices);
+  switch (passing.kind) {
+    case 'unseen':
+      return wayOf(passing.flow, 'forwarded', passing.loss);
+    case 'past': {
+      const loss = isTranslated(first)
+        ? ({ kind: 'untranslated', source: first.destination, port: first.port, why: 'past', link: first.output } as const)
+        : undefined;
+      return loss ? wayOf(first, 'forwarded', loss) : walkLater(world, first, choices, true);
+    }
+    case 'unlisted':
+      return wayOf(first, 'forwarded', undefined);
+    case 'passes': {
+      const { flow } = passing;
+      const end = passing.run();
+      const loss = typeof end === 'object' ? undefined : lossOf(first, flow, end);
+      return typeof end === 'object' || loss ? wayOf(flow, end, loss) : walkLater(world, first, choices, false, flow);
+    }
+  }
+}
+
+function wayOf(flow: Flow, end: End, loss: Loss | undefined): Way {
+  const verdict = typeof end === 'object' ? 'unknown' : end;
+  const reasons = typeof end === 'object' ? [end.reason] : [];
+  return { probability: 1, verdict, endpoint: undefined, source: flow.source, end: flow, loss, steps: flow.steps, reasons };
+}
+
+type Passing =
+  /** It passes the node. */
+  | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End }
+  /** A bridge of the node carries it, and no rule sees it. */
+  | { readonly kind: 'unseen'; readonly flow: Flow; readonly loss: Loss | undefined }
+  /** It does not come by the node. */
+  | { readonly kind: 'past' }
+  /** Routes are not listed: nothing shows its way. */
+  | { readonly kind: 'unlisted' };
+
+/** Whether the endpoint's answer comes by the node, and where. Its own programs and pods have no other way; other hosts choose theirs. */
+function passingOf({ routing, visitors }: World, first: Flow, choices: Choices): Passing {
+  const { places } = routing;
+  const { destination: endpoint, source: client, output, hop, input } = first;
+  const flow = nextFlow(first, 'answer', choices);
+  const enterBy = (link: string | undefined): Passing => {
+    flow.input = link;
+    return { kind: 'passes', flow, run: () => arrive(flow, visitors) };
+  };
+  const server = first.server && first.endpoint ? first.endpoint.address : endpoint;
+  if (routing.isLocal(server) === true) {
+    return { ...enterBy(''), run: () => leave(Object.assign(flow, { isOwn: true }), visitors) } as Passing;
+  }
+  const isHere = places.isHere(endpoint, output, hop?.gateway);
+  const back = routing.isLocal(client) === true ? undefined : routing.find({ to: client, from: undefined, mark: 0, input: output });
+  const backHop = back?.kind === 'out' ? back.hops[0] : undefined;
+  const isClientHere = backHop !== undefined && places.isHere(client, backHop.link, backHop.gateway);
+  const isOnBridge = isHere && isClientHere && backHop.link === output && output !== undefined;
+  if (isOnBridge && client.text !== endpoint.text && places.isBridge(output) !== false) {
+    const shows = decide(flow, () => routing.showsBridged(output));
+    flow.input = output;
+    if (shows) return { kind: 'passes', flow, run: () => cross(flow, visitors) };
+    const loss: Loss = { kind: 'untranslated', source: endpoint, port: first.port, why: 'bridge', link: output };
+    return { kind: 'unseen', flow, loss: isTranslated(first) ? loss : undefined };
+  }
+  if (!routing.isListed) return { kind: 'unlisted' };
+  if (isHere) return enterBy(output);
+  // Whoever sends to an address of a network finds it behind the link of that.
+  if (back === undefined || isClientHere) return enterBy(places.linkAround(client) ?? output);
+  const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
+  return isSameLink ? { kind: 'past' } : enterBy(output);
+}
+
+/** Whether the endpoint sees another address or port than the client asked. */
+function isTranslated({ asked, destination, port }: Flow): boolean {
+  return asked.address.text !== destination.text || (port !== undefined && asked.port !== port);
+}
+
+/** A later packet of the connection, before anything sees it. */
+function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): Flow {
+  const { connection, sender, asked, destination, port, source, candidates } = first;
+  const isAnswering = turn === 'answer';
+  const ends = isAnswering
+    ? { source: destination, candidates: undefined, sourcePort: port, destination: source, port: undefined }
+    : { source: sender.address, candidates: sender.candidates, sourcePort: undefined, destination: asked.address, port: asked.port };
+  return {
+    ...first,
+    ...ends,
+    candidates: isAnswering ? undefined : candidates,
+    turn,
+    isOwn: !isAnswering && first.isOwn,
+    isUnanswered: false,
+    isInvalid: false,
+    wasTracked: connection !== undefined,
+    mark: 0,
+    zone: 0,
+    hook: 'prerouting',
+    priority: 0,
+    input: first.entered,
+    output: '',
+    hop: undefined,
+    connection: connection
+      ? { ...connection, decided: new Set(['destination', 'source']), rewritten: new Set(connection.rewritten) }
+      : newConnection(),
+    server: undefined,
+    endpoint: undefined,
+    open: [],
+    choices,
+    steps: [],
+    written: [],
+    facts: new Map(),
+  };
+}
+
+/** Why an answer that ended so does not come to the client as one; undefined if it does. */
+function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | undefined {
+  const { asked, sender, routing, entered } = first;
+  if (end !== 'local' && end !== 'forwarded') return { kind: 'stopped', turn: 'answer', steps: flow.steps };
+  const { source, sourcePort: port } = flow;
+  const isForClient = flow.destination.text === sender.address.text;
+  if (source.text !== asked.address.text || (port !== undefined && port !== asked.port) || !isForClient) {
+    const why = flow.zone !== (first.connection?.zones.reply ?? 0) ? 'zone' : 'untracked';
+    return { kind: 'untranslated', source, port, why, link: undefined };
+  }
+  if (end !== 'forwarded' || entered === undefined || entered === '' || first.isOwn || !flow.hop) return undefined;
+  const { link: output, gateway } = flow.hop;
+  if (output === undefined || gateway === undefined) return undefined;
+  // A router behind the link where the client's packets came from, if the client is not there itself.
+  const isRouted = entered === output && !routing.places.isAround(sender.address, output);
+  return isRouted ? undefined : { kind: 'other-way', input: entered, output, gateway };
+}
+
+/** Walks the client's next packet, after an answer that came or that passed by the node. */
+function walkLater(
+  { visitors }: World,
+  first: Flow,
+  choices: Choices,
+  isUnanswered: boolean,
+  answer?: Flow,
+): Way {
+  const flow = nextFlow(first, 'later', choices);
+  flow.isUnanswered = isUnanswered;
+  if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
+  if (first.protocol === 'icmp' || !first.connection || !first.routing.isListed) return wayOf(answer ?? first, 'forwarded', undefined);
+  const end = first.isOwn ? leave(flow, visitors) : first.isBridged ? cross(flow, visitors) : arrive(flow, visitors);
+  if (typeof end === 'object') return wayOf(flow, end, undefined);
+  const isThere = end === 'local' || end === 'forwarded' || end === 'delivered';
+  const loss: Loss | undefined = !isThere
+    ? { kind: 'stopped', turn: 'later', steps: flow.steps }
+    : flow.destination.text === first.destination.text
+      ? undefined
+      : { kind: 'elsewhere', destination: flow.destination };
+  return wayOf(flow, end, loss);
+}
+
+/** The links by which a packet of another host may come; the likeliest first. */
+export function linksIn(world: World, source: Address, destination: Address): readonly (string | undefined)[] {
+  const { routing } = world;
+  const { places } = routing;
+  if (!routing.isListed) return [routing.interfaceOf(source)];
+  const way = routing.find({ to: source, from: undefined, mark: 0, input: loopbackInterface });
+  const hop = way.kind === 'out' ? way.hops[0] : undefined;
+  if (hop && places.isHere(source, hop.link, hop.gateway)) return [hop.link];
+  const around = places.linkAround(destination);
+  if (around !== undefined) return [around];
+  const { outer } = places;
+  const back = hop?.link ?? outer[0];
+  // A host beside the node asks the node itself, or a router which may be behind another link.
+  const isRemote = hop === undefined || hop.gateway !== undefined;
+  if (isRemote) return [back];
+  return [back, ...outer.filter((link) => link !== back)];
+}
+
+export function reasonOfInput(link: string | undefined): Reason {
+  return { kind: 'missing-flag', flag: '--in-interface', fact: `input ${link ?? ''}`, ...(link === undefined ? {} : { such: link }) };
+}

@@ -1,0 +1,82 @@
+import { addressBits, contains, type Address } from '../kernel/address.ts';
+import type { Link } from '../kernel/link/link.ts';
+import type { Route } from '../kernel/route/route.ts';
+import { isOutward, networkAround, type OwnAddress } from './own-source.ts';
+
+/**
+ * Who is behind which link. Pods, and other hosts for which the node is the way to everything, are `here`: what they send passes the
+ * node, but for what a bridge carries among them. All others choose their own ways.
+ */
+export interface Places {
+  /** Whether who has the address and is reached by the link sends all by this node. */
+  isHere(address: Address, link: string | undefined, gateway: Address | undefined): boolean;
+  /** The links to other hosts that packets to an address of the node come by: that of its network. */
+  linkAround(address: Address): string | undefined;
+  /** Whether the address is of a network of that link. */
+  isAround(address: Address, link: string): boolean;
+  /** The links by which packets of other hosts come. */
+  readonly outer: readonly string[];
+  /** Whether a link is a tunnel to other nodes. */
+  isTunnel(link: string): boolean;
+  /** Whether a link is a bridge. */
+  isBridge(link: string): boolean | undefined;
+}
+
+const tunnels: ReadonlySet<string> = new Set(
+  'vxlan geneve ipip sit gre gretap ip6tnl ip6gre wireguard tun'.split(' '),
+);
+
+/** Names that container runtimes and network plugins give their links, where nothing says what these are. */
+const innerNames = /^(?:cni|docker|br-|cbr|virbr|lxdbr|podman|kube-bridge|weave|cali|veth|lxc|azv|eni[0-9a-f]{8}|gke)/;
+
+export function placesOf({
+  own,
+  links,
+  routes,
+  isPod,
+  inward,
+}: {
+  readonly own: readonly OwnAddress[];
+  readonly links: readonly Link[];
+  readonly routes: readonly Route[];
+  readonly isPod: (address: Address) => boolean;
+  readonly inward: ReadonlySet<string>;
+}): Places {
+  const kinds = new Map(links.map(({ name, kind }) => [name, kind]));
+  const withGateway = new Set(
+    routes.flatMap(({ hops }) => hops.flatMap(({ gateway, link }) => (gateway && link !== undefined ? [link] : []))),
+  );
+  const single = routes.filter(
+    ({ type, destination }) =>
+      type === 'unicast' && destination.prefixLength === addressBits[destination.family],
+  );
+  const isTunnel = (link: string): boolean => tunnels.has(kinds.get(link) ?? '');
+  const isInner = (link: string): boolean => {
+    if (inward.has(link) || kinds.get(link) === 'dummy') return true;
+    if (withGateway.has(link) || isTunnel(link)) return false;
+    if (kinds.get(link) === 'bridge') return true;
+    const isNetworkOfPods = own.some((each) => each.link === link && isPod(each.address));
+    const isOfOne = single.some(({ hops }) => hops.some((hop) => hop.link === link));
+    return isNetworkOfPods || isOfOne || innerNames.test(link);
+  };
+  const named = new Set([...own.map(({ link }) => link), ...routes.flatMap(({ hops }) => hops.map(({ link }) => link))]);
+  const outer = [...named].flatMap((link) => (link !== undefined && !isInner(link) ? [link] : []));
+  const around = own.flatMap((each) => {
+    const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;
+    return network ? [{ network, link: each.link }] : [];
+  });
+  return {
+    isHere: (_, link, gateway) => link !== undefined && gateway === undefined && isInner(link),
+    linkAround: (address) => {
+      const exact = own.find((each) => each.address.text === address.text && outer.includes(each.link));
+      return exact?.link ?? around.find(({ network }) => contains(network, address))?.link;
+    },
+    isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
+    outer,
+    isTunnel,
+    isBridge: (link) => {
+      const kind = kinds.get(link);
+      return kind === undefined ? undefined : kind === 'bridge';
+    },
+  };
+}

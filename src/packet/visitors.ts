@@ -1,0 +1,117 @@
+import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
+import { proxyPortKey, type ProxyPort } from '../kernel/balancer/balancer.ts';
+import type { Family } from '../kernel/family.ts';
+import { formatSocketAddress } from '../kernel/socket-address.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { decide, isInterface, type Flow, type NatHalf } from './flow.ts';
+import { iptablesOf } from './iptables-rules.ts';
+import { ipvsVisitors } from './ipvs-visitors.ts';
+import type { Knowledge } from './knowledge.ts';
+import { anyOf } from './maybe.ts';
+import { nftTablesOf } from './nft-rules.ts';
+import { arrange, type Ordered, type Visitor } from './order.ts';
+import { unknown, type Decision, type Unknown } from './packet.ts';
+import { circumstance } from './reason.ts';
+import { routingOf, type Routing } from './routing.ts';
+import { runBaseChain, type RuleTable } from './run-chain.ts';
+import type { Hook } from './step.ts';
+
+/** What sees packets at each hook, and the balancer that takes some of those that come to the node itself. */
+export type Visitors = { readonly [H in Hook]: Ordered } & {
+  readonly findProxyPort: (flow: Flow) => ProxyPort | Unknown | undefined;
+};
+
+/** What packets of a family meet on a node. */
+export interface World {
+  readonly family: Family;
+  readonly routing: Routing;
+  readonly visitors: Visitors;
+  /** The same if what is not shown lets all packets pass. */
+  readonly withoutGaps: Visitors;
+  /** The Service whose cluster IP an address is, where nothing gives the node that address. */
+  readonly serviceAt: (address: Address) => string | undefined;
+  readonly assume: Flow['assume'];
+}
+
+export function prepareFamily(state: KernelState, knowledge: Knowledge, family: Family): World {
+  const { otherVariant, gaps, listed } = knowledge;
+  const seen = [
+    ...iptablesOf(state.iptables, state.sets, family, knowledge).flatMap((table) => {
+      // iptables-nft keeps its rules in tables that nft lists, too.
+      const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'iptables', place: 0 };
+      return tableVisitors(table, listing, place);
+    }),
+    ...iptablesOf(otherVariant, state.sets, family, { ...knowledge, supposed: [], supposedChains: [] }).flatMap(
+      (table) => tableVisitors(table, 'the other iptables', 0),
+    ),
+    ...nftTablesOf(state, family, knowledge).flatMap((table, at) => {
+      const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'nftables', place: at };
+      return tableVisitors(table, listing, place);
+    }),
+    ...ipvsVisitors(state),
+  ];
+  const findProxyPort = indexProxyPorts(state, knowledge);
+  const unseen = gaps
+    .filter((gap) => gap.family === family)
+    .flatMap(({ stations, reason, at }) =>
+      stations.map(({ hook, priority }): Visitor => {
+        // Before what is known to be there.
+        const visit = (flow: Flow): Decision => {
+          const isSeen =
+            !at || decide(flow, () => anyOf(at.interfaces, (name) => isInterface(flow, at.end, name, '*')));
+          return isSeen ? unknown(reason) : 'accept';
+        };
+        return { hook, priority: priority - 0.5, name: '', listing: '', place: 0, reroutes: false, visit };
+      }),
+    );
+  return {
+    family,
+    routing: routingOf(knowledge, state, family),
+    visitors: { ...arrange([...seen, ...unseen]), findProxyPort },
+    withoutGaps: { ...arrange(seen), findProxyPort },
+    serviceAt: knowledge.serviceAt,
+    assume: undefined,
+  };
+}
+
+/**
+ * Where chains of type nat see packets, whatever their own priority: that orders them among themselves. On the way in they
+ * decide a connection's destination, on the way out its source, each once.
+ */
+export const natStations: { readonly [H in Hook]?: { readonly priority: number; readonly decides: NatHalf } } = {
+  prerouting: { priority: -100, decides: 'destination' },
+  output: { priority: -100, decides: 'destination' },
+  input: { priority: 100, decides: 'source' },
+  postrouting: { priority: 100, decides: 'source' },
+};
+
+function tableVisitors(table: RuleTable, listing: string, place: number): readonly Visitor[] {
+  return table.bases
+    .filter(({ isIdle }) => !isIdle)
+    .map((base, at) => ({
+      hook: base.hook,
+      priority: (base.isNat ? natStations[base.hook]?.priority : undefined) ?? base.priority,
+      reroutes: base.reroutes,
+      natOrder: base.isNat ? base.priority : undefined,
+      name: `${table.tool} ${table.name} ${base.chain}`,
+      listing,
+      // A table's chains are listed in the order of their making, too.
+      place: place + at / (table.bases.length + 1),
+      visit: (flow) => runBaseChain(flow, table, base),
+    }));
+}
+
+/** Finds the port of the balancer that takes a packet which has come to the node itself. A dump does not show all of them. */
+function indexProxyPorts({ proxyPorts }: KernelState, { lacksProxyPorts }: Knowledge): Visitors['findProxyPort'] {
+  const ports = new Map(proxyPorts.map((port) => [proxyPortKey(port), port]));
+  return ({ protocol, destination, port, asked }) => {
+    if (port === undefined) return undefined;
+    // Rules have led it there.
+    const isTranslated = asked.port !== port || asked.address.text !== destination.text;
+    if (lacksProxyPorts && isTranslated) return unknown(circumstance('listener', 'kube-proxy itself listens'));
+    const keyOf = (address: Address) => `${protocol.toUpperCase()} ${formatSocketAddress({ address, port })}`;
+    return (
+      ports.get(keyOf(destination)) ?? (destination.family === 'ipv4' ? ports.get(keyOf(unspecifiedIPv4)) : undefined)
+    );
+  };
+}

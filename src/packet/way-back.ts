@@ -1,0 +1,72 @@
+import type { Address } from '../kernel/address.ts';
+import type { Flow } from './flow.ts';
+import { negateIf } from './maybe.ts';
+import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
+import { loopbackInterface, type RouteFound } from './routing.ts';
+
+/** The way back to a packet's sender, as checks of the reverse path ask for it. `input`: where the asked packet would come from. */
+export function linksBack(flow: Flow, countsMark: boolean, input = loopbackInterface): RouteFound {
+  const { routing, source, destination, mark } = flow;
+  return routing.find({ to: source, from: destination, mark: countsMark ? mark : 0, input });
+}
+
+/** The links of a way: none where there is no route to another host; why, if it is not known. */
+export function linksOf(found: RouteFound): readonly string[] | Reason {
+  switch (found.kind) {
+    case 'out':
+      return found.hops.flatMap(({ link }) => link ?? []);
+    case 'unknown':
+      return found.reason;
+    case 'local':
+    case 'none':
+      return [];
+  }
+}
+
+/** Whether a packet passes -m rpfilter (ipt_rpfilter.c). Without routes, the way that a packet came is taken for the one that leads back. */
+export function passesReverse(flow: Flow, options: ReadonlySet<string>): Answer {
+  const { input, isOwn, routing } = flow;
+  const isInverted = options.has('--invert');
+  if (isOwn || input === loopbackInterface) return !isInverted;
+  const found = linksBack(flow, options.has('--validmark'));
+  if (!routing.isListed && input !== undefined && found.kind === 'out' && found.hops[0]?.link === undefined)
+    return circumstance('content', 'reverse path');
+  if (found.kind === 'local') return options.has('--accept-local') !== isInverted;
+  const links = linksOf(found);
+  if ('kind' in links) return links;
+  const isBack =
+    input === undefined || links.includes(input) || (options.has('--loose') && found.kind === 'out');
+  return negateIf(isInverted, isBack);
+}
+
+/** Whether an address that has a type has it on the interface at one end of the packet's way, too. */
+export function isOfInterface(flow: Flow, address: Address, type: string, end: 'input' | 'output'): Answer {
+  const link = flow[end];
+  if (type.toLowerCase() !== 'local') return circumstance('content', 'addresses of one interface');
+  return link === undefined ? lacks({ kind: 'route', address }) : flow.routing.isLocalAt(address, link);
+}
+
+/** What the kernel does with a packet from another host when it routes it (fib_validate_source): undefined if it lets it pass. */
+export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | undefined {
+  const { routing, input, source, family } = flow;
+  // IPv6 leaves this to rules.
+  if (family === 'ipv6' || !routing.isListed || input === undefined || input === '' || input === loopbackInterface)
+    return undefined;
+  const [ofAll, ofLink] = ['all', input].map((name) => routing.sysctl(`net.ipv4.conf.${name}.rp_filter`));
+  const strictness = Math.max(Number(ofAll ?? 0), Number(ofLink ?? 0));
+  const countsMark = ['all', input].some((name) => routing.sysctl(`net.ipv4.conf.${name}.src_valid_mark`) === '1');
+  const isShown = ofAll !== undefined && ofLink !== undefined;
+  if (routing.isLocal(source) === true) {
+    const isAccepted = ['all', input].some((name) => routing.sysctl(`net.ipv4.conf.${name}.accept_local`) === '1');
+    return isAccepted ? undefined : 'martian';
+  }
+  if (strictness === 0 && isShown) return undefined;
+  const found = linksBack(flow, countsMark, flow.output === '' ? loopbackInterface : flow.output);
+  const links = linksOf(found);
+  if ('kind' in links) return links;
+  if (links.includes(input) || (found.kind === 'out' && strictness !== 1 && isShown)) return undefined;
+  if (strictness === 1 || (strictness === 2 && found.kind === 'none')) return 'reverse-path';
+  const name = `net.ipv4.conf.${ofAll === undefined ? 'all' : input}.rp_filter`;
+  // No packet of another way may come at all: nobody sets what is not shown to pass it.
+  return isShown || found.kind === 'none' ? undefined : lacks({ kind: 'sysctl', name }, `sysctl ${name}`);
+}
