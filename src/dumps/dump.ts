@@ -279,8 +279,16 @@ export class DumpDraft {
   #takenLinks(): readonly Link[] {
     const listed = families.flatMap((family) => this.#links[family].items);
     return Array.from(this.#linkKinds, ([name, { kind, master, isHairpin }]) => {
-      const bridged = { ...(master === undefined ? {} : { master }), ...(isHairpin === undefined ? {} : { isHairpin }) };
-      return { name, kind, ...bridged, addresses: listed.flatMap((link) => (link.name === name ? link.addresses : [])) };
+      const bridged = {
+        ...(master === undefined ? {} : { master }),
+        ...(isHairpin === undefined ? {} : { isHairpin }),
+      };
+      return {
+        name,
+        kind,
+        ...bridged,
+        addresses: listed.flatMap((link) => (link.name === name ? link.addresses : [])),
+      };
     });
   }
 

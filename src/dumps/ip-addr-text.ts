@@ -49,8 +49,7 @@ export function parseIpAddrText(text: string): {
     if (header !== undefined) {
       current = linkOf(header);
       if (master !== undefined) current.master = master;
-    }
-    else if (named !== undefined) {
+    } else if (named !== undefined) {
       const link = linkOf(named);
       for (const [word] of columns?.matchAll(/(?<!\S|peer )[\da-f.:]+\/\d+(?!\S)/gi) ?? [])
         add(link, word, scopeOf(word));
@@ -71,7 +70,8 @@ export function parseIpAddrText(text: string): {
 }
 
 /** A link's kind, as -d prints it on a line of its own. */
-const detailed = /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|macvlan|ipvlan|tun|vrf)(?: |$)/;
+const detailed =
+  /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|macvlan|ipvlan|tun|vrf)(?: |$)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 

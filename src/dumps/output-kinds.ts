@@ -123,7 +123,11 @@ const readable = {
     once: /^\d+: \S+: </,
   },
   'ip route': {
-    starts: [route(/(?:from \S+ )?(?:nhid \d+ )?(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev \S/), route(/[^\n]*\n\s*nexthop (?:via|dev) /), forbidden],
+    starts: [
+      route(/(?:from \S+ )?(?:nhid \d+ )?(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev \S/),
+      route(/[^\n]*\n\s*nexthop (?:via|dev) /),
+      forbidden,
+    ],
     continues: /^\s*(?:nexthop |cache\b)/,
   },
   'ip rule': { starts: [/^\d+:\s+(?:not )?from \S/] },

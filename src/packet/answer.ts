@@ -42,8 +42,7 @@ function outcomeOf(world: World, way: Way): Outcome {
   if (!end) return { kind: 'unknown', reasons: [] };
   const { destination, endpoint } = end;
   const service = endpoint && world.serviceAt(destination);
-  if (service !== undefined)
-    return { kind: 'fails', loss: { kind: 'service-address', address: destination, service } };
+  if (service !== undefined) return { kind: 'fails', loss: { kind: 'service-address', address: destination, service } };
   const budget = { chains: 0, sources: new Set<AskedSource>() };
   const answers = explore((choices) => walkAnswer(world, end, choices), budget);
   const losses = answers.flatMap(({ loss }) => loss ?? []);
@@ -51,7 +50,12 @@ function outcomeOf(world: World, way: Way): Outcome {
   if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
   const [first] = losses;
   const isPart = losses.length < answers.length;
-  if (first) return first.kind === 'other-way' || isPart ? { kind: 'depends', loss: first } : { kind: 'fails', loss: first };
+  // Hosts that are both behind one link may not need the node at all.
+  const isBeside = verdict === 'forwarded' && !end.isNamed && !end.isOwn && end.entered === end.output;
+  if (first)
+    return first.kind === 'other-way' || isPart || isBeside
+      ? { kind: 'depends', loss: first }
+      : { kind: 'fails', loss: first };
   if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'route', address: end.source })] };
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
 }
@@ -64,7 +68,13 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way {
       return wayOf(passing.flow, 'forwarded', passing.loss);
     case 'past': {
       const loss = isTranslated(first)
-        ? ({ kind: 'untranslated', source: first.destination, port: first.port, why: 'past', link: first.output } as const)
+        ? ({
+            kind: 'untranslated',
+            source: first.destination,
+            port: first.port,
+            why: 'past',
+            link: first.output,
+          } as const)
         : undefined;
       return loss ? wayOf(first, 'forwarded', loss) : walkLater(world, first, choices, true);
     }
@@ -82,7 +92,16 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way {
 function wayOf(flow: Flow, end: End, loss: Loss | undefined): Way {
   const verdict = typeof end === 'object' ? 'unknown' : end;
   const reasons = typeof end === 'object' ? [end.reason] : [];
-  return { probability: 1, verdict, endpoint: undefined, source: flow.source, end: flow, loss, steps: flow.steps, reasons };
+  return {
+    probability: 1,
+    verdict,
+    endpoint: undefined,
+    source: flow.source,
+    end: flow,
+    loss,
+    steps: flow.steps,
+    reasons,
+  };
 }
 
 type Passing =
@@ -109,7 +128,10 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
     return { ...enterBy(''), run: () => leave(Object.assign(flow, { isOwn: true }), visitors) } as Passing;
   }
   const isHere = places.isHere(endpoint, output, hop?.gateway);
-  const back = routing.isLocal(client) === true ? undefined : routing.find({ to: client, from: undefined, mark: 0, input: output });
+  const back =
+    routing.isLocal(client) === true
+      ? undefined
+      : routing.find({ to: client, from: undefined, mark: 0, input: output });
   const backHop = back?.kind === 'out' ? back.hops[0] : undefined;
   const isClientHere = backHop !== undefined && places.isHere(client, backHop.link, backHop.gateway);
   const isOnBridge = isHere && isClientHere && backHop.link === output && output !== undefined;
@@ -139,7 +161,13 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
   const isAnswering = turn === 'answer';
   const ends = isAnswering
     ? { source: destination, candidates: undefined, sourcePort: port, destination: source, port: undefined }
-    : { source: sender.address, candidates: sender.candidates, sourcePort: undefined, destination: asked.address, port: asked.port };
+    : {
+        source: sender.address,
+        candidates: sender.candidates,
+        sourcePort: undefined,
+        destination: asked.address,
+        port: asked.port,
+      };
   return {
     ...first,
     ...ends,
@@ -188,17 +216,12 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
 }
 
 /** Walks the client's next packet, after an answer that came or that passed by the node. */
-function walkLater(
-  { visitors }: World,
-  first: Flow,
-  choices: Choices,
-  isUnanswered: boolean,
-  answer?: Flow,
-): Way {
+function walkLater({ visitors }: World, first: Flow, choices: Choices, isUnanswered: boolean, answer?: Flow): Way {
   const flow = nextFlow(first, 'later', choices);
   flow.isUnanswered = isUnanswered;
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
-  if (first.protocol === 'icmp' || !first.connection || !first.routing.isListed) return wayOf(answer ?? first, 'forwarded', undefined);
+  if (first.protocol === 'icmp' || !first.connection || !first.routing.isListed)
+    return wayOf(answer ?? first, 'forwarded', undefined);
   const end = first.isOwn ? leave(flow, visitors) : first.isBridged ? cross(flow, visitors) : arrive(flow, visitors);
   if (typeof end === 'object') return wayOf(flow, end, undefined);
   const isThere = end === 'local' || end === 'forwarded' || end === 'delivered';
@@ -229,5 +252,10 @@ export function linksIn(world: World, source: Address, destination: Address): re
 }
 
 export function reasonOfInput(link: string | undefined): Reason {
-  return { kind: 'missing-flag', flag: '--in-interface', fact: `input ${link ?? ''}`, ...(link === undefined ? {} : { such: link }) };
+  return {
+    kind: 'missing-flag',
+    flag: '--in-interface',
+    fact: `input ${link ?? ''}`,
+    ...(link === undefined ? {} : { such: link }),
+  };
 }

@@ -46,7 +46,11 @@ export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
   return (packet) => {
     const world = worlds[packet.destination.family];
     const sources = new Set<AskedSource>();
-    const run = (each: World) => sumUp(each, explore((choices) => walk(each, packet, choices), { chains: 0, sources }));
+    const run = (each: World) =>
+      sumUp(
+        each,
+        explore((choices) => walk(each, packet, choices), { chains: 0, sources }),
+      );
     const fate = run(world);
     if (fate.verdict !== 'unknown') return { ...fate, sources, otherwise: undefined };
     // Without the gaps, other questions come up.
@@ -120,6 +124,7 @@ function walk(world: World, packet: Packet, choices: Choices): Way {
     priority: 0,
     entered: '',
     isBridged: false,
+    isNamed: enters?.interface !== undefined,
     input: '',
     output: '',
     hop: undefined,
@@ -155,7 +160,9 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
   const { routing, visitors } = world;
   const { source, destination } = flow;
   const links = named === undefined ? linksIn(world, source, destination) : [named];
-  const input = links.find((link, at) => at === links.length - 1 || decide(flow, () => recall(flow, reasonOfInput(link))));
+  const input = links.find(
+    (link, at) => at === links.length - 1 || decide(flow, () => recall(flow, reasonOfInput(link))),
+  );
   const bridge = bridgeBetween(world, source, destination, input);
   Object.assign(flow, { input, entered: input, isBridged: bridge !== undefined });
   if (bridge === undefined) return arrive(flow, visitors);
@@ -174,7 +181,8 @@ function bridgeBetween(
   input: string | undefined,
 ): string | undefined {
   const { places } = routing;
-  if (input === undefined || places.isBridge(input) !== true || routing.isLocal(destination) !== false) return undefined;
+  if (input === undefined || places.isBridge(input) !== true || routing.isLocal(destination) !== false)
+    return undefined;
   const isPort = (to: Address): boolean => {
     const way = routing.find({ to, from: undefined, mark: 0, input: loopbackInterface });
     const hop = way.kind === 'out' ? way.hops[0] : undefined;
@@ -217,4 +225,3 @@ function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {
   // Sums of equal shares differ by their last bits.
   return items.reduce((best, each) => (weigh(each) > weigh(best) + 1e-9 ? each : best));
 }
-

@@ -44,6 +44,8 @@ export interface Flow {
   /** Where the first packet came in, and whether a bridge carries it from there. */
   readonly entered: string | undefined;
   readonly isBridged: boolean;
+  /** Whether the question says where it came in, and so that it came by the node. */
+  readonly isNamed: boolean;
   /** Interfaces as rules see them: '' for none, undefined if not known. */
   input: string | undefined;
   output: string | undefined;

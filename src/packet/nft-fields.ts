@@ -93,7 +93,10 @@ const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>
   ['ip6 nexthdr', { type: 'protocol', read: (flow) => (isOfHeader(flow, 'ip6') ? known(protocolName(flow)) : absent) }],
   ...['th', 'tcp', 'udp', 'sctp', 'udplite', 'dccp'].flatMap((header): readonly (readonly [string, KnownField])[] => [
     [`${header} dport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? portAt(flow, 'port') : absent) }],
-    [`${header} sport`, { type: 'number', read: (flow) => (hasPorts(flow, header) ? portAt(flow, 'sourcePort') : absent) }],
+    [
+      `${header} sport`,
+      { type: 'number', read: (flow) => (hasPorts(flow, header) ? portAt(flow, 'sourcePort') : absent) },
+    ],
   ]),
   ...(
     'ip ttl,ip6 hoplimit,ip length,ip6 length,ip dscp,ip6 dscp,ip id,ip frag-off,ip ecn,ip version,ip hdrlength,' +
@@ -138,10 +141,13 @@ function fibField(flags: readonly string[], asked: string): KnownField {
       if ('kind' in found) return found;
       const at = flags.includes('iif') ? flow.input : flags.includes('oif') ? flow.output : undefined;
       const isBound = flags.includes('iif') || flags.includes('oif');
-      if (isBound && at === undefined && found.length > 0)
-        return isBack ? textOf(constant) === 'exists' : lacks({ kind: 'route', address: flow.destination });
       const kept = isBound ? found.filter((link) => link === at) : found.slice(0, 1);
       const text = textOf(constant);
+      // Without routes, the way that a packet came is the one that leads back, unless the question names another.
+      const isUsual = isBack && (at === undefined || at === '' || kept.length > 0);
+      if (!flow.routing.isListed && isUsual && /^(?:missing|0|exists)$/.test(text)) return text === 'exists';
+      if (!flow.routing.isListed || (isBound && at === undefined && found.length > 0))
+        return lacks({ kind: 'route', address: isBack ? flow.source : flow.destination });
       if (text === 'missing' || text === '0') return kept.length === 0;
       return text === 'exists' || text === '1' ? kept.length > 0 : kept.includes(text);
     });

@@ -77,7 +77,17 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
     if (!base || !hook) return [];
     const drops = base.policy === 'drop';
     const isIdle = rules.length === 0 && !drops;
-    return [{ chain, hook, priority: base.priority, isNat: base.type === 'nat', reroutes: base.type === 'route', drops, isIdle }];
+    return [
+      {
+        chain,
+        hook,
+        priority: base.priority,
+        isNat: base.type === 'nat',
+        reroutes: base.type === 'route',
+        drops,
+        isIdle,
+      },
+    ];
   });
   const table: RuleTable = {
     tool: 'nftables',

@@ -84,7 +84,12 @@ export type Loss =
       readonly link: string | undefined;
     }
   /** The answer leaves by another way than the client's packets came. */
-  | { readonly kind: 'other-way'; readonly input: string; readonly output: string; readonly gateway: Address | undefined }
+  | {
+      readonly kind: 'other-way';
+      readonly input: string;
+      readonly output: string;
+      readonly gateway: Address | undefined;
+    }
   /** What the client sends after the answer goes elsewhere. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
   /** The endpoint is the cluster IP of a Service, and connections are translated once. */

@@ -22,9 +22,7 @@ export interface Places {
   isBridge(link: string): boolean | undefined;
 }
 
-const tunnels: ReadonlySet<string> = new Set(
-  'vxlan geneve ipip sit gre gretap ip6tnl ip6gre wireguard tun'.split(' '),
-);
+const tunnels: ReadonlySet<string> = new Set('vxlan geneve ipip sit gre gretap ip6tnl ip6gre wireguard tun'.split(' '));
 
 /** Names that container runtimes and network plugins give their links, where nothing says what these are. */
 const innerNames = /^(?:cni|docker|br-|cbr|virbr|lxdbr|podman|kube-bridge|weave|cali|veth|lxc|azv|eni[0-9a-f]{8}|gke)/;
@@ -47,8 +45,7 @@ export function placesOf({
     routes.flatMap(({ hops }) => hops.flatMap(({ gateway, link }) => (gateway && link !== undefined ? [link] : []))),
   );
   const single = routes.filter(
-    ({ type, destination }) =>
-      type === 'unicast' && destination.prefixLength === addressBits[destination.family],
+    ({ type, destination }) => type === 'unicast' && destination.prefixLength === addressBits[destination.family],
   );
   const isTunnel = (link: string): boolean => tunnels.has(kinds.get(link) ?? '');
   const isInner = (link: string): boolean => {
@@ -59,7 +56,10 @@ export function placesOf({
     const isOfOne = single.some(({ hops }) => hops.some((hop) => hop.link === link));
     return isNetworkOfPods || isOfOne || innerNames.test(link);
   };
-  const named = new Set([...own.map(({ link }) => link), ...routes.flatMap(({ hops }) => hops.map(({ link }) => link))]);
+  const named = new Set([
+    ...own.map(({ link }) => link),
+    ...routes.flatMap(({ hops }) => hops.map(({ link }) => link)),
+  ]);
   const outer = [...named].flatMap((link) => (link !== undefined && !isInner(link) ? [link] : []));
   const around = own.flatMap((each) => {
     const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;

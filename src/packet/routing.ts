@@ -195,9 +195,7 @@ function sourcesUnlisted(own: readonly OwnAddress[], networks: ReturnType<typeof
   const outward = own.filter((each) => isOutward(each) && !inward.has(each.link));
   return (address: Address): readonly Address[] => {
     const length = networks.find(({ network }) => contains(network, address))?.network.prefixLength;
-    const routes = networks.filter(
-      ({ network }) => network.prefixLength === length && contains(network, address),
-    );
+    const routes = networks.filter(({ network }) => network.prefixLength === length && contains(network, address));
     const links = new Set((routes.length > 0 ? routes : outward).map(({ link }) => link));
     // A link's first address of a network made the route to it, and is the source of packets that take it.
     if (family === 'ipv4' && routes.length > 0)

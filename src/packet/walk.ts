@@ -118,7 +118,14 @@ export function leave(flow: Flow, visitors: Visitors): End {
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
-  return pass(flow, visitors, 'output') ?? depart(flow, visitors, decide(flow, () => isLocal(flow, nextHop(flow))));
+  return (
+    pass(flow, visitors, 'output') ??
+    depart(
+      flow,
+      visitors,
+      decide(flow, () => isLocal(flow, nextHop(flow))),
+    )
+  );
 }
 
 /** Routes a packet of the node's own again, after rules have changed where it goes, or its mark (ip_route_me_harder). */

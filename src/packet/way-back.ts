@@ -34,8 +34,7 @@ export function passesReverse(flow: Flow, options: ReadonlySet<string>): Answer 
   if (found.kind === 'local') return options.has('--accept-local') !== isInverted;
   const links = linksOf(found);
   if ('kind' in links) return links;
-  const isBack =
-    input === undefined || links.includes(input) || (options.has('--loose') && found.kind === 'out');
+  const isBack = input === undefined || links.includes(input) || (options.has('--loose') && found.kind === 'out');
   return negateIf(isInverted, isBack);
 }
 

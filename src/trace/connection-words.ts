@@ -51,7 +51,8 @@ function lossWords(loss: Loss, family: Family): string {
   switch (loss.kind) {
     case 'stopped': {
       const last = loss.steps.at(-1);
-      const what = loss.turn === 'answer' ? 'the answer does not come back' : "it stalls, as the client's next packet is lost";
+      const what =
+        loss.turn === 'answer' ? 'the answer does not come back' : "it stalls, as the client's next packet is lost";
       return `${what}: ${last ? stoppedWords(last) : 'the node drops it'}`;
     }
     case 'untranslated':

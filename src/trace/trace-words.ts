@@ -68,7 +68,9 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
   const connection = connectionWords(trace, scene);
   const [verdict = '', ...doubts] =
-    fate.verdict === 'unknown' ? unknownWords(trace, scene) : [`${verdictWords(fate, trace)}${withConnection(fate, connection)}`];
+    fate.verdict === 'unknown'
+      ? unknownWords(trace, scene)
+      : [`${verdictWords(fate, trace)}${withConnection(fate, connection)}`];
   const { endpoints, steps } = fate.otherwise ?? fate;
   return {
     heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
@@ -176,7 +178,9 @@ function unknownWords(trace: Trace, scene: Scene): readonly string[] {
   const { fate, target } = trace;
   const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
   const lines = reasons.map((each) => `unknown: ${reasonSentence(each)}`);
-  return fate.otherwise ? [...lines, `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace)}${endOf(fate.otherwise)}`] : lines;
+  return fate.otherwise
+    ? [...lines, `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace)}${endOf(fate.otherwise)}`]
+    : lines;
 }
 
 const endWords = {

@@ -2,13 +2,18 @@ import { describe, expect, test } from 'vitest';
 import type { Link } from '../../src/kernel/link/link.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
-import { routingOf } from '../../src/packet/routing.ts';
+import type { Address } from '../../src/kernel/address.ts';
+import { routingOf, type OwnSource, type Routing } from '../../src/packet/routing.ts';
 import { readAddress } from './lab.ts';
 
 const link = (name: string, address: string, prefixLength: number): Link => ({
   name,
   addresses: [{ family: 'ipv4', address: readAddress(address), prefixLength }],
 });
+
+function sourceTo(routing: Routing, to: Address): OwnSource {
+  return routing.sourceBy(to, routing.find({ to, from: undefined, mark: 0, input: 'lo' }));
+}
 
 describe('a node with a network within another', () => {
   const links = [link('eth0', '10.0.0.1', 8), link('cni0', '10.244.1.1', 24), link('flannel.1', '10.244.0.1', 16)];
@@ -20,7 +25,7 @@ describe('a node with a network within another', () => {
   ])('reaches %s by the most specific of them: %s', (to, by, from) => {
     const routing = routingOf(knowAll(links), emptyState, 'ipv4');
     const address = readAddress(to);
-    expect([routing.interfaceOf(address), routing.sourceTo(address).address.text]).toEqual([by, from]);
+    expect([routing.interfaceOf(address), sourceTo(routing, address).address.text]).toEqual([by, from]);
   });
 });
 
@@ -77,9 +82,8 @@ describe('the source of packets of the node itself', () => {
     ['of a link alone', node, 'fe80::9', ['fe80::1']],
   ])('is %s', (_, links, to, expected) => {
     const address = readAddress(to);
-    const { address: source, candidates = [source] } = routingOf(knowAll(links), emptyState, address.family).sourceTo(
-      address,
-    );
+    const routing = routingOf(knowAll(links), emptyState, address.family);
+    const { address: source, candidates = [source] } = sourceTo(routing, address);
     expect(candidates.map(({ text }) => text)).toEqual(expected);
   });
 });

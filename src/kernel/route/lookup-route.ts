@@ -16,11 +16,19 @@ export interface RouteQuestion {
 
 /** What the routes say of a packet. */
 export type Found =
-  | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> & { readonly isLinked?: boolean } }
+  | {
+      readonly kind: 'route';
+      readonly route: Pick<Route, 'type' | 'source' | 'hops'> & { readonly isLinked?: boolean };
+    }
   /** No route, or a rule or route that forbids it. */
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
   /** A table that is not known, the rules, or a rule that asks what no packet here says. */
-  | { readonly kind: 'open'; readonly lacks: 'rules' | 'table' | 'input'; readonly table?: string; readonly rule?: RoutingRule };
+  | {
+      readonly kind: 'open';
+      readonly lacks: 'rules' | 'table' | 'input';
+      readonly table?: string;
+      readonly rule?: RoutingRule;
+    };
 
 /**
  * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, in each table the longest

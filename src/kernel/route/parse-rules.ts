@@ -18,7 +18,9 @@ interface Worded {
 }
 
 /** Words without a value. */
-const alone: ReadonlySet<string> = new Set('not nop blackhole unreachable prohibit l3mdev proto_any detached'.split(' '));
+const alone: ReadonlySet<string> = new Set(
+  'not nop blackhole unreachable prohibit l3mdev proto_any detached'.split(' '),
+);
 
 /** What a rule may have besides what it asks. */
 const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppress_ifgroup']);

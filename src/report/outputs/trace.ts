@@ -21,7 +21,13 @@ const sourceAfter = about('the source that the endpoint sees: an address, or "ma
 const knownFate = {
   verdict: oneOf(...verdicts),
   endpoints: listOf(
-    objectOf({ address: text, port: wholeNumber(0), probability: number('a share', 0, 1), sourceAfter, connection: optional(about('where the endpoints differ', oneOf(...connectionKinds))) }),
+    objectOf({
+      address: text,
+      port: wholeNumber(0),
+      probability: number('a share', 0, 1),
+      sourceAfter,
+      connection: optional(about('where the endpoints differ', oneOf(...connectionKinds))),
+    }),
   ),
   sourceAfter,
 };
