@@ -108,7 +108,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
       case 'open': {
         if (!isListed) return { kind: 'out', hops: [{ link: findLink(to) }] };
         const reason = lacks({ kind: 'route', address: to, ...(found.lacks === 'rules' ? { isRule: true } : {}) });
-        return { kind: 'unknown', reason: { ...reason, fact: `route ${to.text} ${question.mark}` } };
+        return { kind: 'unknown', reason };
       }
     }
   };

@@ -1,6 +1,6 @@
 import { isLoopback, type Address } from '../kernel/address.ts';
 import { forwardingSysctls } from '../kernel/sysctl.ts';
-import { admitsLoopback, cameByBridge, decide, isLocal, newConnection, translate, type Flow } from './flow.ts';
+import { admitsLoopback, cameByBridge, decide, isLocal, newConnection, recall, translate, type Flow } from './flow.ts';
 import { inOrder } from './order.ts';
 import type { Unknown, Verdict } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing.ts';
@@ -89,7 +89,9 @@ function checkSender(flow: Flow): End | undefined {
   const found = checkReverse(flow);
   if (found === undefined) return undefined;
   if (found === 'martian') return lose(flow, { kind: 'martian' });
-  const isLost = found === 'reverse-path' || !decide(flow, () => found);
+  const isLost =
+    found === 'reverse-path' ||
+    !decide(flow, () => recall(flow, { ...found, fact: found.fact ?? `reverse ${flow.source.text} ${input ?? ''}` }));
   const back = flow.routing.interfaceOf(flow.source);
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }

@@ -73,8 +73,8 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Fo
     const route = findRoute(routes, action.table, question);
     const isTooShort = route !== undefined && route.destination.prefixLength <= (rule.suppressed ?? -1);
     if (!route && tables && !tables.has(action.table)) {
-      // Every node has a table for what the others lack, which nobody uses.
-      if (action.table === 'default') continue;
+      // The node's own addresses are asked for before; nobody uses the table for what the others lack.
+      if (action.table === 'default' || action.table === 'local') continue;
       return { kind: 'open', lacks: 'table', table: action.table };
     }
     if (!route || isTooShort || route.type === 'throw') continue;
