@@ -56,7 +56,7 @@ function outcomeOf(world: World, way: Way): Outcome {
     return first.kind === 'other-way' || isPart || isBeside
       ? { kind: 'depends', loss: first }
       : { kind: 'fails', loss: first };
-  if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'route', address: end.source })] };
+  if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'routes', family: world.family })] };
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
 }
 
@@ -78,8 +78,13 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way {
         : undefined;
       return loss ? wayOf(first, 'forwarded', loss) : walkLater(world, first, choices, true);
     }
-    case 'unlisted':
-      return wayOf(first, 'forwarded', undefined);
+    case 'unlisted': {
+      const { destination: source, port } = first;
+      const isPast = !first.isOwn && world.isRemote(source) === true && world.isPodHere(first.sender.address) === false;
+      const isKept = first.source.text === first.sender.address.text && isTranslated(first);
+      const loss = { kind: 'untranslated', source, port, why: 'past', link: undefined } as const;
+      return wayOf(first, 'forwarded', isPast && isKept ? loss : undefined);
+    }
     case 'passes': {
       const { flow } = passing;
       const end = passing.run();

@@ -114,6 +114,7 @@ function walk(world: World, packet: Packet, choices: Choices): Way {
     port,
     sourcePort: undefined,
     asked: { address: destination, port },
+    isUnplaced: packet.isUnplaced === true,
     sender,
     mark: 0,
     zone: 0,

@@ -28,6 +28,8 @@ export interface Flow {
   sourcePort: number | undefined;
   /** What the client asked for, and from where. */
   asked: SocketAddress;
+  /** Whether what was asked may be an address of the node that the input does not show. */
+  readonly isUnplaced: boolean;
   sender: OwnSource;
   mark: number;
   /** The zone of connection tracking that rules put it in. */
@@ -199,7 +201,9 @@ export function isLocal(flow: Flow, address: Address): Answer {
   // The placeholder is asked for where no address is known.
   if (isUnknownOwn(address) && address === flow.asked.address)
     return recall(flow, lacks({ kind: 'own-addresses' }, 'own'));
-  return recall(flow, flow.routing.isLocal(address));
+  const isOwn = flow.routing.isLocal(address);
+  const isUnplaced = isOwn === false && flow.isUnplaced && address === flow.asked.address;
+  return recall(flow, isUnplaced ? lacks({ kind: 'own-address', address }, `own ${address.text}`) : isOwn);
 }
 
 /** Notes that a rule writes what the packet has into a set. */

@@ -17,6 +17,9 @@ export interface Knowledge {
   readonly routes: { readonly [F in Family]?: Routes };
   /** Whether an address is of a network that the rules take for pods. */
   readonly isPod: (address: Address) => boolean;
+  /** Whether an address is an endpoint's on another node; and whether it is a pod's on this node. Undefined if it is not known. */
+  readonly isRemote: (address: Address) => boolean | undefined;
+  readonly isPodHere: (address: Address) => boolean | undefined;
   /** The Service whose cluster IP an address is, unless the node holds it: no pod has it, and connections are translated once. */
   readonly serviceAt: (address: Address) => string | undefined;
   /** Whether it has no other addresses of a family than those of its links and of the state. */
@@ -115,6 +118,8 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     routes: {},
     isPod: () => false,
     serviceAt: () => undefined,
+    isRemote: () => undefined,
+    isPodHere: () => undefined,
     hasAllAddresses: () => true,
     hasAllSysctls: true,
     lacksEntries: false,

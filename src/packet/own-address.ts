@@ -2,15 +2,15 @@ import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 
 /**
- * Placeholders for an address of the node if it is not known which: addresses that no host has (RFC 7600, RFC 6666), so that no
- * rule names them.
+ * An address of the node of which nothing is known. It is no address that anything could have: its text is none, and only a network of all
+ * addresses holds it.
  */
 export const unknownOwn: { readonly [F in Family]: Address } = {
-  ipv4: { family: 'ipv4', text: '192.0.0.8', bits: 0xc0000008 },
-  ipv6: { family: 'ipv6', text: '100::1', groups: [0x100, 0, 0, 0, 0, 0, 0, 1] },
+  ipv4: { family: 'ipv4', text: 'an address of the node', bits: 0 },
+  ipv6: { family: 'ipv6', text: 'an address of the node', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
 };
 
-/** Whether an address is the placeholder for one of the node's own that is not known. */
-export function isUnknownOwn({ family, text }: Address): boolean {
-  return unknownOwn[family].text === text;
+/** Whether an address is one of the node's own that is not known. */
+export function isUnknownOwn(address: Address): boolean {
+  return address.text === unknownOwn[address.family].text;
 }

@@ -19,6 +19,8 @@ export interface Packet {
   readonly protocol: PacketProtocol;
   /** 0 with icmp. */
   readonly port: number;
+  /** Whether the destination may be an address of the node that the input does not show. */
+  readonly isUnplaced?: boolean | undefined;
   /** Where the packet enters the node. Undefined for one of the node itself; without a name, the node's routes name it. */
   readonly enters: { readonly interface?: string | undefined } | undefined;
 }

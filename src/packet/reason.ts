@@ -35,7 +35,14 @@ export type Missing =
   /** Which of its own addresses the node sends from. */
   | { readonly kind: 'own-addresses' }
   /** By which interface packets leave to an address. */
-  | { readonly kind: 'route'; readonly address: Address; readonly isRule?: boolean }
+  | { readonly kind: 'route'; readonly address: Address }
+  /** The routes of a family: none are listed, a table that a rule leads to is not, or the rules. */
+  | {
+      readonly kind: 'routes';
+      readonly family: Family;
+      readonly table?: string | undefined;
+      readonly isRules?: boolean;
+    }
   | { readonly kind: 'sysctl'; readonly name: string }
   /** Whether an interface is a bridge, of which rules see the ports. */
   | { readonly kind: 'bridge'; readonly sysctl: string };

@@ -107,8 +107,8 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
       }
       case 'open': {
         if (!isListed) return { kind: 'out', hops: [{ link: findLink(to) }] };
-        const reason = lacks({ kind: 'route', address: to, ...(found.lacks === 'rules' ? { isRule: true } : {}) });
-        return { kind: 'unknown', reason };
+        const { table } = found;
+        return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
       }
     }
   };

@@ -30,6 +30,8 @@ export interface World {
   readonly withoutGaps: Visitors;
   /** The Service whose cluster IP an address is, where nothing gives the node that address. */
   readonly serviceAt: (address: Address) => string | undefined;
+  readonly isRemote: Knowledge['isRemote'];
+  readonly isPodHere: Knowledge['isPodHere'];
   readonly assume: Flow['assume'];
 }
 
@@ -70,6 +72,8 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     visitors: { ...arrange([...seen, ...unseen]), findProxyPort },
     withoutGaps: { ...arrange(seen), findProxyPort },
     serviceAt: knowledge.serviceAt,
+    isRemote: knowledge.isRemote,
+    isPodHere: knowledge.isPodHere,
     assume: undefined,
   };
 }

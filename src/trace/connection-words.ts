@@ -42,7 +42,10 @@ function outcomeWords(outcome: Outcome, family: Family, scene: Scene): string | 
       return lossWords(outcome.loss, family);
     case 'unknown': {
       const [reason] = outcome.reasons;
-      return reason && reasonSentence(reasonWords(reason, family, scene));
+      // Of what is compiled, nobody expects routes.
+      const isUsual =
+        reason?.kind === 'missing-listing' && reason.missing.kind === 'routes' && scene.side.kind !== 'dump';
+      return reason && !isUsual ? reasonSentence(reasonWords(reason, family, scene)) : undefined;
     }
   }
 }
@@ -77,7 +80,9 @@ function untranslatedWords({ source, port, why, link = '' }: Loss & { kind: 'unt
       return `the answer crosses bridge ${link} without being translated, as ${sysctl} is 0: ${wrong}; set ${sysctl} to 1`;
     }
     case 'past':
-      return `the answer goes past this node, as client and endpoint are both behind ${link} and nothing masquerades: ${wrong}`;
+      return link === ''
+        ? `the endpoint is on another node, and answers the client past this one, as nothing masquerades: ${wrong}`
+        : `the answer goes past this node, as client and endpoint are both behind ${link} and nothing masquerades: ${wrong}`;
     case 'untracked':
       return `a rule keeps the answer out of connection tracking, so that nothing translates it: ${wrong}`;
     case 'zone':

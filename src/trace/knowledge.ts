@@ -68,11 +68,17 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
   const services = new Map(
     bindsIPs ? [] : ports.flatMap(({ clusterIP, label }) => (clusterIP ? [[clusterIP.text, label] as const] : [])),
   );
+  const places = new Map([...endpoints.values()].map(({ address, isLocal }) => [address.text, isLocal]));
   return {
     links,
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
     serviceAt: ({ text }) => services.get(text),
+    isRemote: ({ text }) => (places.has(text) ? places.get(text) === false : undefined),
+    isPodHere: (address) =>
+      side.node && side.node.podCIDRs.some(({ family }) => family === address.family)
+        ? isIn(side.node.podCIDRs, address) || places.get(address.text) === true
+        : undefined,
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: kind !== 'dump',

@@ -365,6 +365,24 @@ function wayTo(shown: ShownPort, isOutside: boolean, { links, side }: Scene) {
   return address && port !== undefined ? { address, port } : undefined;
 }
 
+/**
+ * Whether a packet goes to a node port at an address that nothing in the input has. A Node names one or two of its addresses, and a node may have
+ * more: those of another network card, a VPN or a virtual IP.
+ */
+function isUnplaced({ destination, port, protocol }: Packet, { side, links }: Scene): boolean {
+  if (side.kind === 'dump' || side.node.hostAddresses.some(isLoopback)) return false;
+  const isNodePort = side.ports.some(
+    (each) => each.nodePort === port && each.family === destination.family && isOf(each, protocol),
+  );
+  const isKnown =
+    side.ports.some((each) => hasAddress(each, destination)) ||
+    [...side.endpoints.values()].some(({ address }) => address.text === destination.text) ||
+    side.node.podCIDRs.some((network) => contains(network, destination)) ||
+    side.objects.nodes.some(({ object }) => object.addresses.some(({ address }) => address === destination.text)) ||
+    links.some(({ addresses }) => addresses.some(({ address }) => address.text === destination.text));
+  return isNodePort && !isKnown;
+}
+
 export function packetOf(sender: Sender, target: Destination): Packet {
   return {
     source: sender.address,
@@ -392,7 +410,12 @@ export function ask(
   const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
   const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);
   if (target.kind === 'read' && sender.kind === 'read') {
-    const fate = scene.evaluate(packetOf(sender.value, target.value));
+    const packet = packetOf(sender.value, target.value);
+    const isOpen = isUnplaced(packet, scene);
+    const found = scene.evaluate({ ...packet, isUnplaced: isOpen });
+    // IPVS mode has a virtual server at each address of the node: what is not known has none here.
+    const isBlind = isOpen && scene.side.state.virtualServers.length > 0;
+    const fate = isBlind && found.otherwise?.verdict === 'local' ? { ...found, otherwise: undefined } : found;
     return { kind: 'read', value: { sender: sender.value, target: target.value, fate } };
   }
   const ends = [{ end: 'from', ...sender } as const, { end: 'to', ...target } as const];

@@ -151,6 +151,8 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       const leaves = `a rule matches the interface by which packets to ${text} leave`;
       return { text: leaves, command, settle: `${command} on the node shows it` };
     }
+    case 'routes':
+      return routesWords(missing, side);
     case 'sysctl': {
       const command = `sysctl ${missing.name}`;
       return { text: `kpc does not know ${missing.name}`, command };
@@ -158,6 +160,25 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'bridge':
       return bridgeWords(`sysctl ${missing.sysctl}`);
   }
+}
+
+function routesWords(
+  { family, table, isRules }: Missing & { readonly kind: 'routes' },
+  side: Snapshot,
+): MissingInWords {
+  const ip = family === 'ipv4' ? 'ip' : 'ip -6';
+  if (isRules) {
+    const command = `${ip} rule`;
+    return { text: 'routing rules may lead to another table than main, and are not known', command };
+  }
+  const command = `${ip} route show table all`;
+  const text =
+    table === undefined ? "kpc does not know the node's routes" : `the dump lacks the routes of table ${table}`;
+  const settle =
+    side.kind === 'dump'
+      ? `add what ${command} and ${ip} rule print`
+      : `ask a dump of the node, with what ${command} prints`;
+  return { text, command, settle };
 }
 
 function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'policy' }): string {

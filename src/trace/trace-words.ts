@@ -9,6 +9,7 @@ import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { explainUnserved } from '../describe/find-subject.ts';
 import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import { describeSkipped } from '../dumps/dump.ts';
+import { familyNames } from '../kernel/family.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
@@ -218,24 +219,21 @@ const outcomeWords = {
 
 /** Answers what an operator would ask next. */
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
-  const { sender, target, fate } = trace;
+  const { target, fate } = trace;
   const { side } = scene;
   const port = portAt(target, scene.side.ports);
-  const strays = fate.endpoints.some((end) => end.source !== 'masqueraded' && isLocalEndpoint(scene, end) === false);
   const notes = [
     healthCheckNote(trace, scene),
     ...describeSkipped(scene.side.doubts),
     side.kind === 'dump' ? undefined : explainUnserved(target, side),
     port && (lostWayWords(trace, scene) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace, scene),
+    port ? undefined : otherFamilyNote(trace, scene),
     causeNote(trace, scene),
     port && undetectedPods(port, trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
     ...choiceNotes(trace, port),
-    strays && sender.words === 'a client outside the cluster'
-      ? "the client's address is kept on the way to an endpoint on another node, whose answers may not come back over this node: the connection then fails"
-      : undefined,
     ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
   ];
   return notes.filter((note) => note !== undefined);
@@ -291,6 +289,15 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined): readonly str
 /** Schedulers of IPVS that hash one end of a connection. */
 const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
 const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
+
+/** A node port is asked in a family that its Service does not have. */
+function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {
+  const { family } = target.address;
+  const other = side.ports.find(({ nodePort, family: own }) => nodePort === target.port && own !== family);
+  const isOwn = side.ports.some((each) => addressKind(each, target.address) !== undefined);
+  if (!other || target.port === 0 || isOwn) return undefined;
+  return `node port ${target.port} is that of ${other.label}, which has no ${familyNames[family]}: it is ${familyNames[other.family]} only`;
+}
 
 /** Only kube-proxy itself delivers what comes to a loopback address in a mode without rules for that. */
 function listenerNote({ label, nodePort }: ShownPort, { target, fate }: Trace, { side: { mode } }: Scene) {
