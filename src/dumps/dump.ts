@@ -21,7 +21,7 @@ import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { ProxyLog } from './kube-proxy-log.ts';
-import { DraftedRoutes, type KnownRoutes } from './read-routes.ts';
+import { DraftedRoutes, type KnownRoutes, type RoutingKind } from './read-routes.ts';
 import type { Coverage, ListedTable } from './coverage.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
@@ -135,7 +135,7 @@ export class DumpDraft {
   /** By family, those with an address of it: ip addr lists both, or one. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
   readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
-  readonly routes = new DraftedRoutes();
+  readonly #routes = new DraftedRoutes();
   readonly sysctls = new Listed<readonly [name: string, value: string]>(
     ([name]) => name,
     ([, value]) => value,
@@ -292,6 +292,12 @@ export class DumpDraft {
     });
   }
 
+  /** Takes routes, or rules of routing. Returns the lines that could not be read. */
+  readRoutes(output: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
+    this.file(file, kind);
+    return this.#routes.read(output, kind, file);
+  }
+
   /** Reads a log: that of one pod or node, in one file or several. A log of which kpc knows no line is left out, as another program's. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
@@ -399,7 +405,7 @@ export class DumpDraft {
       },
       log: this.#log.isKnown ? this.#log : undefined,
       flows: this.flows.isGiven ? this.flows.items : undefined,
-      routes: this.routes.known(),
+      routes: this.#routes.known(),
       files: this.#files,
       faults: [...this.#faults.values()],
       doubts: [...doubts, ...(unlisted ? [unlisted] : []), ...this.#otherVariants()],

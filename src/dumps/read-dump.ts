@@ -13,6 +13,7 @@ import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
 import { readNftTable } from './read-nftables.ts';
+import { isRoutingKind } from './read-routes.ts';
 import { readRuleList } from './read-rule-list.ts';
 import { familyOf, noteHidden, readRules, rulesKind } from './read-rules.ts';
 
@@ -146,6 +147,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   if (kind === 'rules') return readRules(draft, file, output);
   if (kind === 'iptables -L') return readRuleList(draft, file, output);
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
+  if (isRoutingKind(kind)) return draft.unread(file, kind, draft.readRoutes(output, kind, file), line - 1);
   const isWhole = !output.isPart;
   const at = { file, line, kind };
   const reportUnread = (unread: readonly UnreadLine[]): void => draft.unread(file, kind, unread, line - 1);
@@ -177,12 +179,6 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'ip -j addr':
     case 'ip addr':
       return readLinks(draft, file, output, kind);
-    case 'ip route':
-    case 'ip -j route':
-    case 'ip rule':
-    case 'ip -j rule':
-      reportUnread(draft.routes.read(output, kind, file));
-      return draft.file(file, kind);
     case 'conntrack -L': {
       const { flows, unread } = parseConntrack(text);
       reportUnread(unread);

@@ -16,7 +16,11 @@ import type { ToolOutput } from './split-outputs.ts';
 /** The routes of each family that a dump shows. */
 export type KnownRoutes = { readonly [F in Family]?: Routes };
 
-type RoutingKind = Extract<ReadableKind, 'ip route' | 'ip -j route' | 'ip rule' | 'ip -j rule'>;
+export type RoutingKind = Extract<ReadableKind, 'ip route' | 'ip -j route' | 'ip rule' | 'ip -j rule'>;
+
+export function isRoutingKind(kind: ReadableKind): kind is RoutingKind {
+  return /^ip (?:-j )?(?:route|rule)$/.test(kind);
+}
 
 interface Drafted {
   readonly routes: Map<string, Route>;

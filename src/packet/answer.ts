@@ -13,7 +13,7 @@ import { arrive, cross, leave, type End } from './walk.ts';
  * what the client sends then. Neither meets rules of type nat: the connection knows what was done to the first packet. An answer gets the
  * client's address back before it is routed, and the address that the client asked only when it leaves, so that all rules between see the endpoint's.
  */
-export function followConnection(world: World, ways: readonly Way[]): Connection {
+export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
   const kinds = new Set(followed.map(({ outcome }) => outcome.kind));
   const [only, ...others] = kinds;
@@ -28,7 +28,7 @@ export function followConnection(world: World, ways: readonly Way[]): Connection
   return { kind, ways: followed };
 }
 
-function outcomeOf(world: World, way: Way): Outcome {
+function outcomeOf(world: World, way: Way<Flow>): Outcome {
   const { verdict, end, reasons } = way;
   switch (verdict) {
     case 'dropped':
@@ -61,7 +61,7 @@ function outcomeOf(world: World, way: Way): Outcome {
 }
 
 /** The way of an answer, and after it of the client's next packet. */
-function walkAnswer(world: World, first: Flow, choices: Choices): Way {
+function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {
   const passing = passingOf(world, first, choices);
   switch (passing.kind) {
     case 'unseen':
@@ -94,7 +94,7 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way {
   }
 }
 
-function wayOf(flow: Flow, end: End, loss: Loss | undefined): Way {
+function wayOf(flow: Flow, end: End, loss: Loss | undefined): Way<Flow> {
   const verdict = typeof end === 'object' ? 'unknown' : end;
   const reasons = typeof end === 'object' ? [end.reason] : [];
   return {
@@ -221,7 +221,13 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
 }
 
 /** Walks the client's next packet, after an answer that came or that passed by the node. */
-function walkLater({ visitors }: World, first: Flow, choices: Choices, isUnanswered: boolean, answer?: Flow): Way {
+function walkLater(
+  { visitors }: World,
+  first: Flow,
+  choices: Choices,
+  isUnanswered: boolean,
+  answer?: Flow,
+): Way<Flow> {
   const flow = nextFlow(first, 'later', choices);
   flow.isUnanswered = isUnanswered;
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;

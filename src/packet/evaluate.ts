@@ -98,7 +98,7 @@ function eachOnce(reasons: readonly Reason[]): readonly Reason[] {
 }
 
 /** One way of a packet, from where it enters to where it ends. */
-function walk(world: World, packet: Packet, choices: Choices): Way {
+function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
   const { family, routing, visitors, assume } = world;
   const { enters, destination, protocol, port } = packet;
   const way = routing.find({ to: destination, from: packet.source, mark: 0, input: loopbackInterface });
@@ -192,7 +192,7 @@ function bridgeBetween(
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
 }
 
-function sumUp(world: World, ways: readonly Way[]): Omit<Fate, 'sources' | 'otherwise'> {
+function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' | 'otherwise'> {
   let connection: Connection | undefined;
   const chances = sumChances(ways, (way) => way.verdict);
   // Delivered, even if most connections fail: the endpoints then say how many do not.

@@ -70,15 +70,15 @@ const mostDoubts = 12;
 const tooMany: Unknown = unknown({ kind: 'too-many-ways' });
 
 /** All ways, with their probabilities. A doubt that makes no difference to the end is dropped. */
-export function explore(
-  walk: (choices: Choices) => Way,
+export function explore<End>(
+  walk: (choices: Choices) => Way<End>,
   budget: Budget,
   planned: readonly number[] = [],
-): readonly Way[] {
+): readonly Way<End>[] {
   const choices = new Choices(planned, budget);
-  let ways: readonly Way[] = [walk(choices)];
+  let ways: readonly Way<End>[] = [walk(choices)];
   for (let at = choices.points.length - 1; at >= planned.length; at--) {
-    const [first] = ways as readonly [Way];
+    const [first] = ways as readonly [Way<End>];
     if (budget.chains > mostChains) return [unknownWay(first, first.steps, [tooMany.reason])];
     const point = choices.points[at] as Point;
     const before = Array.from({ length: at }, (_, i) => planned[i] ?? 0);
@@ -97,11 +97,11 @@ export function explore(
   return ways;
 }
 
-function scale(ways: readonly Way[], factor: number): readonly Way[] {
+function scale<End>(ways: readonly Way<End>[], factor: number): readonly Way<End>[] {
   return factor === 1 ? ways : ways.map((way) => ({ ...way, probability: way.probability * factor }));
 }
 
-function unknownWay({ source }: Way, steps: readonly Step[], reasons: readonly Reason[]): Way {
+function unknownWay({ source }: Way, steps: readonly Step[], reasons: readonly Reason[]): Way<never> {
   return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps, reasons };
 }
 

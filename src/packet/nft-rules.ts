@@ -72,28 +72,11 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
       return statements;
     },
   };
-  const bases = [...chains.values()].flatMap(({ name: chain, base, rules }): readonly BaseChain[] => {
-    const hook = hooks.find((each) => each === base?.hook);
-    if (!base || !hook) return [];
-    const drops = base.policy === 'drop';
-    const isIdle = rules.length === 0 && !drops;
-    return [
-      {
-        chain,
-        hook,
-        priority: base.priority,
-        isNat: base.type === 'nat',
-        reroutes: base.type === 'route',
-        drops,
-        isIdle,
-      },
-    ];
-  });
   const table: RuleTable = {
     tool: 'nftables',
     name,
     chains,
-    bases,
+    bases: [...chains.values()].flatMap(baseOf),
     supposed: new Set(),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as NftChain;
@@ -119,6 +102,25 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
     },
   };
   return table;
+}
+
+/** A chain that the kernel enters, as one of a list; of others there are none. */
+function baseOf({ name: chain, base, rules }: NftChain): readonly BaseChain[] {
+  const hook = hooks.find((each) => each === base?.hook);
+  if (!base || !hook) return [];
+  const drops = base.policy === 'drop';
+  const isIdle = rules.length === 0 && !drops;
+  return [
+    {
+      chain,
+      hook,
+      priority: base.priority,
+      isNat: base.type === 'nat',
+      reroutes: base.type === 'route',
+      drops,
+      isIdle,
+    },
+  ];
 }
 
 type MakeStep = (action: Action, element?: Element) => RuleStep;

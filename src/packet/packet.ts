@@ -1,7 +1,6 @@
 import type { Address } from '../kernel/address.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import { isUnknownOwn } from './own-address.ts';
-import type { Flow } from './flow.ts';
 import type { Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';
 
@@ -39,7 +38,7 @@ export const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local'
 export type Verdict = (typeof verdicts)[number];
 
 /** One of the ways that a packet may take. */
-export interface Way {
+export interface Way<End = unknown> {
   readonly probability: number;
   readonly verdict: Verdict;
   /** Where its destination was rewritten to. */
@@ -49,7 +48,7 @@ export interface Way {
   /** The address that it was masqueraded with, where the routes show it. */
   readonly masqueradedAs?: Address | undefined;
   /** The packet at its end; undefined if no simulation made the way. */
-  readonly end?: Flow | undefined;
+  readonly end?: End | undefined;
   /** Of an answer: why it does not come to the client. */
   readonly loss?: Loss | undefined;
   readonly steps: readonly Step[];

@@ -1,6 +1,7 @@
 import { addressBits, contains, isLinkLocal, isLoopback, loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { lookupRoute, type RouteQuestion } from '../kernel/route/lookup-route.ts';
+import type { Link } from '../kernel/link/link.ts';
+import { lookupRoute, type Found, type RouteQuestion } from '../kernel/route/lookup-route.ts';
 import type { NextHop, Routes } from '../kernel/route/route.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { Knowledge } from './knowledge.ts';
@@ -73,66 +74,33 @@ const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers:
  * top.
  */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
-  const { links: nodeLinks, hasAllAddresses, hasAllSysctls, sendsFrom, isOwn, isElsewhere } = knowledge;
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0;
   const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
-  const hasAll = hasAllAddresses(family) || (isListed && listed.tables === undefined);
-  const links = [...nodeLinks, ...state.links];
-  const linkOf = new Map(links.map((link) => [link.name, link]));
+  const links = [...knowledge.links, ...state.links];
   const shown = links
-    .flatMap(({ name, kind, addresses }) => addresses.map((each) => ({ ...each, link: name, kind })))
+    .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))
     .filter((each) => each.family === family);
   const own = shown.length > 0 ? shown : addressesOfRoutes(localRoutes);
+  const hasAll = knowledge.hasAllAddresses(family) || (isListed && listed.tables === undefined);
+  const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
   const local = new Set(own.map(({ address }) => address.text));
   const isLocal = (address: Address): Answer => {
-    if (isLoopback(address) || local.has(address.text) || isOwn(address) || isUnknownOwn(address)) return true;
-    if (localRoutes.some(({ destination }) => contains(destination, address))) return true;
-    return hasAll || isElsewhere(address) ? false : lacks({ kind: 'own-address', address }, `own ${address.text}`);
+    if (isLoopback(address) || local.has(address.text) || knowledge.isOwn(address) || isUnknownOwn(address))
+      return true;
+    if (isRouted(address)) return true;
+    const isOther = hasAll || knowledge.isElsewhere(address);
+    return isOther ? false : lacks({ kind: 'own-address', address }, `own ${address.text}`);
   };
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
-  const unlisted = sourcesUnlisted(own, networks, family);
   const find = (question: RouteQuestion): RouteFound => {
-    const { to } = question;
-    if (isLocal(to) === true && !localRoutes.some(({ destination }) => contains(destination, to)))
-      return { kind: 'local' };
+    if (isLocal(question.to) === true && !isRouted(question.to)) return { kind: 'local' };
     const found = lookupRoute(family, listed, question);
-    switch (found.kind) {
-      case 'none':
-        return found;
-      case 'route': {
-        const { type, source, hops } = found.route;
-        return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
-      }
-      case 'open': {
-        if (!isListed) return { kind: 'out', hops: [{ link: findLink(to) }] };
-        const { table } = found;
-        return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
-      }
-    }
-  };
-  const byLinks = (address: Address): OwnSource => {
-    const chosen = sendsFrom?.[family];
-    if (chosen) return { address: chosen };
-    // Of addresses that are not known, nothing holds for all.
-    if (!hasAll && findLink(address) === undefined) return { address: unknownOwn[family], candidates: [] };
-    const candidates = unlisted(address);
-    const [only, ...others] = candidates;
-    return only && others.length === 0 ? { address: only } : { address: unknownOwn[family], candidates };
-  };
-  const select = (link: string | undefined, near: Address | undefined, to: Address): OwnSource => {
-    if (!isListed || link === undefined) return byLinks(to);
-    const address = family === 'ipv4' ? selectIPv4(own, link, near) : selectIPv6(own, link, to);
-    return address ? { address } : { address: unknownOwn[family], candidates: [] };
-  };
-  const localnet = state.sysctls.get('net.ipv4.conf.all.route_localnet');
-  const showsBridged = (link: string | undefined): Answer => {
-    const sysctl = bridgeSysctls[family];
-    const setting = state.sysctls.get(sysctl) ?? (hasAllSysctls ? '0' : undefined);
-    const kind = linkOf.get(link ?? '')?.kind;
-    if (setting === '0' || (kind !== undefined && kind !== 'bridge')) return false;
-    return (setting === '1' && kind === 'bridge') || lacks({ kind: 'bridge', sysctl }, `bridge ${link ?? ''}`);
+    if (found.kind !== 'open') return wayOfRoute(found);
+    if (!isListed) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
+    const { table } = found;
+    return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
   };
   return {
     family,
@@ -141,10 +109,10 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     isLocal,
     isLocalAt: (address, link) => {
       const isOn = own.some((each) => each.address.text === address.text && each.link === link);
-      const isRouted = localRoutes.some(
+      const isBy = localRoutes.some(
         ({ destination, hops }) => contains(destination, address) && hops.some((hop) => hop.link === link),
       );
-      return isOn || isRouted;
+      return isOn || isBy;
     },
     find,
     interfaceOf: (address) => {
@@ -153,6 +121,85 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
       const found = find({ to: address, from: undefined, mark: 0, input: loopbackInterface });
       return found.kind === 'out' ? found.hops[0]?.link : undefined;
     },
+    ...sourcesOf({ own, networks, family, isListed, hasAll, isLocal, sends: knowledge.sendsFrom?.[family] }),
+    ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
+    sysctl: (name) => state.sysctls.get(name),
+    ...bridgesOf(links, state.sysctls, knowledge.hasAllSysctls, family),
+    admitsLoopback: family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls),
+  };
+}
+
+function wayOfRoute(found: Exclude<Found, { readonly kind: 'open' }>): RouteFound {
+  if (found.kind === 'none') return found;
+  const { type, source, hops } = found.route;
+  return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
+}
+
+function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean): Answer {
+  const name = 'net.ipv4.conf.all.route_localnet';
+  const localnet = sysctls.get(name);
+  return localnet === undefined && !hasAllSysctls
+    ? lacks({ kind: 'sysctl', name }, 'route_localnet')
+    : localnet === '1';
+}
+
+/** What bridges do with packets. */
+function bridgesOf(
+  links: readonly Link[],
+  sysctls: KernelState['sysctls'],
+  hasAllSysctls: boolean,
+  family: Family,
+): Pick<Routing, 'showsBridged' | 'isHairpin'> {
+  const kinds = new Map(links.map(({ name, kind }) => [name, kind]));
+  const sysctl = bridgeSysctls[family];
+  const setting = sysctls.get(sysctl) ?? (hasAllSysctls ? '0' : undefined);
+  return {
+    showsBridged: (link) => {
+      const kind = kinds.get(link ?? '');
+      if (setting === '0' || (kind !== undefined && kind !== 'bridge')) return false;
+      return (setting === '1' && kind === 'bridge') || lacks({ kind: 'bridge', sysctl }, `bridge ${link ?? ''}`);
+    },
+    isHairpin: (link) => {
+      const ports = links.filter(({ master }) => master === link).map(({ isHairpin }) => isHairpin);
+      const [first] = ports;
+      return ports.every((each) => each === first) ? first : 'mixed';
+    },
+  };
+}
+
+/** The sources of the node's own packets: by its routes where these are listed, else what its links show. */
+function sourcesOf({
+  own,
+  networks,
+  family,
+  isListed,
+  hasAll,
+  isLocal,
+  sends,
+}: {
+  readonly own: readonly OwnAddress[];
+  readonly networks: ReturnType<typeof networksOf>;
+  readonly family: Family;
+  readonly isListed: boolean;
+  readonly hasAll: boolean;
+  readonly isLocal: (address: Address) => Answer;
+  readonly sends: Address | undefined;
+}): Pick<Routing, 'sourceBy' | 'masqueradeBy'> {
+  const unlisted = sourcesUnlisted(own, networks, family);
+  const byLinks = (address: Address): OwnSource => {
+    if (sends) return { address: sends };
+    // Of addresses that are not known, nothing holds for all.
+    const isKnown = hasAll || networks.some(({ network }) => contains(network, address));
+    const candidates = isKnown ? unlisted(address) : [];
+    const [only, ...others] = candidates;
+    return only && others.length === 0 ? { address: only } : { address: unknownOwn[family], candidates };
+  };
+  const select = (link: string | undefined, near: Address | undefined, to: Address): OwnSource => {
+    if (!isListed || link === undefined) return byLinks(to);
+    const address = family === 'ipv4' ? selectIPv4(own, link, near) : selectIPv6(own, link, to);
+    return address ? { address } : { address: unknownOwn[family], candidates: [] };
+  };
+  return {
     sourceBy: (address, way) => {
       if (isLocal(address) === true) {
         const kept = isLoopback(address) ? loopbackAddresses[family] : address;
@@ -164,19 +211,6 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
       return select(hop?.link, hop?.gateway, address);
     },
     masqueradeBy: (address, hop) => select(hop?.link, hop?.gateway ?? address, address),
-    ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
-    sysctl: (name) => state.sysctls.get(name),
-    showsBridged,
-    isHairpin: (link) => {
-      const ports = links.filter(({ master }) => master === link).map(({ isHairpin }) => isHairpin);
-      const [first] = ports;
-      return ports.every((each) => each === first) ? first : 'mixed';
-    },
-    admitsLoopback:
-      family === 'ipv4' &&
-      (localnet === undefined && !hasAllSysctls
-        ? lacks({ kind: 'sysctl', name: 'net.ipv4.conf.all.route_localnet' }, 'route_localnet')
-        : localnet === '1'),
   };
 }
 

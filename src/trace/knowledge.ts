@@ -68,17 +68,12 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
   const services = new Map(
     bindsIPs ? [] : ports.flatMap(({ clusterIP, label }) => (clusterIP ? [[clusterIP.text, label] as const] : [])),
   );
-  const places = new Map([...endpoints.values()].map(({ address, isLocal }) => [address.text, isLocal]));
   return {
     links,
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
     serviceAt: ({ text }) => services.get(text),
-    isRemote: ({ text }) => (places.has(text) ? places.get(text) === false : undefined),
-    isPodHere: (address) =>
-      side.node && side.node.podCIDRs.some(({ family }) => family === address.family)
-        ? isIn(side.node.podCIDRs, address) || places.get(address.text) === true
-        : undefined,
+    ...placesOfPods(side),
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: kind !== 'dump',
@@ -99,6 +94,19 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
       isNodePort(destination, port, protocol),
+  };
+}
+
+/** Where endpoints are, and the pods of this node. */
+function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote' | 'isPodHere'> {
+  const places = new Map([...endpoints.values()].map(({ address, isLocal }) => [address.text, isLocal]));
+  const networks = node?.podCIDRs ?? [];
+  return {
+    isRemote: ({ text }) => (places.get(text) === undefined ? undefined : places.get(text) === false),
+    isPodHere: (address) => {
+      const isKnown = networks.some(({ family }) => family === address.family);
+      return isKnown ? isIn(networks, address) || places.get(address.text) === true : undefined;
+    },
   };
 }
 

@@ -86,7 +86,7 @@ function readWorded(worded: readonly Worded[], asked: Family | undefined): reado
   const family = familyOfTexts(addresses) ?? asked ?? (isIPv4 ? 'ipv4' : 'ipv6');
   return worded.map(({ priority, values, set }): RoutingRule => {
     const other: string[] = [];
-    let rule: { -readonly [K in keyof RoutingRule]: RoutingRule[K] } = {
+    const rule: { -readonly [K in keyof RoutingRule]: RoutingRule[K] } = {
       family,
       priority,
       negated: set.has('not'),
@@ -98,7 +98,7 @@ function readWorded(worded: readonly Worded[], asked: Family | undefined): reado
         case 'to': {
           if (value === 'all') break;
           const network = parseRouteNetwork(value);
-          if (network) rule = { ...rule, [name]: network };
+          if (network) rule[name] = network;
           else other.push(`${name} ${value}`);
           break;
         }
