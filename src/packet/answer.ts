@@ -150,7 +150,7 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   if (!routing.isListed) return { kind: 'unlisted' };
   if (isHere) return enterBy(output);
   // Whoever sends to an address of a network finds it behind the link of that.
-  if (back === undefined || isClientHere) return enterBy(places.linkAround(client) ?? output);
+  if (back === undefined || back.kind === 'none' || isClientHere) return enterBy(places.linkAround(client) ?? output);
   const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
   return isSameLink ? { kind: 'past' } : enterBy(output);
 }

@@ -1,0 +1,243 @@
+// The whole connection on one node, with its routes changed, its settings, or another program's rules: what packets of both directions met there.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readDump } from '../../src/dumps/read-dump.ts';
+import type { Connection } from '../../src/packet/packet.ts';
+import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
+import { ask, type Trace } from '../../src/trace/question.ts';
+import { sceneOf } from '../../src/trace/scene.ts';
+import { projectFolder } from '../support/run-kpc.ts';
+
+const node = readFileSync(join(projectFolder, 'fixtures/connections/node.txt'), 'utf8');
+
+/** Replaces a text of the node's listing, which must be there. */
+type Change = readonly [old: string, by: string];
+
+function after(line: string, more: string): Change {
+  return [line, `${line}\n${more}`];
+}
+
+function trace(changes: readonly Change[], from: string, to: string, protocol: 'tcp' | 'udp', input?: string): Trace {
+  const text = changes.reduce((whole, [old, by]) => {
+    expect(whole).toContain(old);
+    return whole.replace(old, by);
+  }, node);
+  const { state, coverage, doubts, flows, routes, log } = readDump(new Map([['node.txt', text]]));
+  const side = new DumpedSnapshot({ name: 'node.txt', state: () => state, coverage, doubts, flows, routes, log });
+  const found = ask({ from, to, protocol, inInterface: input, namespace: undefined }, sceneOf(side));
+  if (found.kind === 'wrong') throw new Error(found.faults.map(({ diagnostic }) => diagnostic.text).join());
+  return found.value;
+}
+
+function causeOf({ ways }: Connection): string {
+  const losses = ways.flatMap(({ outcome }) => ('loss' in outcome && outcome.loss ? [outcome.loss] : []));
+  return [
+    ...new Set(
+      losses.map((loss) => {
+        if (loss.kind === 'untranslated') return loss.why;
+        if (loss.kind !== 'stopped') return loss.kind;
+        const last = loss.steps.at(-1);
+        const where = last?.kind === 'route' ? last.decision.kind : last && 'chain' in last ? last.chain : '';
+        return `${loss.turn} ${where}`;
+      }),
+    ),
+  ].join();
+}
+
+const local = '10.96.0.1:80';
+const remote = '10.96.0.2:80';
+const pod = '10.244.1.12';
+const lan = '192.168.10.50';
+const far = '198.51.100.200';
+const main = 'default via 192.168.10.1 dev eth0';
+const established = '-A KUBE-FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n';
+const strict: readonly Change[] = [['net.ipv4.conf.all.rp_filter = 0', 'net.ipv4.conf.all.rp_filter = 1']];
+const unseen: readonly Change[] = [['bridge-nf-call-iptables = 1', 'bridge-nf-call-iptables = 0']];
+const toRemote = '10.244.2.0/24 via 192.168.10.12 dev eth0\n';
+const noDefault: readonly Change[] = [[`${main}\n`, '']];
+const closed: Change = [
+  ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE',
+  ':FORWARD DROP [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE',
+];
+const drops: readonly Change[] = [closed, ['-A FORWARD -j KUBE-FORWARD\n', '-A FORWARD -i cni0 -j ACCEPT\n']];
+const notrack: readonly Change[] = [
+  [
+    ':PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT',
+    ':PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A PREROUTING -p tcp -m tcp --sport 8080 -j CT --notrack\nCOMMIT',
+  ],
+];
+const zoned: readonly Change[] = [
+  [notrack[0]?.[0] ?? '', (notrack[0]?.[1] ?? '').replace('--sport 8080 -j CT --notrack', '--dport 80 -j CT --zone 7')],
+];
+const secondTable: readonly Change[] = [
+  after('0:\tfrom all lookup local', '1000:\tfrom 172.16.20.11 lookup 200'),
+  after(main, 'default via 172.16.20.1 dev eth1 table 200'),
+];
+
+describe.each<readonly [name: string, changes: readonly Change[], rows: readonly (readonly string[])[]]>([
+  [
+    'as it is',
+    [],
+    [
+      [pod, local, 'delivered', 'works', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+      ['node', remote, 'delivered', 'works', ''],
+      [lan, remote, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a bridge whose packets rules do not see',
+    unseen,
+    [
+      [pod, local, 'delivered', 'fails', 'bridge'],
+      [pod, remote, 'delivered', 'works', ''],
+      [pod, '10.244.1.11:8080', 'forwarded', 'works', ''],
+    ],
+  ],
+  [
+    'a blackhole before the other node',
+    [[toRemote, 'blackhole 10.244.2.0/24\n']],
+    [
+      [pod, remote, 'dropped', 'fails', ''],
+      ['node', remote, 'dropped', 'fails', ''],
+    ],
+  ],
+  [
+    'a route that forbids',
+    [after(main, 'prohibit 203.0.113.0/24')],
+    [
+      [pod, '203.0.113.9:80', 'refused', 'fails', ''],
+      ['203.0.113.9', '192.168.10.11:30081', 'delivered', 'fails', 'answer prohibit'],
+    ],
+  ],
+  [
+    'a route that leaves it to the next rule',
+    [
+      after('0:\tfrom all lookup local', '900:\tfrom all lookup 90'),
+      after(main, 'throw 10.244.0.0/16 table 90\nthrow 192.168.0.0/16 table 90\nblackhole default table 90'),
+    ],
+    [
+      [pod, remote, 'delivered', 'works', ''],
+      [far, '192.168.10.11:30081', 'delivered', 'fails', 'answer blackhole'],
+    ],
+  ],
+  [
+    'no default route',
+    noDefault,
+    [
+      ['node', remote, 'refused', 'fails', ''],
+      ['node', '192.168.10.11:30082', 'delivered', 'works', ''],
+      [far, '192.168.10.11:30081', 'delivered', 'fails', 'answer no-route'],
+      [pod, '203.0.113.9:80', 'refused', 'fails', ''],
+    ],
+  ],
+  [
+    'a strict reverse path',
+    strict,
+    [
+      ['172.16.20.50', '192.168.10.11:30081', 'dropped', 'fails', ''],
+      [far, '172.16.20.11:30081', 'dropped', 'fails', ''],
+      ['172.16.20.50', '172.16.20.11:30081', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a second card with a table of its own',
+    secondTable,
+    [
+      [far, '172.16.20.11:30081', 'delivered', 'depends', 'other-way'],
+      [far, '172.16.20.11:9090', 'local', 'works', ''],
+      [far, '192.168.10.11:30081', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'no forwarding of what comes from pods',
+    [['conf.cni0.forwarding = 1', 'conf.cni0.forwarding = 0']],
+    [
+      [lan, '192.168.10.11:30081', 'delivered', 'fails', 'answer not-forwarding'],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+      [pod, remote, 'dropped', 'fails', ''],
+      ['node', local, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a policy that drops, and pods accepted alone',
+    drops,
+    [
+      [pod, remote, 'delivered', 'fails', 'answer FORWARD'],
+      [pod, local, 'delivered', 'works', ''],
+      ['node', remote, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'answers that are not tracked',
+    notrack,
+    [
+      [pod, remote, 'delivered', 'fails', 'untracked'],
+      [pod, '10.244.2.11:8080', 'forwarded', 'works', ''],
+    ],
+  ],
+  ['answers in another zone', zoned, [[pod, remote, 'delivered', 'fails', 'answer KUBE-FORWARD']]],
+  [
+    'clients that keep their address',
+    [
+      [
+        '-A KUBE-SVC-REMOTEAAAAAAAAAAA ! -s 10.244.0.0/16 -d 10.96.0.2/32 -p tcp -m comment --comment "default/remote:http cluster IP" -m tcp --dport 80 -j KUBE-MARK-MASQ\n',
+        '',
+      ],
+    ],
+    [
+      [lan, remote, 'delivered', 'fails', 'past'],
+      [pod, remote, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'no rule for what follows the answer',
+    [[established, ''], closed, after('-A FORWARD -j KUBE-FORWARD', '-A FORWARD -i cni0 -j ACCEPT')],
+    [[lan, '192.168.10.11:30081', 'delivered', 'fails', 'later FORWARD']],
+  ],
+])('%s', (_, changes, rows) => {
+  test.each(rows)('%s to %s: %s, %s %s', (from, to, verdict, connection, cause) => {
+    const { fate } = trace(changes, from, to, 'tcp');
+    const found = fate.connection();
+    expect([fate.verdict, found.kind, causeOf(found)]).toEqual([verdict, connection, cause]);
+  });
+});
+
+test('a packet that a bridge throws away: the endpoint is the client, behind a port that takes nothing back', () => {
+  const { fate } = trace([['hairpin on', 'hairpin off']], '10.244.1.11', local, 'tcp');
+  expect([fate.verdict, fate.connection().kind]).toEqual(['dropped', 'fails']);
+});
+
+test('past the node: a client of the same link stalls where INVALID is dropped, if it came by the node', () => {
+  const asked = [lan, '10.244.2.11:8080', 'tcp'] as const;
+  expect(trace([], ...asked, 'eth0').fate.connection().kind).toBe('fails');
+  expect(trace([], ...asked).fate.connection().kind).toBe('depends');
+  expect(trace([], lan, '10.244.2.11:8080', 'udp', 'eth0').fate.connection().kind).toBe('works');
+});
+
+test('the source that masquerading and the node choose', () => {
+  const changes = [
+    [main, `${main} src 172.16.20.11`],
+    after(
+      '    inet 192.168.10.11/24 brd 192.168.10.255 scope global eth0',
+      '    inet 192.168.10.99/24 scope global secondary eth0',
+    ),
+  ] as const;
+  expect(trace(changes, 'node', '198.51.100.7:80', 'tcp').fate.source).toMatchObject({ text: '172.16.20.11' });
+  expect(trace(changes, lan, '192.168.10.11:30082', 'tcp').fate.masqueradedAs?.text).toBe('192.168.10.11');
+});
+
+test('without routes, nothing newly fails', () => {
+  const cut = node.slice(0, node.indexOf('$ ip rule'));
+  const { state, coverage, doubts, routes } = readDump(new Map([['node.txt', cut]]));
+  const scene = sceneOf(new DumpedSnapshot({ name: '-', state: () => state, coverage, doubts, routes }));
+  const found = ask(
+    { from: far, to: '192.168.10.11:30081', protocol: 'tcp', inInterface: undefined, namespace: undefined },
+    scene,
+  );
+  expect(found.kind === 'read' && [found.value.fate.verdict, found.value.fate.connection().kind]).toEqual([
+    'delivered',
+    'unknown',
+  ]);
+});
