@@ -12,6 +12,7 @@ const collectors: readonly Collector[] = [
     files: [
       /^networking\/ip6?tables(?:-save|-nat|-filter|-mangle)?\.txt$/,
       /^networking\/(?:ipvsadm|ipset|conntrack6?)\.txt$/,
+      /^networking\/ip6?(?:route|rule)\.txt$/,
       /^sysctls\/sysctl_all\.txt$/,
       /^var_log\/(?:kube-system_)?kube-proxy[^/]*(?:\/kube-proxy\/\d+)?\.log$/,
     ],
@@ -22,6 +23,8 @@ const collectors: readonly Collector[] = [
       /^sos_commands\/(?:firewall_tables|networking)\/ip6?tables_(?:-t_[a-z]+_-nvL|-vnxL)$/,
       /^sos_commands\/(?:firewall_tables|networking)\/nft_(?:-a_)?list_ruleset$/,
       /^sos_commands\/networking\/ip_(?:-d_address|-o_addr)$/,
+      /^sos_commands\/networking\/ip_(?:-6_)?route_show_table_all$/,
+      /^sos_commands\/networking\/ip_(?:-[46]_)?rule(?:_list|_show)?$/,
       /^sos_commands\/ipvs\/ipvsadm_-Ln$/,
       /^sos_commands\/(?:conntrack|networking)\/conntrack_-L(?:_-o_extended)?$/,
       /^sos_commands\/kernel\/sysctl_-a$/,
@@ -33,7 +36,7 @@ const collectors: readonly Collector[] = [
   {
     files: [
       /^networking\/ip6?tables(?:save|nat|mangle)?$/,
-      /^networking\/(?:nft_ruleset|ipvsadm|ipaddrshow)$/,
+      /^networking\/(?:nft_ruleset|ipvsadm|ipaddrshow|iproute|iprule)$/,
       /^systeminfo\/sysctla$/,
       /^(?:k8s|rke|k3s|rke2|kubeadm)\/(?:containerlogs\/kube-proxy|podlogs\/kube-system[-_]kube-proxy[^/]*(?:\/kube-proxy\/\d+\.log)?)$/,
     ],

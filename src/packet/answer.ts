@@ -152,7 +152,10 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   // Whoever sends to an address of a network finds it behind the link of that.
   if (back === undefined || back.kind === 'none' || isClientHere) return enterBy(places.linkAround(client) ?? output);
   const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
-  return isSameLink ? { kind: 'past' } : enterBy(output);
+  // Another node, behind a tunnel too, answers other hosts by its own routes.
+  const isTunnel = output !== undefined && places.isTunnel(output);
+  const isElsewhere = isTranslated(first) && (hop?.gateway !== undefined || isTunnel);
+  return isSameLink || isElsewhere ? { kind: 'past' } : enterBy(output);
 }
 
 /** Whether the endpoint sees another address or port than the client asked. */

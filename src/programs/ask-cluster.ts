@@ -121,7 +121,8 @@ const lastLine = '# kpc: the dump ends here';
 /** Only reads. A tool that the node lacks, or that fails, has no title: what it would show is not known. */
 const dumpScript = [
   `echo "${firstLine}"`,
-  'for tool in "iptables-save" "ip6tables-save" "nft list ruleset" "ipset save" "ipvsadm -Sn" "ip addr"',
+  'for tool in "iptables-save" "ip6tables-save" "nft list ruleset" "ipset save" "ipvsadm -Sn" "ip addr" "ip -d link" ' +
+    '"ip route show table all" "ip -6 route show table all" "ip rule" "ip -6 rule"',
   `do printed=$($tool 2>/dev/null) && printf '+ %s\\n%s\\n' "$tool" "$printed"; done`,
   `echo "${lastLine}"`,
 ].join('; ');

@@ -65,7 +65,8 @@ export const addTraceCommand = defineCommand<TraceOptions>({
   summary: 'Show what a node does with a packet, rule by rule.',
   description:
     'Show what a node does with the first packet of a connection: whether it is delivered, to which endpoints and with ' +
-    'which source, refused, dropped or left alone, and by which rules. The rules of other programs in a dump take part. ' +
+    'which source, refused, dropped or left alone, and by which rules; and whether the connection works, as far as the input shows ' +
+    'the routes of the node. The rules of other programs in a dump take part. ' +
     'If the result depends on something that kpc does not know, it says what would settle it, and does not guess. Network policies ' +
     'among the input are evaluated at the Pods, and an Ingress or a route of the Gateway API is followed to its Services.',
   arguments: [['[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node']],
