@@ -16,7 +16,7 @@ import {
   type Way,
 } from './packet.ts';
 import { reasonKey, type Reason } from './reason.ts';
-import { loopbackInterface } from './routing.ts';
+import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import { prepareFamily, type World } from './visitors.ts';
 import { arrive, cross, leave, type End } from './walk.ts';

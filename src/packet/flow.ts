@@ -8,7 +8,7 @@ import { negateIf } from './maybe.ts';
 import type { PacketProtocol } from './packet.ts';
 import type { AskedSource, Hook, MarkChange, MarkHolder, RuleStep, Step } from './step.ts';
 import { circumstance, lacks, unreadValue, type Answer, type Reason } from './reason.ts';
-import { loopbackInterface, type OwnSource, type Routing } from './routing.ts';
+import { loopbackInterface, type OwnSource, type Routing } from './routing/routing.ts';
 import { isUnknownOwn } from './own-address.ts';
 
 /** A packet on its way through the node. Rules change it as they do in the kernel. */

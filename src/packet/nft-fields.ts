@@ -16,7 +16,7 @@ import {
 } from './flow.ts';
 import { isEchoMessage } from './icmp.ts';
 import { isOfInterface, linksBack, linksOf } from './way-back.ts';
-import { loopbackInterface } from './routing.ts';
+import { loopbackInterface } from './routing/routing.ts';
 import { circumstance, lacks, unreadValue, type Answer } from './reason.ts';
 
 /** What a packet has in a field: an address, a port or mark, or a word of nft's. */

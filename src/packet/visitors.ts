@@ -12,7 +12,7 @@ import { nftTablesOf } from './nft-rules.ts';
 import { arrange, type Ordered, type Visitor } from './order.ts';
 import { unknown, type Decision, type Unknown } from './packet.ts';
 import { circumstance } from './reason.ts';
-import { routingOf, type Routing } from './routing.ts';
+import { routingOf, type Routing } from './routing/routing.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
 import type { Hook } from './step.ts';
 

@@ -3,7 +3,7 @@ import { forwardingSysctls } from '../kernel/sysctl.ts';
 import { admitsLoopback, cameByBridge, decide, isLocal, newConnection, recall, translate, type Flow } from './flow.ts';
 import { inOrder } from './order.ts';
 import type { Unknown, Verdict } from './packet.ts';
-import { loopbackInterface, type RouteFound } from './routing.ts';
+import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
 import { natStations, type Visitors } from './visitors.ts';
 import { checkReverse } from './way-back.ts';

@@ -2,7 +2,7 @@ import type { Address } from '../kernel/address.ts';
 import type { Flow } from './flow.ts';
 import { negateIf } from './maybe.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
-import { loopbackInterface, type RouteFound } from './routing.ts';
+import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
 /** The way back to a packet's sender, as checks of the reverse path ask for it. `input`: where the asked packet would come from. */
 export function linksBack(flow: Flow, countsMark: boolean, input = loopbackInterface): RouteFound {

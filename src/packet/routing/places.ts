@@ -1,6 +1,6 @@
-import { addressBits, contains, type Address } from '../kernel/address.ts';
-import type { Link } from '../kernel/link/link.ts';
-import type { Route } from '../kernel/route/route.ts';
+import { addressBits, contains, type Address } from '../../kernel/address.ts';
+import type { Link } from '../../kernel/link/link.ts';
+import type { Route } from '../../kernel/route/route.ts';
 import { isOutward, networkAround, type OwnAddress } from './own-source.ts';
 
 /**

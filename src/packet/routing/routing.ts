@@ -1,13 +1,13 @@
-import { addressBits, contains, isLinkLocal, isLoopback, loopbackAddresses, type Address } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import type { Link } from '../kernel/link/link.ts';
-import { lookupRoute, type Found, type RouteQuestion } from '../kernel/route/lookup-route.ts';
-import type { NextHop, Routes } from '../kernel/route/route.ts';
-import type { KernelState } from '../kernel/state.ts';
-import type { Knowledge } from './knowledge.ts';
-import { isUnknownOwn, unknownOwn } from './own-address.ts';
+import { addressBits, contains, isLinkLocal, isLoopback, loopbackAddresses, type Address } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { Link } from '../../kernel/link/link.ts';
+import { lookupRoute, type Found, type RouteQuestion } from '../../kernel/route/lookup-route.ts';
+import type { NextHop, Routes } from '../../kernel/route/route.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import type { Knowledge } from '../knowledge.ts';
+import { isUnknownOwn, unknownOwn } from '../own-address.ts';
 import { closestTo, isOutward, networksOf, selectIPv4, selectIPv6, type OwnAddress } from './own-source.ts';
-import { lacks, type Answer, type Reason } from './reason.ts';
+import { lacks, type Answer, type Reason } from '../reason.ts';
 import { placesOf, type Places } from './places.ts';
 
 /** What the rules and the kernel ask of the node. */

@@ -8,8 +8,8 @@ import {
   parseNetwork,
   type Address,
   type Network,
-} from '../kernel/address.ts';
-import type { LinkAddress } from '../kernel/link/link.ts';
+} from '../../kernel/address.ts';
+import type { LinkAddress } from '../../kernel/link/link.ts';
 
 /** An address of the node, and the link that has it. */
 export type OwnAddress = LinkAddress & { readonly link: string };
