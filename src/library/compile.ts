@@ -40,6 +40,9 @@ export interface CompileResult {
   readonly diagnostics: readonly JsonDiagnostic[];
 }
 
+/** The options of a result that is written. */
+const written = [...openOptions, 'manifests', 'allowEmpty'];
+
 /**
  * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input, but a
  * TypeError for options that have another name or type.
@@ -53,7 +56,7 @@ export interface CompileResult {
  * ```
  */
 export function compile(options: CompileOptions): CompileResult {
-  checkOptionNames(options, [...openOptions, 'node']);
+  checkOptionNames(options, [...written, 'node']);
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const request = pipelineOptions(options);
@@ -89,7 +92,7 @@ export interface FleetResult {
 
 /** As compile, for many nodes, in much less time than one after the other. */
 export function compileFleet(options: FleetOptions): FleetResult {
-  checkOptionNames(options, [...openOptions, 'nodes', 'shard']);
+  checkOptionNames(options, [...written, 'nodes', 'shard']);
   const { nodes, shard } = options;
   const request = pipelineOptions(options);
   const loaded = loadTexts(textsOf(options, undefined), request);

@@ -30,6 +30,9 @@ export interface OpenTextsOptions extends Omit<ManifestsOfNodes, 'manifests'> {
   readonly name?: string | undefined;
 }
 
+/** The names of these options. */
+const looked = [...openOptions, 'node', 'allNodes'];
+
 /** What texts are, and what was read of them. */
 export interface OpenedTexts {
   readonly kind: Recognised['kind'];
@@ -50,8 +53,7 @@ export interface OpenedTexts {
  * ```
  */
 export function open(inputs: Texts, { name = 'manifests', ...options }: OpenTextsOptions = {}): OpenedTexts {
-  const ofManifests = openOptions.filter((each) => each !== 'allowEmpty' && each !== 'manifests');
-  checkOptionNames(options, [...ofManifests, 'node', 'allNodes']);
+  checkOptionNames(options, looked);
   const texts = mapOf(inputs, 'inputs');
   const found = recogniseTexts(name, texts);
   const { nodes, at } =
@@ -85,8 +87,7 @@ export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 
 /** Throws for an option that is unknown, or that has no effect on a side. */
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
-  const ofManifests = openOptions.filter((name) => name !== 'allowEmpty');
-  checkOptionNames(options, ['side', ...ofManifests, 'node', 'allNodes', ...others]);
+  checkOptionNames(options, ['side', 'manifests', ...looked, ...others]);
   if (!('side' in options)) return;
   const idle = Object.keys(options).find((name) => name !== 'side' && !others.includes(name));
   if (idle !== undefined) throw new TypeError(`option "${idle}" is only for manifests: a side is compiled already`);

@@ -113,12 +113,10 @@ const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as cons
 export type OpenOptions = ProxyFlags &
   Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
 
-/** The names of all options that say what is opened. */
-export const openOptions: readonly string[] = [
-  'manifests',
-  'allowEmpty',
-  ...openFlags('programs').flatMap(({ key }) => (ofFiles.some((name) => name === key) ? [] : key)),
-];
+/** The names of all options that say how what is opened is compiled. */
+export const openOptions: readonly string[] = openFlags('programs')
+  .map(({ key }) => key)
+  .filter((key) => !ofFiles.some((name) => name === key));
 
 /** The flags of the command line that say what options say, with their values. */
 export function flagWords(options: object): Readonly<Record<string, string>> {

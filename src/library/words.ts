@@ -6,7 +6,7 @@ import { openOptions } from './options.ts';
 
 const options: ReadonlySet<string> = new Set([
   ...openOptions,
-  ...(['node', 'nodes', 'allNodes', 'shard', 'from', 'to', 'toKubernetesVersion'] as const),
+  ...(['manifests', 'allowEmpty', 'node', 'nodes', 'allNodes', 'shard', 'from', 'to', 'toKubernetesVersion'] as const),
 ]);
 
 /** What a caller of kpc has in the place of flags. */

@@ -12,10 +12,12 @@ import {
   areStored,
   isUsefulForStored,
   nameSides,
-  readSides,
-  recogniseSides,
+  openPair,
+  pathSide,
+  readPair,
+  recognisePair,
   type Pair,
-} from '../../library/node/diff.ts';
+} from '../../library/node/pair.ts';
 import { openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
@@ -103,11 +105,11 @@ async function diffPaths(
   options: Omit<DiffOptions, 'toKubernetesVersion'>,
 ): Promise<ExitStatus> {
   const { file: more = [] } = options;
-  const found = await recogniseSides(paths, options);
+  const found = await recognisePair([pathSide(paths[0]), pathSide(paths[1])], options);
   // What each side is, whatever flags say of how manifests are compiled.
   const isStored = areStored(found);
-  const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, paths, found)) : [];
-  if (strays.length > 0) refuse(describeStrays(strays, paths));
+  const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, found)) : [];
+  if (strays.length > 0) refuse(describeStrays(strays, found));
   const taken = [...(options.taken ?? [])];
   const optionsOf = async (tree: FileTree) => {
     const own = optionsInTree(call.command, call.program, tree);
@@ -115,7 +117,8 @@ async function diffPaths(
     taken.push(...(own ? takenWords(own) : []));
     return own;
   };
-  const read = await readSides(paths, found, options, optionsOf);
+  const opened = await openPair(found, { ...options, into: 'kpc describe -' }, more, optionsOf);
+  const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];
   for (const note of read.made === undefined ? read.notes : []) await call.say(`note: ${printable(note)}\n`);

@@ -1,6 +1,5 @@
 import { pathWord, printable, quotePrintable } from '../../base/printable.ts';
 import { loadInputs } from '../../snapshot/files/read-texts.ts';
-import { readStoredSide } from '../../snapshot/files/read-side.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { lastRelease } from '../../kube-proxy/releases.ts';
@@ -11,7 +10,17 @@ import {
   planChange,
   type Scene,
 } from '../../library/compare-nodes.ts';
-import { findMeant, openPair, readSide, type NamedSide } from '../../library/node/compare.ts';
+import {
+  areStored,
+  findMeant,
+  isUsefulForStored,
+  openPair,
+  readSide,
+  recognisePair,
+  type FoundSide,
+  type NamedSide,
+  type Pair,
+} from '../../library/node/pair.ts';
 import { flagWords, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { flagRow } from '../../settings/flag.ts';
@@ -54,8 +63,9 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
       const names = wrong.map(({ name }) => quotePrintable(name)).join(' and ');
       refuse(`no mode, release, file or folder is called ${names}`, `did you mean ${findMeant(first)}?`);
     }
-    await refuseIdle(call, [old, fresh]);
-    const sides = await openPair(old, fresh, call.options);
+    const found = await recognisePair([old, fresh], call.options);
+    refuseIdle(call, found);
+    const sides = await openPair(found, call.options);
     await expectNodes(call, sides[0]);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
       traceSide(call.command, side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));
@@ -68,16 +78,13 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
 });
 
 /** Refuses flags of the command line that would do nothing for these sides. */
-async function refuseIdle(
-  { given, options }: Call<EquivalenceOptions>,
-  sides: readonly [NamedSide, NamedSide],
-): Promise<void> {
+function refuseIdle({ given }: Call<EquivalenceOptions>, sides: Pair<FoundSide>): void {
   const flags = given.filter(({ needs }) => needs !== undefined);
   const named = flags.filter(({ key }) => sides.every(({ adds }) => adds && key in adds));
   if (named.length > 0) refuse(`${namesOf(named)}: both sides name their own`);
   if (flags.length === 0 || sides.some(({ adds }) => adds)) return;
-  const stored = await Promise.all(sides.map(({ name }) => readStoredSide(name, { readStdin: options.readStdin })));
-  if (stored.every(({ kind }) => kind !== 'manifests')) refuse(describeStrays(flags, [sides[0].name, sides[1].name]));
+  const strays = flags.filter((each) => each.key === 'file' || !isUsefulForStored(each, sides));
+  if (areStored(sides) && strays.length > 0) refuse(describeStrays(strays, sides));
   if (flags.some(({ key }) => key === 'file'))
     refuse('-f: only for a side that is a mode, a release or a configuration, and both sides are files');
 }
@@ -156,7 +163,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
       NamedSide,
       NamedSide,
     ];
-    const sides = await openPair(from, to, call.options);
+    const sides = await openPair(await recognisePair([from, to], call.options), call.options);
     await expectNodes(call, sides[0]);
     const words = ({ adds = {} }: NamedSide) => traceWords(call.command, file.map(pathWord), flagWords(adds));
     return report(call, new NodeComparison(...sides, change.announced), {
