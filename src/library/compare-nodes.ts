@@ -41,7 +41,7 @@ export class NodeComparison {
     this.#sides = [from, to];
     this.#announced = announced;
     this.#standIns = ofBoth
-      ? chooseStandIns(ofBoth.prepared.nodes, ofBoth.prepared.cluster, nodes)
+      ? chooseStandIns(ofBoth.nodes, ofBoth.cluster, nodes)
       : nodes.map((node) => ({ node, only: undefined }));
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
   }

@@ -98,7 +98,7 @@ export function compileFleet(options: FleetOptions): FleetResult {
   const loaded = loadTexts(textsOf(options, undefined), request);
   const asked = { ...(nodes ? { node: nodes } : { allNodes: true }), ...(shard === undefined ? {} : { shard }) };
   const hosts = mapOf(options.hostAddresses ?? {}, 'hostAddresses');
-  const fleet = chooseFleet(asked, loaded.prepared, (names) => hostsOf(names, hosts));
+  const fleet = chooseFleet(asked, loaded, (names) => hostsOf(names, hosts));
   const { nodes: compiled, diagnostics } = compileNodes(loaded, fleet, request.ipFamily);
   return { bundles: compiled && nodeBundles(compiled), diagnostics: diagnosticsOf(diagnostics) };
 }

@@ -3,7 +3,7 @@ import { diagnosticCodes } from '../../diagnostics/codes.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
-import type { Prepared } from '../../snapshot/open/compile-node.ts';
+import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Candidate, ValueRequest } from '../shared/completion.ts';
 import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
@@ -44,21 +44,23 @@ async function valuesOf(of: string, typed: string, request: ValueRequest): Promi
 
 const senders = ['pod', 'remote-pod', 'node', 'external'];
 
-function servicesIn(prepared: Prepared | undefined): readonly { readonly namespace: string; readonly name: string }[] {
-  return (prepared?.services ?? [])
+function servicesIn(
+  loaded: LoadedInputs | undefined,
+): readonly { readonly namespace: string; readonly name: string }[] {
+  return (loaded?.services ?? [])
     .map(({ object }) => object.metadata)
     .filter(({ namespace, name }) => isName(namespace, 'label') && isName(name, 'label'));
 }
 
 /** Services by their names, and with their namespaces as soon as anything is typed. */
-function servicesOf(prepared: Prepared | undefined, typed: string): readonly string[] {
-  const services = servicesIn(prepared);
+function servicesOf(loaded: LoadedInputs | undefined, typed: string): readonly string[] {
+  const services = servicesIn(loaded);
   const full = typed === '' ? [] : services.map(({ namespace, name }) => `${namespace}/${name}`);
   return [...new Set([...services.map(({ name }) => name), ...full])];
 }
 
 /** Reads the manifests that earlier words name, or else kpc.yaml; undefined if that fails. */
-async function readManifests({ program, called, before }: ValueRequest): Promise<Prepared | undefined> {
+async function readManifests({ program, called, before }: ValueRequest): Promise<LoadedInputs | undefined> {
   if (!isConfigured(called.name())) return undefined;
   try {
     const { operands } = called.parseOptions([...before]);
@@ -66,7 +68,7 @@ async function readManifests({ program, called, before }: ValueRequest): Promise
     const options = called.opts<FileOptions>();
     const file = [...(options.file ?? []), ...operands].filter((path) => path !== '-');
     if (file.length === 0) return undefined;
-    return (await loadInputs({ ...options, file, render: false, assume: true, skipInvalid: true })).prepared;
+    return await loadInputs({ ...options, file, render: false, assume: true, skipInvalid: true });
   } catch {
     // A line that is not finished is often wrong: the shell then offers nothing, and says nothing.
     return undefined;

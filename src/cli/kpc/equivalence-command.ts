@@ -157,7 +157,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     const loaded = await loadInputs({ ...asked.options, file });
     const change = planChange(asked.options, loaded);
     if (change.kind === 'refused') refuse(change.what, change.help);
-    const allNodes = asked.options.node === undefined && loaded.prepared.nodes.size > 1;
+    const allNodes = asked.options.node === undefined && loaded.nodes.size > 1;
     const call = asked.with({ file, allNodes });
     const [from, to] = [change.from, change.to].map(({ words, options }) => ({ name: words, adds: options })) as [
       NamedSide,

@@ -8,11 +8,11 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../report/bundle-text.ts';
 import type { CheckWords, FolderForm, OutputFormat } from '../../report/check-report.ts';
 import { describeFolderProblem } from '../../report/render-diagnostics.ts';
-import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
 import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
 import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
-import { loadTexts, type InputTexts, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { refuse } from '../refusal.ts';
 
@@ -34,7 +34,6 @@ export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions 
 
 /** Manifests that are compiled to be written, and what speaks against that. */
 export interface OpenedToCompile {
-  readonly texts: InputTexts;
   readonly loaded: LoadedInputs;
   readonly refusals: readonly Diagnostic[];
 }
@@ -43,26 +42,24 @@ export interface OpenedToCompile {
 export async function openToCompile(options: CompileOptions): Promise<OpenedToCompile> {
   const { check, print, hostAddresses } = options;
   const hasMany = isFleet(options);
-  const inputOptions = {
+  const asked = await loadInputs({
     ...options,
     // With many nodes, addresses are read once the nodes are known.
     hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
-  } as const;
-  const texts = await readInputs(inputOptions);
-  const asked = loadTexts(texts, inputOptions);
+  });
   const implied = impliedMode(asked, print);
-  const read = implied === undefined ? asked : loadTexts(texts, { ...inputOptions, proxyMode: implied });
-  if (check === undefined) return { texts, loaded: read, refusals: [] };
+  const loaded = implied === undefined ? asked : asked.inMode(implied);
+  if (check === undefined) return { loaded, refusals: [] };
   const problem = await findCheckProblem(check, hasMany);
   // The folder names the mode.
-  return { texts, loaded: { ...read, modeNote: undefined }, refusals: problem ? [problem] : [] };
+  return { loaded: { ...loaded, modeNote: undefined }, refusals: problem ? [problem] : [] };
 }
 
 /** The mode that --print names, if nothing else does. */
-function impliedMode({ modeNote, prepared }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
+function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
   if (file === undefined || modeNote?.code !== 'default-mode') return undefined;
-  return modeOfPrint(file, prepared.settings.mode);
+  return modeOfPrint(file, settings.mode);
 }
 
 async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
@@ -84,10 +81,10 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
 
 /** Why the input is none that is compiled, where it holds nothing: it may be a bundle or a dump. */
 export async function findMistake(
-  { loaded: { diagnostics, prepared } }: OpenedToCompile,
+  { loaded: { diagnostics, services, nodes } }: OpenedToCompile,
   { file = [], readStdin }: CompileOptions,
 ): Promise<Diagnostic | undefined> {
-  const isEmpty = prepared.services.length === 0 && (prepared.nodes.size === 0 || diagnostics.some(isError));
+  const isEmpty = services.length === 0 && (nodes.size === 0 || diagnostics.some(isError));
   if (!isEmpty) return undefined;
   const { describeNoManifests } = await import('../../snapshot/files/read-side.ts');
   return describeNoManifests(file, { readStdin });
@@ -99,7 +96,7 @@ export function compileOne(
   { node: nodes = [], ipFamily, hostAddresses: path, prune }: CompileOptions,
 ): Compilation {
   const [node] = nodes;
-  const nodeName = chooseNodeName(node, loaded.prepared);
+  const nodeName = chooseNodeName(node, loaded);
   const host = isHostFolder(path) ? readHostFolder(path, [nodeName]) : undefined;
   const wrong = [
     ...(host?.diagnostics ?? []),

@@ -27,7 +27,7 @@ import {
   type FleetOptions,
 } from '../../snapshot/open/compile.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
-import { loadTexts, type InputOptions } from '../../snapshot/open/load-texts.ts';
+import { loadTexts, type InputOptions, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { refuse } from '../refusal.ts';
 import type { OpenedToCompile, WordsOfForm } from './compile.ts';
@@ -46,18 +46,18 @@ interface RunOptions extends Omit<FileOptions, 'node'>, FleetOptions {
 }
 
 /** Many nodes, which are compiled one after the other. */
-export interface FleetRun extends Pick<OpenedToCompile, 'texts' | 'loaded'> {
+export interface FleetRun extends Pick<OpenedToCompile, 'loaded'> {
   readonly fleet: Fleet;
   readonly nodes: Iterable<FleetNode> | undefined;
   readonly options: RunOptions;
 }
 
 /** Opens the nodes that options choose, with what there is to say of them; `nodes` is undefined if that holds an error. */
-export function openFleet({ texts, loaded, refusals }: OpenedToCompile, options: RunOptions) {
-  const chosen = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
+export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOptions) {
+  const chosen = chooseFleet(options, loaded, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const fleet = { ...chosen, diagnostics: [...refusals, ...chosen.diagnostics] };
   const { nodes, diagnostics } = compileFleet(loaded, fleet, options.ipFamily);
-  return { diagnostics, run: { texts, loaded, fleet, nodes, options } satisfies FleetRun };
+  return { diagnostics, run: { loaded, fleet, nodes, options } satisfies FleetRun };
 }
 
 /** Writes a bundle or golden for each node into a folder named after it, until one cannot be written. `said` is for people. */
@@ -159,7 +159,7 @@ interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
   readonly links: ReadonlyMap<string, string>;
-  readonly texts: Pick<OpenedToCompile['texts'], 'config'> & { readonly manifests: readonly TextFile[] };
+  readonly texts: Pick<LoadedInputs['texts'], 'config'> & { readonly manifests: readonly TextFile[] };
   readonly options: InputOptions;
   readonly fleet: Fleet;
 }
@@ -175,7 +175,7 @@ export const threadCommand = 'fleet-thread';
 
 /** Starts the threads. The main thread keeps the first node, and every --jobs-th one after it. */
 function startThreads(
-  { texts, fleet, options }: FleetRun,
+  { loaded: { texts }, fleet, options }: FleetRun,
   { folder: path, links }: FleetFolder,
   form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
@@ -262,7 +262,7 @@ async function findStale(
   { options, loaded, fleet: { shard } }: FleetRun,
 ): Promise<readonly string[]> {
   if (!options.allNodes) return [];
-  return folder.list((name) => !loaded.prepared.nodes.has(name) && (!shard || isInShard(name, shard)));
+  return folder.list((name) => !loaded.nodes.has(name) && (!shard || isInShard(name, shard)));
 }
 
 /** With --prune, removes stale folders. Returns a message about them; '' if there are none. */
