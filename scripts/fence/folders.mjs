@@ -216,6 +216,19 @@ export const folders = {
     packages: [],
     node: ['fs', 'fs/promises', 'path', 'worker_threads'],
   },
+  'library/node.ts': {
+    folders: [
+      'base',
+      'diagnostics',
+      'bundle',
+      'snapshot',
+      'snapshot/files',
+      'report',
+      'library',
+      'library/node',
+    ],
+    ...pure,
+  },
   'library/index.ts': {
     folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'snapshot', 'describe', 'library', 'report'],
     ...pure,

@@ -41,7 +41,7 @@ export interface CompileResult {
 }
 
 /** The options of a result that is written. */
-const written = [...openOptions, 'manifests', 'allowEmpty'];
+export const written: readonly string[] = [...openOptions, 'manifests', 'allowEmpty'];
 
 /**
  * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input, but a
@@ -107,7 +107,7 @@ function* nodeBundles(nodes: Iterable<FleetNode>): Generator<NodeBundle, void, u
   for (const { node, texts, snapshot } of nodes) yield { node, ...bundleOf(snapshot, texts) };
 }
 
-function bundleOf(side: CompiledSnapshot, texts?: BundleTexts): CompiledBundle {
+export function bundleOf(side: CompiledSnapshot, texts?: BundleTexts): CompiledBundle {
   return { ...makeBundle(side, texts), side };
 }
 

@@ -49,11 +49,11 @@ export function pipelineOptions(options: InputOptions & { readonly node?: string
 }
 
 /** The options as the pipeline takes them, for a result that is only shown. */
-export function shownOptions({
+export function shownOptions<Options extends Omit<InputOptions, 'manifests' | 'config'>>({
   ipFamily = 'auto',
   allowEmpty: _,
   ...options
-}: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
+}: Options) {
   if (!ipFamilyChoices.includes(ipFamily)) {
     throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
   }

@@ -31,7 +31,7 @@ export interface OpenTextsOptions extends Omit<ManifestsOfNodes, 'manifests'> {
 }
 
 /** The names of these options. */
-const looked = [...openOptions, 'node', 'allNodes'];
+export const looked: readonly string[] = [...openOptions, 'node', 'allNodes'];
 
 /** What texts are, and what was read of them. */
 export interface OpenedTexts {
@@ -58,14 +58,15 @@ export function open(inputs: Texts, { name = 'manifests', ...options }: OpenText
   const found = recogniseTexts(name, texts);
   const { nodes, at } =
     found.kind === 'manifests' ? openTexts({ ...options, manifests: texts }, name) : openReading(found);
+  return openedTexts(found.kind, { nodes, at });
+}
+
+/** All nodes of what was opened, with what there is to say of them. */
+export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened, 'nodes' | 'at'>): OpenedTexts {
   const readings = nodes.map(at);
   const diagnostics = readings.flatMap(diagnosticsOfNode);
   const sides = readings.flatMap(({ side }) => side ?? []);
-  return {
-    kind: found.kind,
-    snapshots: diagnostics.some(isError) ? [] : sides,
-    diagnostics: diagnosticsOf(diagnostics),
-  };
+  return { kind, snapshots: diagnostics.some(isError) ? [] : sides, diagnostics: diagnosticsOf(diagnostics) };
 }
 
 /** Finds out what texts are. */

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { formatCount } from '../../base/format-count.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import {
   checkSnapshot,
@@ -18,6 +19,7 @@ import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import { formatAll, mainFile, summarize } from '../../report/bundle-text.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { compiled, compiledFleet } from '../../report/outputs/compile.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
@@ -131,7 +133,11 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     } = print === undefined && output === 'text' ? withoutDefaultMode(made) : made;
     const diagnostics = await report(call, [...gaps(), ...found], opened);
     const side = snapshot ?? call.end();
-    if (check !== undefined) return sayChecked(call, await checkSnapshot(check, side, output, diagnostics, wordsFor));
+    if (check !== undefined) {
+      const { isSame, report: checked, result } = await checkSnapshot(check, side, wordsFor);
+      const { formatCheck } = await import('../../report/check-report.ts');
+      return sayChecked(call, isSame, await formatCheck(checked, result, output, diagnostics));
+    }
     if (print !== undefined) await call.out(formatOne(print, side));
     else await write(call, side, diagnostics, modeFromWords(opened.loaded));
     return exitStatus.ok;
@@ -174,7 +180,8 @@ async function write(
 /** Prints how a folder compares with the input. */
 async function sayChecked(
   call: Call<CommandOptions>,
-  { isSame, printed, said }: Awaited<ReturnType<typeof checkSnapshot>>,
+  isSame: boolean,
+  { printed, said }: { readonly printed: string; readonly said: string },
 ): Promise<ExitStatus> {
   if (printed !== '') await call.out(printed);
   if (said !== '') await call.say(said);
@@ -201,10 +208,21 @@ async function compileMany(
   const { run, diagnostics: found } = openFleet(opened, options);
   const diagnostics = await report(call, found, opened);
   const progress = showProgress(run.fleet.nodes.length, terminal);
-  if (out === undefined) return sayChecked(call, await checkFleet(check, run, output, wordsFor, progress));
-  const { failure, counts, said } = await writeFleet(out, run, golden === undefined ? 'bundle' : 'golden', progress);
-  if (failure !== undefined) {
-    await terminal.err(failure);
+  if (out === undefined) {
+    const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);
+    const { formatFleetCheck } = await import('../../report/check-report.ts');
+    const printed = await formatFleetCheck(checked.report, output);
+    return sayChecked(call, checked.isSame, { printed, said: checked.said });
+  }
+  const { failure, done, counts, said } = await writeFleet(
+    out,
+    run,
+    golden === undefined ? 'bundle' : 'golden',
+    progress,
+  );
+  if (failure) {
+    const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
+    await terminal.err(`${formatError(...failure)}${before}`);
     return exitStatus.badInput;
   }
   if (output === 'json') {

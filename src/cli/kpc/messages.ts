@@ -8,7 +8,7 @@ import { formatJson } from '../../report/format-json.ts';
 import { failure } from '../../report/outputs/compile.ts';
 import { repositoryPaths } from '../../git/repository-paths.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
-import type { Progress } from '../../library/node/fleet.ts';
+import { noProgress, type Progress } from '../../library/progress.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 
 export interface MessageOptions {
@@ -77,7 +77,7 @@ const interval = 100;
 
 /** Shows the progress of a long run on a terminal, and nothing elsewhere. */
 export function showProgress(total: number, terminal: Terminal): Progress {
-  if (!terminal.interactive) return { step: async () => {}, end: async () => {} };
+  if (!terminal.interactive) return noProgress;
   const start = Date.now();
   let shown = start;
   let done = 0;

@@ -6,7 +6,7 @@ import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic
 import { openTrees } from '../../git/open-trees.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../report/bundle-text.ts';
-import type { CheckWords, FolderForm, OutputFormat } from '../../report/check-report.ts';
+import type { CheckWords, FolderForm } from '../../report/check-report.ts';
 import { describeFolderProblem } from '../../report/render-diagnostics.ts';
 import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
@@ -24,12 +24,12 @@ export type WordsOfForm = (form: FolderForm, adds: readonly string[]) => CheckWo
 /** What is compiled, and where it goes. */
 export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions {
   /** A folder for the bundle, for a golden, or one that is compared. */
-  readonly out?: string;
-  readonly golden?: string;
-  readonly check?: string;
+  readonly out?: string | undefined;
+  readonly golden?: string | undefined;
+  readonly check?: string | undefined;
   /** The name of one file. */
-  readonly print?: string;
-  readonly allowEmpty?: boolean;
+  readonly print?: string | undefined;
+  readonly allowEmpty?: boolean | undefined;
 }
 
 /** Manifests that are compiled to be written, and what speaks against that. */
@@ -109,7 +109,10 @@ export function compileOne(
 }
 
 /** Writes a bundle or golden where options say, if they do. Refuses what cannot be written. */
-export async function writeSnapshot(snapshot: CompiledSnapshot, { out, golden, assume }: CompileOptions) {
+export async function writeSnapshot(
+  snapshot: CompiledSnapshot,
+  { out, golden, assume }: Pick<CompileOptions, 'out' | 'golden' | 'assume'>,
+) {
   const bundle = makeLongBundle(snapshot);
   const { manifest } = bundle;
   if (out !== undefined && assume && (await holdsReal(out, manifest)))
@@ -137,14 +140,8 @@ export function formatOne(name: string, snapshot: CompiledSnapshot): string {
   return text ?? refuse(`there is no ${file} in mode ${settings.mode} for ${families.join(' and ')}`);
 }
 
-/** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. `said` is for people. */
-export async function checkSnapshot(
-  folder: string,
-  snapshot: CompiledSnapshot,
-  format: OutputFormat,
-  diagnostics: readonly Diagnostic[],
-  wordsFor: WordsOfForm,
-) {
+/** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. */
+export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, wordsFor: WordsOfForm) {
   const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
   const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
@@ -152,12 +149,9 @@ export async function checkSnapshot(
   const result = await checkBundle(folder, fresh, tree);
   if (result.kind === 'unreadable') return refuse(`cannot read ${folder}: ${result.reason}`);
   const isSame = result.kind === 'same';
-  if (isSame && format === 'text') return { isSame, printed: '', said: '' };
-  const { describeDifference, formatCheck, reportCheck } = await import('../../report/check-report.ts');
+  const { reportCheck } = await import('../../report/check-report.ts');
   const own = wordsFor(form, []);
   // What a revision holds stays as it is.
   const words = tree ? { ...own, accept: undefined } : own;
-  const report = await reportCheck(folder, isSame ? [] : result.files, snapshot, form, words);
-  const { printed, note } = await formatCheck(report, result, format, diagnostics);
-  return { isSame, printed, said: isSame ? note : note + describeDifference(folder, result, words.accept) };
+  return { isSame, result, report: await reportCheck(folder, isSame ? [] : result.files, snapshot, form, words) };
 }

@@ -175,10 +175,10 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
 }
 
 export interface FleetOptions {
-  readonly allNodes?: boolean;
-  readonly node?: readonly string[];
-  readonly shard?: string;
-  readonly prune?: boolean;
+  readonly allNodes?: boolean | undefined;
+  readonly node?: readonly string[] | undefined;
+  readonly shard?: string | undefined;
+  readonly prune?: boolean | undefined;
 }
 
 /** Whether each node gets its own folder inside the named one. */
