@@ -109,15 +109,15 @@ for (const program of ['kpc', 'kpc-apply']) {
 }
 
 // Lines and names stay as they are in the sources, so that a stack trace in another program says where and what.
-const library = 'src/library/index.ts';
-const whole = `export * as texts from './${library}'; export * from './src/library/node.ts';`;
-for (const [name, format, contents] of /** @type {const} */ ([
+const textsEntry = 'src/library/index.ts';
+const whole = `export * as texts from './${textsEntry}'; export * from './src/library/node.ts';`;
+for (const [name, format, exported] of /** @type {const} */ ([
   ['library.js', 'cjs', whole],
-  ['index.mjs', 'esm', `export * from './${library}';`],
+  ['index.mjs', 'esm', `export * from './${textsEntry}';`],
 ])) {
   const { outputFiles, metafile } = await build({
     ...shared,
-    stdin: { contents, resolveDir: root, sourcefile: `${name}.entry.ts`, loader: 'ts' },
+    stdin: { contents: exported, resolveDir: root, sourcefile: `${name}.entry.ts`, loader: 'ts' },
     write: false,
     metafile: true,
     minify: false,
@@ -142,7 +142,7 @@ for (const [name, exported, from] of /** @type {const} */ ([
 }
 const forBrowsers = await build({
   ...shared,
-  entryPoints: [library],
+  entryPoints: [textsEntry],
   write: false,
   metafile: true,
   platform: 'browser',

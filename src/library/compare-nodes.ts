@@ -7,7 +7,6 @@ import { needsWork, type EquivalenceReport, type Tracing } from '../report/equiv
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
 
-export { planChange } from '../equivalence/change.ts';
 export type { Scene };
 export { equivalenceOutputs, formatEquivalence } from '../report/equivalence.ts';
 

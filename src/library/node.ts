@@ -5,7 +5,7 @@
 import type { Shaped } from '../base/json-shape.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { isError } from '../diagnostics/diagnostic.ts';
-import type { CheckReport, FolderForm } from '../report/check-report.ts';
+import type { CheckReport } from '../report/check-report.ts';
 import type { checked, checkedFleet, compiledFleet } from '../report/outputs/compile.ts';
 import { openPaths } from '../snapshot/files/open.ts';
 import type { FileOptions } from '../snapshot/files/read-texts.ts';
@@ -19,17 +19,28 @@ import {
 } from './compile.ts';
 import { shownOptions } from './inputs.ts';
 import { readCluster } from './node/cluster.ts';
-import { checkSnapshot, compileOne, findMistake, openToCompile, writeSnapshot } from './node/compile.ts';
+import {
+  checkSnapshot,
+  compileOne,
+  findCheckProblem,
+  findMistake,
+  openToCompile,
+  writeSnapshot,
+} from './node/compile.ts';
 import { checkFleet as checkNodes, openFleet, writeFleet as writeNodes } from './node/fleet.ts';
 import { looked, openedTexts, type ManifestsOfNodes, type OpenedTexts } from './open.ts';
 import { noProgress } from './progress.ts';
 import { refuse } from './refusal.ts';
 import { checkOptionNames } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
+import type { JsonDiagnostic as Diagnostic } from '../report/json.ts';
 
 export { packBundle, verifyBundle } from './node/bundle.ts';
 export { Refusal } from './refusal.ts';
-export type { CompileResult, FolderForm, OpenedTexts };
+export type { CompileResult, OpenedTexts };
+
+/** What a folder holds of a node: its bundle, or a golden for git. */
+export type FolderForm = 'bundle' | 'golden';
 
 /** Files, folders, packs, or what git has of a path: "main:deploy". */
 export type Paths = string | readonly string[];
@@ -115,6 +126,7 @@ export async function write(
 
 /** Compares the bundle or golden in a folder, which may be one of a git revision, with a node. Rejects with a Refusal. */
 export async function check(folder: string, snapshot: CompiledSnapshot): Promise<Shaped<typeof checked>> {
+  refuseErrors(diagnosticsOf([(await findCheckProblem(folder, false)) ?? []].flat()));
   const { report } = await checkSnapshot(folder, snapshot, () => noWords);
   const { checkToJson } = await import('../report/check-report.ts');
   return checkToJson(report, []);
@@ -160,7 +172,11 @@ async function openNodes(paths: Paths, { nodes, ...options }: FleetOptions & { r
   const named = { ...ofFiles(paths, options), ...(nodes ? { node: nodes, shard } : { allNodes: true }), jobs: 1 };
   const { run, diagnostics } = openFleet(await openToCompile(named), named);
   const said = diagnosticsOf(diagnostics);
-  const wrong = said.find(isError);
-  if (wrong) refuse(wrong.text, wrong.help);
+  refuseErrors(said);
   return { run, diagnostics: said };
+}
+
+function refuseErrors(diagnostics: readonly Diagnostic[]): void {
+  const wrong = diagnostics.find(isError);
+  if (wrong) refuse(wrong.text, wrong.help);
 }

@@ -1,7 +1,11 @@
+import { isNetworks, knownNetworks } from '../input/configuration/range-flags.ts';
+import { lastAnnounced } from '../kube-proxy/announced.ts';
 import { ipFamilyChoices } from '../snapshot/open/choose-families.ts';
-import { newestRelease, releaseRange } from '../kube-proxy/releases.ts';
+import { lastRelease, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';
 import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
+
+export { flagRow, isNetworks, knownNetworks, type Flag };
 
 /** A row of `openFlags`: most flags stand under "Input:" in help, and say how manifests are compiled. */
 function input<Kind extends FlagKind, const Usage extends string>(
@@ -105,6 +109,13 @@ export function openFlags(
   const all = [...rows, ...(use === 'looks' ? looks : [input('on', ...assume)]), ...proxyFlags];
   return all.map((row) => ({ ...row, ...changes[row.key] }));
 }
+
+/** The release after an upgrade, as migrate takes it. */
+export const upgradeFlag: Flag = flagRow(
+  'text',
+  '--to-kubernetes-version <version>',
+  `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
+);
 
 /** The flags that name files, whose texts the library gets. */
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;

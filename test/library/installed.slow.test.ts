@@ -77,7 +77,7 @@ test.each([
   ['CommonJS', 'files.cjs', "const { check, compile, open, Refusal, write } = require('kube-proxy-compiler/node');"],
 ])('reads and writes files from %s', async (_, file, imports) => {
   rmSync(join(folder, 'written'), { recursive: true, force: true });
-  const stdout = 'bundle true iptables.restore,manifest.json\ntrue\n';
+  const stdout = 'bundle true manifest.json,iptables.restore\ntrue\n';
   expect(await run(file, imports + withFiles)).toEqual({ status: 0, stdout, stderr: '' });
 });
 

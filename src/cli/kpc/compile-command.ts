@@ -14,7 +14,8 @@ import {
   type OpenedToCompile,
   type WordsOfForm,
 } from '../../library/node/compile.ts';
-import { openFlags } from '../../library/options.ts';
+import { repositoryPaths } from '../../library/node/open.ts';
+import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import { formatAll, mainFile, summarize } from '../../report/bundle-text.ts';
@@ -22,7 +23,6 @@ import type { OutputFormat } from '../../report/check-report.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { compiled, compiledFleet } from '../../report/outputs/compile.ts';
-import { flagRow, type Flag } from '../../settings/flag.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { acceptCommand } from './accept-command.ts';
@@ -31,7 +31,6 @@ import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.t
 import { outputFlag } from './flags.ts';
 import { traceWords, withoutDefaultMode } from './input-options.ts';
 import { formatFailure, makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
-import { repositoryPaths } from '../../git/repository-paths.ts';
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
   readonly jobs: number;

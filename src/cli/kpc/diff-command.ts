@@ -1,5 +1,4 @@
 import { printable } from '../../base/printable.ts';
-import type { FileTree } from '../../input/files/file-tree.ts';
 import {
   compareSides,
   describeUncompared,
@@ -13,17 +12,15 @@ import {
   isUsefulForStored,
   nameSides,
   openPair,
+  openUpgrade,
   pathSide,
   readPair,
   recognisePair,
   type Pair,
 } from '../../library/node/pair.ts';
-import { openFlags } from '../../library/options.ts';
+import type { FileTree, Snapshot } from '../../library/node/open.ts';
+import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import { flagRow, type Flag } from '../../settings/flag.ts';
-import { loadInputs } from '../../snapshot/files/read-texts.ts';
-import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
-import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { leaveOut, limitFlag, nodeFlag, outputFlag } from './flags.ts';
@@ -155,10 +152,10 @@ async function diffReleases(call: Call<DiffOptions>, toVersion: string): Promise
   if (second !== undefined) refuse(`${toFlag} compares the same manifests by two releases`, `leave out ${second}`);
   const paths = path === undefined ? [] : [path];
   await expectManifests(call, paths, `${toFlag} needs manifests`, () => 'name those that are in the cluster');
-  const loaded = await loadInputs({ ...options, file: [...paths, ...(options.file ?? [])] });
-  const { diagnostics, pair } = openReleases(loaded, options, toVersion, toFlag);
-  await call.report({ diagnostics, files: loaded.files });
-  const { notes, ...compared } = compareReleases(loaded, path ?? '-f', pair ?? call.end(), options);
+  const read = { ...options, file: [...paths, ...(options.file ?? [])] };
+  const opened = await openUpgrade(path ?? '-f', read, toVersion, toFlag);
+  await call.report(opened);
+  const { notes, ...compared } = (opened.compare ?? call.end())();
   for (const note of notes) await call.say(`note: ${printable(note)}\n`);
   return print(call, compared, options.taken);
 }

@@ -1,29 +1,20 @@
 import { pathWord, printable, quotePrintable } from '../../base/printable.ts';
-import { loadInputs } from '../../snapshot/files/read-texts.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { lastAnnounced } from '../../kube-proxy/announced.ts';
-import { lastRelease } from '../../kube-proxy/releases.ts';
-import {
-  equivalenceOutputs,
-  formatEquivalence,
-  NodeComparison,
-  planChange,
-  type Scene,
-} from '../../library/compare-nodes.ts';
+import { equivalenceOutputs, formatEquivalence, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
   areStored,
   findMeant,
   isUsefulForStored,
+  openChange,
   openPair,
   readSide,
   recognisePair,
+  type AskedChange,
   type FoundSide,
   type NamedSide,
   type Pair,
 } from '../../library/node/pair.ts';
-import { flagWords, openFlags } from '../../library/options.ts';
+import { flagRow, flagWords, openFlags, upgradeFlag } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import { flagRow } from '../../settings/flag.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';
@@ -107,11 +98,7 @@ async function report(
   return result.passed ? exitStatus.ok : exitStatus.negative;
 }
 
-interface MigrateOptions extends EquivalenceOptions {
-  readonly from?: ProxyMode;
-  readonly to?: ProxyMode;
-  readonly toKubernetesVersion?: string;
-}
+interface MigrateOptions extends EquivalenceOptions, AskedChange {}
 
 const twice = {
   beside: '--from',
@@ -138,11 +125,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
         choices: ['nftables', 'iptables'],
       },
     ),
-    flagRow(
-      'text',
-      '--to-kubernetes-version <version>',
-      `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
-    ),
+    upgradeFlag,
     ...openFlags('looks', { proxyMode: { idle: [twice] } }),
     nodeFlag('on one node only'),
     outputFlag(['text', 'json', 'markdown']),
@@ -154,22 +137,15 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     await expectManifests(asked, file, 'kpc migrate compiles manifests', () => {
       return 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
     });
-    const loaded = await loadInputs({ ...asked.options, file });
-    const change = planChange(asked.options, loaded);
-    if (change.kind === 'refused') refuse(change.what, change.help);
-    const allNodes = asked.options.node === undefined && loaded.nodes.size > 1;
+    const { pair, allNodes, announced } = await openChange({ ...asked.options, file });
     const call = asked.with({ file, allNodes });
-    const [from, to] = [change.from, change.to].map(({ words, options }) => ({ name: words, adds: options })) as [
-      NamedSide,
-      NamedSide,
-    ];
-    const sides = await openPair(await recognisePair([from, to], call.options), call.options);
+    const sides = await openPair(pair, call.options);
     await expectNodes(call, sides[0]);
     const words = ({ adds = {} }: NamedSide) => traceWords(call.command, file.map(pathWord), flagWords(adds));
-    return report(call, new NodeComparison(...sides, change.announced), {
-      from: from.name,
-      to: to.name,
-      traceOf: () => ({ old: words(from), new: words(to) }),
+    return report(call, new NodeComparison(...sides, announced), {
+      from: pair[0].name,
+      to: pair[1].name,
+      traceOf: () => ({ old: words(pair[0]), new: words(pair[1]) }),
     });
   },
 });

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { pathWord } from '../../base/printable.ts';
-import type { Flag } from '../../settings/flag.ts';
+import type { Flag } from '../../library/options.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { NamedSide, Pair } from '../../library/node/pair.ts';
-import type { OpenedPaths } from '../../snapshot/files/open.ts';
+import type { OpenedPaths, Snapshot } from '../../library/node/open.ts';
 import { givenFlags } from './flags.ts';
 
 export function namesOf(flags: readonly Flag[]): string {

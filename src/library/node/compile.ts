@@ -62,7 +62,8 @@ function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefi
   return modeOfPrint(file, settings.mode);
 }
 
-async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
+/** Why the folder of --check cannot be compared; undefined if it can. */
+export async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
   const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
   return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));

@@ -8,6 +8,7 @@ import { revisionOf } from '../../git/revision-path.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
+import { planChange, type AskedChange } from '../../equivalence/change.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import { compileSide } from '../../snapshot/files/open.ts';
@@ -15,8 +16,11 @@ import { readNames, readStoredSide, type SideOptions } from '../../snapshot/file
 import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { failedReading, openManifests, openReading, type Opened, type Recognised } from '../../snapshot/open/opened.ts';
 import { manifests } from '../../snapshot/open/stored-side.ts';
+import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuse } from '../refusal.ts';
+
+export type { AskedChange };
 
 /** The old and the new side. */
 export type Pair<T> = readonly [from: T, to: T];
@@ -155,4 +159,27 @@ export async function nameSides(sides: Pair<Snapshot>, options: SideOptions) {
   const { cluster, release, ...read } = await readNames(options);
   const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
   return { ...read, sides: [name(sides[0]), name(sides[1])] as const };
+}
+
+/** Both sides of a change of mode or an upgrade of manifests, and what is announced of it. Refuses what is no change. */
+export async function openChange(options: SideOptions & AskedChange) {
+  const loaded = await loadInputs(options);
+  const change = planChange(options, loaded);
+  if (change.kind === 'refused') return refuse(change.what, change.help);
+  const { from, to, announced } = change;
+  const sideOf = ({ words, options: adds }: typeof from): FoundSide => ({ name: words, adds, found: manifests });
+  const allNodes = options.node === undefined && loaded.nodes.size > 1;
+  return { pair: [sideOf(from), sideOf(to)] as const, announced, allNodes };
+}
+
+/** The same manifests, called `name`, by two releases of Kubernetes; `compare` says what differs, if no diagnostic is an error. */
+export async function openUpgrade(
+  name: string,
+  options: SideOptions & { readonly foreign?: boolean | undefined },
+  toVersion: string,
+  toFlag: string,
+) {
+  const loaded = await loadInputs(options);
+  const { diagnostics, pair } = openReleases(loaded, options, toVersion, toFlag);
+  return { diagnostics, files: loaded.files, compare: pair && (() => compareReleases(loaded, name, pair, options)) };
 }

@@ -41,7 +41,7 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
 }
 
 /** Reads all files that the options name, without checking what they hold. */
-export async function readInputs(options: FileOptions): Promise<InputTexts> {
+async function readInputs(options: FileOptions): Promise<InputTexts> {
   const { file: named = [], texts = [], exclude, config, hostAddresses } = options;
   const rendered = await renderNamed(named, options);
   const sources = rendered?.others ?? named;
