@@ -10,7 +10,10 @@ import { nodeCheck, type NodeCheck } from './node-check.ts';
  * checked nor put back. nft prints a table in more characters than the bundle has.
  * Test: %s: a bundle that the node could not be read with is refused before any change.
  */
-export function examineRoom({ files = new Map<string, string>() }: StoredBundle, reading: NodeReading): readonly NodeCheck[] {
+export function examineRoom(
+  { files = new Map<string, string>() }: StoredBundle,
+  reading: NodeReading,
+): readonly NodeCheck[] {
   const wanted = [...files].map(([name, { length }]) => {
     if (name === 'nftables.nft') return 2 * length;
     return isStateFile(name) ? length : 0;
