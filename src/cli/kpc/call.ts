@@ -121,6 +121,12 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     await sayTaken(taken, this.command, this.loud);
   }
 
+  /** Prints a result, and what is for people beside it. */
+  async answer({ printed, said }: { readonly printed: string; readonly said: string }): Promise<void> {
+    if (printed !== '') await this.out(printed);
+    if (said !== '') await this.say(said);
+  }
+
   async out(text: string): Promise<void> {
     await this.terminal.out(text);
   }

@@ -18,11 +18,11 @@ import { repositoryPaths } from '../../library/node/open.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
-import { formatAll, mainFile, summarize } from '../../report/bundle-text.ts';
+import { formatCompiled } from '../../report/bundle-text.ts';
 import type { OutputFormat } from '../../report/check-report.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { compiled, compiledFleet } from '../../report/outputs/compile.ts';
+import { compiledFleet } from '../../report/outputs/compile.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { acceptCommand } from './accept-command.ts';
@@ -135,10 +135,13 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     if (check !== undefined) {
       const { isSame, report: checked, result } = await checkSnapshot(check, side, wordsFor);
       const { formatCheck } = await import('../../report/check-report.ts');
-      return sayChecked(call, isSame, await formatCheck(checked, result, output, diagnostics));
+      await call.answer(await formatCheck(checked, result, output, diagnostics));
+      return isSame ? exitStatus.ok : exitStatus.negative;
     }
+    const modeFrom = modeFromWords(opened.loaded);
+    const form = output === 'json' ? 'json' : 'text';
     if (print !== undefined) await call.out(formatOne(print, side));
-    else await write(call, side, diagnostics, modeFromWords(opened.loaded));
+    else await call.answer(await formatCompiled(await writeSnapshot(side, options), form, { diagnostics, modeFrom }));
     return exitStatus.ok;
   },
 });
@@ -154,37 +157,6 @@ async function report(
   if (!diagnostics.some(isError)) return diagnostics;
   await call.out(await formatFailure(call.options.output, diagnostics));
   return call.end();
-}
-
-async function write(
-  call: Call<CommandOptions>,
-  snapshot: Parameters<typeof writeSnapshot>[0],
-  diagnostics: readonly Diagnostic[],
-  modeFrom: string,
-): Promise<void> {
-  const { manifest, folder, files } = await writeSnapshot(snapshot, call.options);
-  const summary = summarize(manifest, modeFrom);
-  if (folder !== undefined) await call.say(`${summary}\nWritten to ${folder}.\n`);
-  if (call.options.output === 'json') {
-    const { diagnosticsToJson } = await import('../../report/json.ts');
-    // The files are already in the folder.
-    const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
-    await call.out(formatJson(compiled, { diagnostics: diagnosticsToJson(diagnostics), manifest, ...content }));
-  } else if (folder === undefined) {
-    await call.out(formatAll(files()));
-    await call.say(`${summary}\nTo write the files, add -o DIR; to see one, add --print ${mainFile(manifest)}.\n`);
-  }
-}
-
-/** Prints how a folder compares with the input. */
-async function sayChecked(
-  call: Call<CommandOptions>,
-  isSame: boolean,
-  { printed, said }: { readonly printed: string; readonly said: string },
-): Promise<ExitStatus> {
-  if (printed !== '') await call.out(printed);
-  if (said !== '') await call.say(said);
-  return isSame ? exitStatus.ok : exitStatus.negative;
 }
 
 /** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
@@ -210,8 +182,8 @@ async function compileMany(
   if (out === undefined) {
     const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);
     const { formatFleetCheck } = await import('../../report/check-report.ts');
-    const printed = await formatFleetCheck(checked.report, output);
-    return sayChecked(call, checked.isSame, { printed, said: checked.said });
+    await call.answer({ printed: await formatFleetCheck(checked.report, output), said: checked.said });
+    return checked.isSame ? exitStatus.ok : exitStatus.negative;
   }
   const { failure, done, counts, said } = await writeFleet(
     out,
