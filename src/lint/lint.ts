@@ -73,7 +73,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     ignored,
     notes: said.filter(isNote).map(({ diagnostic }) => diagnostic),
     hasRun: input !== undefined,
-    mode: loaded.prepared.settings.mode,
+    mode: loaded.settings.mode,
     namesMode: namesMode(loaded),
     nodes: input?.nodes.length ?? 0,
     files: [...loaded.files.keys()],
@@ -141,9 +141,9 @@ type FindSubjects = (diagnostic: Diagnostic) => Finding;
  * Returns a function that says what a diagnostic is about: the Service that its arguments name, or the object at its place; and a
  * second Service.
  */
-function subjectFinder({ inputs, prepared }: LoadedInputs): FindSubjects {
+function subjectFinder({ inputs, cluster }: LoadedInputs): FindSubjects {
   const objectAt = objectFinder(inputs);
-  const serviceOfLabel = new Map(prepared.cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
+  const serviceOfLabel = new Map(cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
   return (diagnostic) => {
     const object = objectAt(diagnostic.place);
     const { service, services, servicePort, rival, holder } = diagnostic.arguments as Readonly<Record<string, unknown>>;
