@@ -16,6 +16,8 @@ import { nameSome } from '../base/join-words.ts';
 /** Another object of the same kind and name, which has its namespace, if it has one. */
 export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly first: Texts<'file'> & Numbers<'line'>;
+  /** How many files define it, if more than two do. */
+  readonly files?: number | undefined;
   /** How many more objects of one folder another folder holds too. */
   readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
   /**
@@ -27,8 +29,9 @@ export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly isUnread?: true;
 }
 
-function describeDuplicate({ kind, name, first, among, leaveOut, isUnread }: DuplicateObject): Words {
-  const one = `duplicate ${kind} ${name}, first defined at ${first.file}:${first.line}`;
+function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {
+  const where = files === undefined ? '' : ` in ${count(files, 'file')}`;
+  const one = `duplicate ${kind} ${name}${where}, first defined at ${first.file}:${first.line}`;
   const more = among ? `, and ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
   return [
     `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,
@@ -152,6 +155,11 @@ export const objectDiagnostics = {
       'no-objects': [
         'nothing to compile: the input holds no objects at all',
         'give what "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
+      ],
+      /** `kinds`: each with its number. */
+      'nothing-read': ({ kinds }: Lists<'kinds'>) => [
+        `nothing to check: the input holds ${nameSome(kinds)}, and nothing that kpc reads`,
+        'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
       ],
       /** `build` is the command that makes objects of it. */
       kustomization: ({ build }: Texts<'build'>) => [
