@@ -453,10 +453,10 @@ function isBalanced({ steps }: Fate): boolean {
 
 function severityOf(from: Fate, to: Fate, { kind }: Destination): Severity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
-  const [before = 0, after = 0] = [from, to].map(({ ways }) =>
-    ways.reduce((sum, { verdict, probability }) => {
-      const works = verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
-      return sum + (works ? probability : 0);
+  const [before = 0, after = 0] = [from, to].map((fate) =>
+    fate.connection().ways.reduce((sum, { way: { verdict, probability }, outcome }) => {
+      const arrives = verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
+      return sum + (arrives && outcome.kind !== 'fails' ? probability : 0);
     }, 0),
   );
   if (Math.abs(before - after) < 1e-6) return before > 0 ? 'changes' : 'fails-otherwise';

@@ -6,6 +6,7 @@ import type { SocketAddress } from '../kernel/socket-address.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import type { Evaluator } from '../packet/evaluate.ts';
 import { knowsEndpoints } from './service-endpoints.ts';
+import type { Way } from '../packet/packet.ts';
 import type { Reason } from '../packet/reason.ts';
 
 /**
@@ -30,19 +31,17 @@ export function withLocalhostListener(side: Snapshot, evaluate: Evaluator): Eval
     if (endpoints.length === 0) return fate;
     const probability = 1 / endpoints.length;
     const source = 'masqueraded' as const;
+    const ways = endpoints.map((endpoint): Way => {
+      return { probability, verdict: 'delivered', endpoint, source, steps: fate.steps, reasons: [] };
+    });
+    const followed = ways.map((way) => ({ way, outcome: { kind: 'unknown', reasons: [] } as const }));
     return {
       ...fate,
       verdict: 'delivered',
       endpoints: endpoints.map((endpoint) => ({ ...endpoint, probability, source })),
       source,
-      ways: endpoints.map((endpoint) => ({
-        probability,
-        verdict: 'delivered',
-        endpoint,
-        source,
-        steps: fate.steps,
-        reasons: [],
-      })),
+      ways,
+      connection: () => ({ kind: 'unknown', ways: followed }),
     };
   };
 }

@@ -255,6 +255,14 @@ function flagWords(
       command,
     };
   }
+  // No rule asks: checks of the kernel do, and the way back.
+  if (reason.such !== undefined && !reason.rule) {
+    return {
+      text: 'the node has several links by which the packet may arrive, and not all of them lead to the same end',
+      settle: `name it with --in-interface, such as --in-interface ${reason.such}`,
+      command: `--in-interface ${reason.such}`,
+    };
+  }
   const outer = links.find(({ name, addresses }) => name !== 'lo' && addresses.some(({ scope }) => scope !== 'link'));
   const named = side.kind === 'dump' && outer ? outer.name : 'eth0';
   return {

@@ -1,6 +1,6 @@
 import { contains, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
-import { usualRules, type NextHop, type Route, type RouteAnswer, type Routes, type RoutingRule } from './route.ts';
+import { usualRules, type Route, type RouteAnswer, type Routes, type RoutingRule } from './route.ts';
 
 /** A packet, as rules of routing see it. */
 export interface RouteQuestion {
@@ -115,9 +115,4 @@ function findRoute(routes: readonly Route[], table: string, { to, from, output }
 function isBetter(a: Route, b: Route): boolean {
   const more = a.destination.prefixLength - b.destination.prefixLength;
   return more === 0 ? a.metric < b.metric : more > 0;
-}
-
-/** The ways that a route spreads connections over. */
-export function hopsOf(found: Found): readonly NextHop[] {
-  return found.kind === 'route' ? found.route.hops : [];
 }
