@@ -1,4 +1,11 @@
-import { addressBits, contains, isLinkLocal, isLoopback, loopbackAddresses, type Address } from '../../kernel/address.ts';
+import {
+  addressBits,
+  contains,
+  isLinkLocal,
+  isLoopback,
+  loopbackAddresses,
+  type Address,
+} from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import { lookupRoute, type Found, type RouteQuestion } from '../../kernel/route/lookup-route.ts';
