@@ -243,6 +243,7 @@ export function compileNode(prepared: Prepared, request: NodeRequest, memo?: Nod
     isNodeAssumed: prepared.assumedNodes.includes(nodeName) ? true : undefined,
     isModeAssumed,
     kpcVersion: version,
+    isAsCompiled: true,
     objects,
     state: () => compileState(cluster, node, settings, families, memo, behavioursFor(prepared)),
     compile: (own) => compileState(own, node, settings, families),
