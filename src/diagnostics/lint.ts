@@ -1,6 +1,6 @@
 import { count, formatCount } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
-import { escapeText } from '../base/printable.ts';
+import { escapeText, printable } from '../base/printable.ts';
 import { type Family, familyNames } from '../kernel/family.ts';
 import { announcedDefault, kepLink } from '../kube-proxy/announced.ts';
 import { behaviourChanges, type Behaviour, type Release } from '../kube-proxy/releases.ts';
@@ -91,10 +91,13 @@ interface RangedPort extends Numbers<'nodePort'>, Texts<'range'> {
 interface Missing extends Texts<'owner' | 'missing'> {
   /** A Service of the input with much the same name. */
   readonly near?: string | undefined;
+  /** An object of another program's kind that may make it. */
+  readonly maker?: string | undefined;
 }
 
-function nearOr({ near }: Missing, help: string): string {
-  return near === undefined ? help : `did you mean ${near}?`;
+function nearOr({ near, maker }: Missing, help: string): string {
+  if (near !== undefined) return `did you mean ${near}?`;
+  return maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`;
 }
 
 /** Rules of kpc lint: what is valid, but does not do what it seems to say. */
@@ -173,6 +176,20 @@ export const lintDiagnostics = {
     `${service} is headless (clusterIP: None), so kube-proxy programs nothing for ${nameSome(addresses)}`,
     'leave clusterIP out, so that the Service gets one, or leave the addresses out',
   ]),
+  'headless-port': row(
+    'note',
+    ({ service, port, target, owner }: OfService & Numbers<'port' | 'target'> & Texts<'owner'>) => [
+      `${service} is headless, so nothing maps its port ${port} to ${target}: clients that use its name and port ${port} reach ${owner} at port ${port}, which no container lists`,
+      `have clients use port ${target}, or give the Service a cluster IP`,
+    ],
+  ),
+  'undeclared-port': row(
+    'note',
+    ({ service, port, owner, ports }: OfService & Texts<'port' | 'owner'> & Lists<'ports'>) => [
+      `${service}: no container that it selects lists the target port ${port}; ${owner} lists ${joinWords(ports)}`,
+      'check which port the containers listen on: the list alone opens and closes none',
+    ],
+  ),
   'taken-health-check-port': row(
     'warning',
     wordsBy('taken', {
@@ -345,6 +362,18 @@ export const lintDiagnostics = {
     `${service} has the label ${label}, so kube-proxy ignores it`,
     'leave the label out, unless another program serves this Service',
   ]),
+  'misspelled-key': row(
+    'warning',
+    ({
+      service,
+      key,
+      near,
+      field,
+    }: OfService & Texts<'key' | 'near'> & { readonly field: 'annotations' | 'labels' }) => [
+      `${service}: nothing reads the ${field === 'labels' ? 'label' : 'annotation'} ${escapeText(key)}`,
+      `did you mean ${near}?`,
+    ],
+  ),
   'idle-ignore': row(
     severityBy('problem', 'warning', { 'matches-nothing': 'note' }),
     wordsBy('problem', {

@@ -16,6 +16,8 @@ import { nameSome } from '../base/join-words.ts';
 /** Another object of the same kind and name, which has its namespace, if it has one. */
 export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly first: Texts<'file'> & Numbers<'line'>;
+  /** How many files define it, if more than two do. */
+  readonly files?: number | undefined;
   /** How many more objects of one folder another folder holds too. */
   readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
   /**
@@ -27,8 +29,9 @@ export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly isUnread?: true;
 }
 
-function describeDuplicate({ kind, name, first, among, leaveOut, isUnread }: DuplicateObject): Words {
-  const one = `duplicate ${kind} ${name}, first defined at ${first.file}:${first.line}`;
+function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {
+  const where = files === undefined ? '' : ` in ${count(files, 'file')}`;
+  const one = `duplicate ${kind} ${name}${where}, first defined at ${first.file}:${first.line}`;
   const more = among ? `, and ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
   return [
     `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,

@@ -220,7 +220,7 @@ export const settingDiagnostics = {
   ),
   'no-config': row('error', () => [
     'the file holds no configuration of kube-proxy',
-    `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, or a configuration of kubeadm, kind or k3s`,
+    `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s`,
   ]),
   'not-applicable': row('warning', ({ name, value, must }: WrittenSetting & Texts<'must'>) => [
     `${name} is ${quote(value)}, but kpc-apply rejects a bundle with it`,
