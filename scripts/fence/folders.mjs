@@ -202,6 +202,7 @@ export const folders = {
       'cluster',
       'input',
       'lint',
+      'equivalence',
       'programs',
       'git',
       'bundle',
@@ -216,6 +217,10 @@ export const folders = {
     packages: [],
     node: ['fs', 'fs/promises', 'path', 'worker_threads'],
   },
+  'library/node.ts': {
+    folders: ['base', 'diagnostics', 'bundle', 'snapshot', 'snapshot/files', 'report', 'library', 'library/node'],
+    ...pure,
+  },
   'library/index.ts': {
     folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'snapshot', 'describe', 'library', 'report'],
     ...pure,
@@ -226,22 +231,8 @@ export const folders = {
     node: ['fs', 'path', 'tty', 'worker_threads'],
   },
   'cli/kpc': {
-    // Of what lies below the library: settings of calls, and words of what it hands on.
-    folders: [
-      'base',
-      'kube-proxy',
-      'diagnostics',
-      'settings',
-      'input',
-      'git',
-      'snapshot',
-      'snapshot/open',
-      'snapshot/files',
-      'report',
-      'library',
-      'library/node',
-      'cli/shared',
-    ],
+    // Of what lies below the library: codes, and the words of what it hands on.
+    folders: ['base', 'diagnostics', 'report', 'library', 'library/node', 'cli/shared'],
     packages: ['#codes', 'commander'],
     node: ['path'],
   },

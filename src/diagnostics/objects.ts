@@ -156,6 +156,11 @@ export const objectDiagnostics = {
         'nothing to compile: the input holds no objects at all',
         'give what "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
       ],
+      /** `kinds`: each with its number. */
+      'nothing-read': ({ kinds }: Lists<'kinds'>) => [
+        `nothing to check: the input holds ${nameSome(kinds)}, and nothing that kpc reads`,
+        'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
+      ],
       /** `build` is the command that makes objects of it. */
       kustomization: ({ build }: Texts<'build'>) => [
         'nothing to compile: the input is a Kustomization, which names only where the objects are',

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnosticsForPeople, sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
@@ -6,8 +7,10 @@ import { openOptions } from './options.ts';
 
 const options: ReadonlySet<string> = new Set([
   ...openOptions,
-  ...(['node', 'nodes', 'allNodes', 'shard', 'from', 'to', 'toKubernetesVersion'] as const),
+  ...(['manifests', 'allowEmpty', 'node', 'nodes', 'allNodes', 'shard', 'from', 'to', 'toKubernetesVersion'] as const),
 ]);
+
+export { diagnosticsForPeople, sortDiagnostics };
 
 /** What a caller of kpc has in the place of flags. */
 export interface CallerWords {

@@ -1,9 +1,10 @@
 import { pathBelow } from '../base/file-names.ts';
+import { count } from '../base/format-count.ts';
 import { fullName } from '../cluster/objects.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { DiagnosticCode } from '../diagnostics/codes.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
@@ -56,7 +57,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const isOfRules = (code: DiagnosticCode): boolean =>
     input ? ruleOf(code)?.check !== undefined || code === 'nothing-programmed' : ruleOf(code) !== undefined;
   const findSubjects = subjectFinder(loaded);
-  const said = diagnostics
+  const said = [...diagnostics, ...findNothing(loaded)]
     .filter(({ severity, code }) => !isOfRules(code) && (severity === 'error' || !ofCompiling.has(code)))
     .map(findSubjects);
   const ofObjects = said.filter((each) => !isNote(each));
@@ -72,12 +73,25 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     ignored,
     notes: said.filter(isNote).map(({ diagnostic }) => diagnostic),
     hasRun: input !== undefined,
-    mode: loaded.prepared.settings.mode,
+    mode: loaded.settings.mode,
     namesMode: namesMode(loaded),
     nodes: input?.nodes.length ?? 0,
     files: [...loaded.files.keys()],
     below: new Map([...loaded.files.values()].map((file) => [file.name, nameBelow(file)])),
   };
+}
+
+/** An error where the input has no object that kpc reads: to look at nothing is not to find nothing. */
+function findNothing({ inputs }: LoadedInputs): readonly Diagnostic[] {
+  const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = inputs;
+  const { ingresses, gateways, referenceGrants, policies, namespaces, skipped, diagnostics } = inputs;
+  const lists = [services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts];
+  const isRead = [...lists, ingresses, gateways, referenceGrants, policies, namespaces].some(
+    ({ length }) => length > 0,
+  );
+  if (isRead || skipped.size === 0 || diagnostics.some(isError)) return [];
+  const kinds = [...skipped].map(([kind, number]) => count(number, kind));
+  return [diagnose('no-input', { problem: 'nothing-read', kinds })];
 }
 
 /** Whether it is about the input as a whole. What points into an object is a finding. */
@@ -127,9 +141,9 @@ type FindSubjects = (diagnostic: Diagnostic) => Finding;
  * Returns a function that says what a diagnostic is about: the Service that its arguments name, or the object at its place; and a
  * second Service.
  */
-function subjectFinder({ inputs, prepared }: LoadedInputs): FindSubjects {
+function subjectFinder({ inputs, cluster }: LoadedInputs): FindSubjects {
   const objectAt = objectFinder(inputs);
-  const serviceOfLabel = new Map(prepared.cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
+  const serviceOfLabel = new Map(cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
   return (diagnostic) => {
     const object = objectAt(diagnostic.place);
     const { service, services, servicePort, rival, holder } = diagnostic.arguments as Readonly<Record<string, unknown>>;
