@@ -146,7 +146,7 @@ export const folders = {
     ],
     ...pure,
   },
-  report: {
+  say: {
     folders: [
       'base',
       'kernel',
@@ -185,7 +185,7 @@ export const folders = {
       'snapshot',
       'diff',
       'snapshot/open',
-      'report',
+      'say',
       'describe',
       'kube-proxy',
     ],
@@ -210,18 +210,18 @@ export const folders = {
       'snapshot',
       'snapshot/open',
       'snapshot/files',
-      'report',
+      'say',
       'library',
     ],
     packages: [],
     node: ['fs', 'fs/promises', 'path', 'worker_threads'],
   },
   'library/index.ts': {
-    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'snapshot', 'describe', 'library', 'report'],
+    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'snapshot', 'describe', 'library', 'say'],
     ...pure,
   },
   'cli/shared': {
-    folders: ['base', 'kube-proxy', 'report'],
+    folders: ['base', 'kube-proxy', 'say'],
     packages: ['commander'],
     node: ['fs', 'path', 'tty', 'worker_threads'],
   },
@@ -237,7 +237,7 @@ export const folders = {
       'snapshot',
       'snapshot/open',
       'snapshot/files',
-      'report',
+      'say',
       'library',
       'library/node',
       'cli/shared',
@@ -246,7 +246,7 @@ export const folders = {
     node: ['path'],
   },
   'cli/kpc-apply': {
-    folders: ['base', 'kernel', 'bundle', 'apply', 'apply/open', 'report', 'cli/shared'],
+    folders: ['base', 'kernel', 'bundle', 'apply', 'apply/open', 'say', 'cli/shared'],
     packages: ['commander'],
     node: ['os', 'path'],
   },

@@ -2,7 +2,7 @@ import type { PacketProtocol } from '../../src/packet/packet.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 import type { Way } from '../../src/trace/way.ts';
-import type { JsonDiagnostic } from '../../src/report/json.ts';
+import type { JsonDiagnostic } from '../../src/say/json.ts';
 
 /** What is looked at: manifests, and how they are compiled; or what a node printed. */
 export interface Input {

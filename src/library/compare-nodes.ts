@@ -3,13 +3,13 @@ import { Comparison } from '../equivalence/comparison.ts';
 import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { needsWork, type EquivalenceReport, type Tracing } from '../report/equivalence.ts';
+import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
 
 export { planChange } from '../equivalence/change.ts';
 export type { Scene };
-export { equivalenceOutputs, formatEquivalence } from '../report/equivalence.ts';
+export { equivalenceOutputs, formatEquivalence } from '../say/equivalence.ts';
 
 /** Both sides of one node. */
 export interface ComparedNode {

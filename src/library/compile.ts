@@ -10,7 +10,7 @@ import {
 } from '../snapshot/open/compile.ts';
 import { parseHostAddresses, loadTexts } from '../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
+import type { JsonDiagnostic } from '../say/json.ts';
 import { pipelineOptions, textsOf, type InputOptions } from './inputs.ts';
 import { openOptions } from './options.ts';
 import { checkOptionNames, mapOf, type NamedText, type Texts } from './texts.ts';

@@ -14,7 +14,7 @@ export * from './comparisons.ts';
 export { lint, type Linted, type LintOptions, type LintResult } from './lint.ts';
 export type { InputOptions } from './inputs.ts';
 export type { ManifestsOfNodes, PacketInput } from './open.ts';
-export type { TraceQuestion } from '../report/trace-answer.ts';
+export type { TraceQuestion } from '../say/trace-answer.ts';
 export type { NamedText, Texts } from './texts.ts';
 export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
@@ -25,4 +25,4 @@ export type {
   DifferenceJson as Difference,
   JsonDiagnostic as Diagnostic,
   ServicePortDifference,
-} from '../report/json.ts';
+} from '../say/json.ts';

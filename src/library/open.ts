@@ -5,7 +5,7 @@ import { diagnose, diagnoseFault, isError, placeAtLine, type Diagnostic } from '
 import { isForeign } from '../dumps/dump.ts';
 import { expectDumpFile, readDump } from '../dumps/read-dump.ts';
 import { holdsOutput } from '../dumps/split-outputs.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
+import type { JsonDiagnostic } from '../say/json.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
 import { manifests as asManifests, sideOfBundle, sideOfDump, sideOfGolden } from '../snapshot/open/stored-side.ts';

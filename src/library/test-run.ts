@@ -2,7 +2,7 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
-import { holdingTests, leavesOutNodePorts } from '../report/holding-tests.ts';
+import { holdingTests, leavesOutNodePorts } from '../say/holding-tests.ts';
 import {
   readPacketTests,
   runPacketTest,
@@ -15,7 +15,7 @@ import type { Scene } from '../trace/scene.ts';
 import { keyOf } from './open.ts';
 
 export type { SceneSettings };
-export { testOutputs, formatResults } from '../report/packet-tests.ts';
+export { testOutputs, formatResults } from '../say/packet-tests.ts';
 
 /** Files of expectations, to be run: what they need is opened by who knows how. */
 export class TestRun {

@@ -1,9 +1,9 @@
 import type { Shaped } from '../base/json-shape.ts';
 import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { TextFile } from '../input/documents/text-file.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
-import type { tested } from '../report/outputs/trace.ts';
-import { resultJson } from '../report/packet-tests.ts';
+import type { JsonDiagnostic } from '../say/json.ts';
+import type { tested } from '../say/outputs/trace.ts';
+import { resultJson } from '../say/packet-tests.ts';
 import type { SceneSettings } from '../trace/packet-tests.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { TestRun } from './test-run.ts';

@@ -1,10 +1,10 @@
 import type { Shaped } from '../base/json-shape.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { drawWays } from '../report/draw-way.ts';
-import { formatJson } from '../report/format-json.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
-import { traced } from '../report/outputs/trace.ts';
-import { answerTrace, type TraceAnswer, type TraceQuestion } from '../report/trace-answer.ts';
+import { drawWays } from '../say/draw-way.ts';
+import { formatJson } from '../say/format-json.ts';
+import type { JsonDiagnostic } from '../say/json.ts';
+import { traced } from '../say/outputs/trace.ts';
+import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
 import type { Scene } from '../trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
-import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
+import { diagnosticsToJson, type JsonDiagnostic } from '../say/json.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openOptions } from './options.ts';
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { diagnosticsToJson } from '../../src/report/json.ts';
-import { renderDiagnostics } from '../../src/report/render-diagnostics.ts';
+import { diagnosticsToJson } from '../../src/say/json.ts';
+import { renderDiagnostics } from '../../src/say/render-diagnostics.ts';
 import { diagnose, type Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 

@@ -1,6 +1,6 @@
 import type { Shaped } from '../../src/base/json-shape.ts';
 import type { DiagnosticCode } from '../../src/diagnostics/codes.ts';
-import type { linted } from '../../src/report/outputs/lint.ts';
+import type { linted } from '../../src/say/outputs/lint.ts';
 
 /** What kpc lint --output json prints. */
 export type Linted = Omit<Shaped<typeof linted>, 'findings'> & {

@@ -5,7 +5,7 @@ import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { traceMatrix } from '../../src/trace/matrix.ts';
 import { ask } from '../../src/trace/question.ts';
-import { holdingTests, leavesOutNodePorts } from '../../src/report/holding-tests.ts';
+import { holdingTests, leavesOutNodePorts } from '../../src/say/holding-tests.ts';
 import { describeTrace, listTraceLines } from '../../src/trace/trace-words.ts';
 import { onOneNode, sceneOf, type Scene } from '../../src/trace/scene.ts';
 

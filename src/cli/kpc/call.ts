@@ -3,7 +3,7 @@ import { withSlashes } from '../../base/system-paths.ts';
 import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { Refusal } from '../../library/refusal.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { formatError } from '../../say/render-diagnostics.ts';
 import type { Flag } from '../../settings/flag.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { addFlags, givenFlags } from './flags.ts';

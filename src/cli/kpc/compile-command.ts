@@ -16,10 +16,10 @@ import {
 import { openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
-import { formatAll, mainFile, summarize } from '../../report/bundle-text.ts';
-import type { OutputFormat } from '../../report/check-report.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { compiled, compiledFleet } from '../../report/outputs/compile.ts';
+import { formatAll, mainFile, summarize } from '../../say/bundle-text.ts';
+import type { OutputFormat } from '../../say/check-report.ts';
+import { formatJson } from '../../say/format-json.ts';
+import { compiled, compiledFleet } from '../../say/outputs/compile.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
@@ -161,7 +161,7 @@ async function write(
   const summary = summarize(manifest, modeFrom);
   if (folder !== undefined) await call.say(`${summary}\nWritten to ${folder}.\n`);
   if (call.options.output === 'json') {
-    const { diagnosticsToJson } = await import('../../report/json.ts');
+    const { diagnosticsToJson } = await import('../../say/json.ts');
     // The files are already in the folder.
     const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
     await call.out(formatJson(compiled, { diagnostics: diagnosticsToJson(diagnostics), manifest, ...content }));
@@ -208,7 +208,7 @@ async function compileMany(
     return exitStatus.badInput;
   }
   if (output === 'json') {
-    const { diagnosticsToJson } = await import('../../report/json.ts');
+    const { diagnosticsToJson } = await import('../../say/json.ts');
     await call.out(formatJson(compiledFleet, { diagnostics: diagnosticsToJson(diagnostics), folder: out, ...counts }));
   }
   await call.say(said);

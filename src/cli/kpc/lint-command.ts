@@ -5,7 +5,7 @@ import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { diagnosticCodes } from '../../diagnostics/codes.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import { lintLoaded, optionsOfLint, type Ignore } from '../../library/lint.ts';
-import { formatLint, lintOutputs } from '../../report/lint.ts';
+import { formatLint, lintOutputs } from '../../say/lint.ts';
 import { openFlags } from '../../library/options.ts';
 import { flagRow } from '../../settings/flag.ts';
 import { exitStatus } from '../shared/terminal.ts';

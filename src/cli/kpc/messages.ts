@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { type Diagnostic, isError } from '../../diagnostics/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { diagnosticsForPeople } from '../../input/sort-diagnostics.ts';
-import { renderDiagnostics } from '../../report/render-diagnostics.ts';
+import { renderDiagnostics } from '../../say/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { failure } from '../../report/outputs/compile.ts';
+import { formatJson } from '../../say/format-json.ts';
+import { failure } from '../../say/outputs/compile.ts';
 import { repositoryPaths } from '../../git/repository-paths.ts';
 import { flagRow, type Flag } from '../../settings/flag.ts';
 import type { Progress } from '../../library/node/fleet.ts';
@@ -97,10 +97,10 @@ export function showProgress(total: number, terminal: Terminal): Progress {
 /** Why nothing is compiled, in the formats of --output that are for programs. */
 export async function formatFailure(format: string | undefined, diagnostics: readonly Diagnostic[]): Promise<string> {
   if (format === 'json') {
-    const { diagnosticsToJson } = await import('../../report/json.ts');
+    const { diagnosticsToJson } = await import('../../say/json.ts');
     return formatJson(failure, { diagnostics: diagnosticsToJson(diagnostics) });
   }
   if (format !== 'github') return '';
-  const { diagnosticsToGithub } = await import('../../report/github.ts');
+  const { diagnosticsToGithub } = await import('../../say/github.ts');
   return diagnosticsToGithub(diagnostics, repositoryPaths());
 }

@@ -5,9 +5,9 @@ import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/
 import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { modeOfPrint, printNames } from '../../report/bundle-text.ts';
-import type { CheckWords, FolderForm, OutputFormat } from '../../report/check-report.ts';
-import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
+import type { CheckWords, FolderForm, OutputFormat } from '../../say/check-report.ts';
+import { describeFolderProblem } from '../../say/render-diagnostics.ts';
 import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
 import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
@@ -156,7 +156,7 @@ export async function checkSnapshot(
   if (result.kind === 'unreadable') return refuse(`cannot read ${folder}: ${result.reason}`);
   const isSame = result.kind === 'same';
   if (isSame && format === 'text') return { isSame, printed: '', said: '' };
-  const { describeDifference, formatCheck, reportCheck } = await import('../../report/check-report.ts');
+  const { describeDifference, formatCheck, reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);
   // What a revision holds stays as it is.
   const words = tree ? { ...own, accept: undefined } : own;
