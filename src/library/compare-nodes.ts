@@ -1,6 +1,7 @@
 import { sortPreparations } from '../equivalence/change.ts';
 import { Comparison } from '../equivalence/comparison.ts';
-import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { preparationsFor } from '../equivalence/preparations.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
@@ -28,14 +29,14 @@ export class NodeComparison {
   /** How many nodes there are, and how many of them stand for all. */
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
-  readonly #announced: readonly Preparation[] | undefined;
+  readonly #announced: readonly Finding[] | undefined;
   readonly #standIns: ReturnType<typeof chooseStandIns>;
   readonly #comparison = new Comparison();
-  #preparations: readonly Preparation[] | undefined;
+  #preparations: readonly Finding[] | undefined;
   #last: readonly [Scene, Scene] | undefined;
 
   /** `announced`: what a change of mode or release asks for; undefined for any other comparison. */
-  constructor(from: Opened, to: Opened, announced?: readonly Preparation[]) {
+  constructor(from: Opened, to: Opened, announced?: readonly Finding[]) {
     const ofBoth = from.loaded && to.loaded ? from.loaded : undefined;
     const nodes = ofBoth ? from.nodes : [''];
     this.#sides = [from, to];

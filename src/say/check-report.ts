@@ -1,7 +1,8 @@
+import { wordsOf } from './words/words.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
 import { pathWord, printable, printableLines } from '../base/printable.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Finding } from '../base/findings/finding.ts';
 import { describeKernelChange } from '../changes/kernel-change.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../diff/diff-report.ts';
@@ -11,8 +12,9 @@ import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
 import { formatJson } from './format-json.ts';
-import { annotate, diagnosticsToGithub, inRepository, type PathOf } from './github.ts';
-import { diagnosticsToJson, diffToJson } from './json.ts';
+import { annotate, formatGithub, inRepository, type PathOf } from './github.ts';
+import { diffToJson } from './json.ts';
+import { sayFindings } from './words/said.ts';
 import { checked, checkedFleet } from './outputs/compile.ts';
 import { formatTestSuite } from './junit.ts';
 import { makeReview } from './make-review.ts';
@@ -105,7 +107,7 @@ export async function reportCheck(
   if (files.length === 0) return report;
   const stored = await readStoredSide(folder);
   if (stored.kind !== 'bundle') {
-    const problems = stored.diagnostics.map(({ text }) => text);
+    const problems = stored.diagnostics.map((each) => wordsOf(each).text);
     return { ...report, problems: problems.length > 0 ? problems : [`${folder} holds no bundle`] };
   }
   const to = content.with({ name: 'input' });
@@ -116,7 +118,7 @@ export async function formatCheck(
   report: CheckReport,
   result: CheckResult,
   format: OutputFormat,
-  diagnostics: readonly Diagnostic[],
+  diagnostics: readonly Finding[],
 ): Promise<{ readonly printed: string; readonly note: string }> {
   const { folder, files } = report;
   switch (format) {
@@ -124,11 +126,11 @@ export async function formatCheck(
       return { printed: result.kind === 'differs' ? formatFileDiffs(folder, result) : '', note: checkToText(report) };
     case 'json': {
       const same = files.length === 0;
-      const told = { folder, same, ...comparisonToJson(report), diagnostics: diagnosticsToJson(diagnostics) };
+      const told = { folder, same, ...comparisonToJson(report), diagnostics: sayFindings(diagnostics) };
       return { printed: formatJson(checked, told), note: '' };
     }
     case 'github':
-      return { printed: diagnosticsToGithub(diagnostics, report.pathOf) + checkToGithub(report), note: '' };
+      return { printed: formatGithub(sayFindings(diagnostics), report.pathOf) + checkToGithub(report), note: '' };
     case 'junit':
       return { printed: checkToJunit(report), note: '' };
     case 'markdown':

@@ -1,11 +1,15 @@
 import { nameSome } from '../base/join-words.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { shellWord } from '../base/printable.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { addressWords } from '../diff/port-facts.ts';
-import type { Preparation } from '../equivalence/preparations.ts';
-import { severities, type Effect, type Finding, type Severity } from '../equivalence/findings.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { isRequired } from '../equivalence/change.ts';
+import { severities, type Divergence, type Effect, type Severity } from '../equivalence/findings.ts';
+import { traceCommand } from './words/trace-command.ts';
+import { sayFindings } from './words/said.ts';
+import { wordsOf } from './words/words.ts';
+import { formatFindings } from './render-diagnostics.ts';
 import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
 import { equivalence } from './outputs/equivalence.ts';
@@ -32,15 +36,15 @@ export interface EquivalenceReport {
   readonly unknown: number;
   /** Why, and what would settle it. */
   readonly reasons: readonly string[];
-  readonly findings: readonly Finding[];
+  readonly findings: readonly Divergence[];
   /** What to do before a change of mode; undefined for any other comparison. */
-  readonly preparations: readonly Preparation[] | undefined;
+  readonly preparations: readonly Finding[] | undefined;
 }
 
 /** Whether a change of mode breaks or may break something, or needs preparation. */
 export function needsWork({ findings, preparations = [] }: EquivalenceReport): boolean {
-  const isBad = ({ severity }: Finding): boolean => severity === 'breaks' || severity === 'unknown';
-  return findings.some(isBad) || preparations.some(({ isRequired }) => isRequired);
+  const isBad = ({ severity }: Divergence): boolean => severity === 'breaks' || severity === 'unknown';
+  return findings.some(isBad) || preparations.some(isRequired);
 }
 
 /** What a difference means to clients, for one and for several: "1 breaks", "2 break". */
@@ -124,32 +128,8 @@ export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect
   return traceCommand(trace[shownBy], example);
 }
 
-/** A command to paste that traces a packet. `words` name the input, without the packet; of stdin, the command says to give it again. */
-export function traceCommand(words: readonly string[], example: Effect['example']): string {
-  const flags = [
-    ...(example.node === '' || words.includes('--node') ? [] : ['--node', example.node]),
-    '--from',
-    example.from,
-    '--to',
-    example.to,
-    '--proto',
-    example.protocol,
-    ...(example.interface === undefined ? [] : ['--in-interface', example.interface]),
-  ];
-  const again = words.includes('-') ? ' < THE-SAME-INPUT' : '';
-  return `${[...words, ...flags].map(shellWord).join(' ')}${again}`;
-}
-
-function preparationLines(
-  { preparations = [] }: EquivalenceReport,
-  title: string,
-  isRequired: boolean,
-): readonly DescriptionLine[] {
-  const own = preparations.filter((each) => each.isRequired === isRequired);
-  const rows = own.flatMap(({ what, why, check }) => [
-    line(isRequired ? 'bad' : 'plain', 1, `${what}: ${why}`),
-    line('dim', 2, check),
-  ]);
+function preparationLines(title: string, own: readonly Finding[]): readonly DescriptionLine[] {
+  const rows = own.map(wordsOf).flatMap(({ text, help = '' }) => [line('plain', 1, text), line('plain', 2, help)]);
   return rows.length === 0 ? [] : [line('heading', 0, title), ...rows];
 }
 
@@ -172,7 +152,7 @@ function summaryWords(report: EquivalenceReport): string {
     differing === 0
       ? `${all}, no ${doubt === '' ? '' : 'known '}difference`
       : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${known.map(countWords).join(', ')}`;
-  const required = preparations.filter(({ isRequired }) => isRequired).length;
+  const required = preparations.filter(isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
   return `${from} → ${to}${mode}${where}: ${result}${doubt}${first}`;
 }
@@ -197,23 +177,45 @@ export function formatEquivalence(
   output: (typeof equivalenceOutputs)[number],
   isColoured: boolean,
 ): string {
-  const blocks = [
-    preparationLines(report, 'Set before the change', true),
-    ...findingLines(report, ['breaks', 'unknown']),
-    preparationLines(report, 'Check before the change', false),
-    ...findingLines(report, ['changes', 'opens']),
-    harmlessLines(report),
-  ].filter((block) => block.length > 0);
+  const { preparations = [] } = report;
+  const required = preparations.filter(isRequired);
+  const others = preparations.filter((each) => !isRequired(each));
+  const worst = findingLines(report, ['breaks', 'unknown']);
+  const rest = [...findingLines(report, ['changes', 'opens']), harmlessLines(report)];
   switch (output) {
     case 'text': {
+      const describe = (blocks: readonly (readonly DescriptionLine[])[]): string =>
+        formatDescription(
+          blocks.filter((block) => block.length > 0),
+          isColoured,
+        );
+      const saidPreparations = (own: readonly Finding[]): string =>
+        formatFindings(sayFindings(own), () => '', isColoured);
       const isBad = report.preparations ? needsWork(report) : report.findings.length > 0;
       const summary = line(isBad ? 'heading' : 'good', 0, summaryWords(report));
       const end = notes(report).map((text) => line('dim', 0, text));
-      return formatDescription([[summary], ...blocks, end], isColoured);
+      const parts = [
+        describe([[summary]]),
+        saidPreparations(required),
+        describe(worst),
+        saidPreparations(others),
+        describe([...rest, end]),
+      ];
+      return parts.filter((part) => part !== '').join('\n');
     }
     case 'markdown': {
+      const blocks = [
+        preparationLines('Set before the change', required),
+        ...worst,
+        preparationLines('Check before the change', others),
+        ...rest,
+      ];
       const end = notes(report).map(escapeMarkdown).join(' ');
-      return [`**${escapeMarkdown(summaryWords(report))}**\n`, ...blocks.map(markdownBlock), `${end}\n`].join('\n');
+      return [
+        `**${escapeMarkdown(summaryWords(report))}**\n`,
+        ...blocks.filter((block) => block.length > 0).map(markdownBlock),
+        `${end}\n`,
+      ].join('\n');
     }
     case 'junit':
       return formatJunit(report);
@@ -224,12 +226,13 @@ export function formatEquivalence(
 
 /** What `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
-  const { trace, sharedMode: _, ...facts } = report;
+  const { trace, sharedMode: _, preparations, ...facts } = report;
   const findings = report.findings.map((finding) => ({
     ...finding,
     effects: finding.effects.map((effect) => ({ ...effect, trace: traceEffect(trace, effect) })),
   }));
-  return { ...facts, summary: summaryWords(report), findings };
+  const steps = preparations && { preparations: sayFindings(preparations) };
+  return { ...facts, ...steps, summary: summaryWords(report), findings };
 }
 
 function markdownBlock(lines: readonly DescriptionLine[]): string {

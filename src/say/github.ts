@@ -1,24 +1,26 @@
 import { printableLines } from '../base/printable.ts';
-import { locate, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { helpWithTrace, type SaidFinding } from './words/said.ts';
 import type { Location } from '../kernel/place.ts';
 
 /** The path of a file from the top of its repository, which GitHub and GitLab go by; undefined for standard input. */
 export type PathOf = (file: string) => string | undefined;
 
 /** Workflow commands that make GitHub annotate the lines of the pull request with the faults of the input. */
-export function diagnosticsToGithub(diagnostics: readonly Diagnostic[], pathOf: PathOf): string {
-  return diagnostics
-    .map(({ severity, code, text, help, place }) => {
+export function formatGithub(findings: readonly SaidFinding[], pathOf: PathOf): string {
+  return findings
+    .map((finding) => {
+      const { severity, code, text } = finding;
+      const help = helpWithTrace(finding);
       const lines = help === undefined ? text : `${text}\nhelp: ${help}`;
-      return annotate(severity === 'note' ? 'notice' : severity, code, lines, inRepository(locate(place), pathOf));
+      return annotate(severity === 'note' ? 'notice' : severity, code, lines, inRepository(finding, pathOf));
     })
     .join('');
 }
 
 /** Without a file, GitHub shows an annotation with the run. */
-export function inRepository({ file, ...at }: Partial<Location>, pathOf: PathOf): Partial<Location> {
-  const path = file === undefined ? undefined : pathOf(file);
-  return path === undefined ? {} : { file: path, ...at };
+export function inRepository(at: Partial<Location>, pathOf: PathOf): Partial<Location> {
+  const path = at.file === undefined ? undefined : pathOf(at.file);
+  return path === undefined ? {} : { ...at, file: path };
 }
 
 export function annotate(

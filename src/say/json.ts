@@ -1,11 +1,9 @@
 import type { Shaped } from '../base/json-shape.ts';
-import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../changes/kernel-change.ts';
 import { reasonJson } from '../diff/reason-words.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { describeGaps } from '../diff/not-compared.ts';
-import type { Location } from '../kernel/place.ts';
 import type { Review } from './diff-review.ts';
 import { traceEffect } from './equivalence.ts';
 import type { difference, servicePortDifference } from './outputs/diff.ts';
@@ -55,11 +53,4 @@ function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
 
 function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
   return { kind, change, ...fields };
-}
-
-/** A diagnostic in --output json. The code determines the arguments. */
-export type JsonDiagnostic = Fault & Pick<Diagnostic, 'severity' | 'text' | 'help'> & Partial<Location>;
-
-export function diagnosticsToJson(diagnostics: readonly Diagnostic[]): JsonDiagnostic[] {
-  return diagnostics.map(({ place, ...diagnostic }) => ({ ...diagnostic, ...locate(place) }));
 }

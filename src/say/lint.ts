@@ -1,20 +1,25 @@
 import { count } from '../base/format-count.ts';
-import { printable } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import { isError, locate } from '../diagnostics/diagnostic.ts';
-import type { Severity } from '../diagnostics/diagnostic-rows.ts';
+import { isError } from '../base/findings/finding.ts';
+import type { Severity } from '../base/findings/rows.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { formatJson } from './format-json.ts';
 import { formatGitlab } from './gitlab.ts';
-import { withTrace, type LintReport, type ReportedFinding } from './lint-report.ts';
-import { diagnosticsToGithub, type PathOf } from './github.ts';
+import type { LintResult } from '../lint/lint.ts';
+import { helpWithTrace, type SaidFinding } from './words/said.ts';
+import { formatGithub, type PathOf } from './github.ts';
 import { formatTestSuite, type TestCase } from './junit.ts';
 import { linted } from './outputs/lint.ts';
 import { formatSarif } from './sarif.ts';
-import { renderDiagnostics, type LineOf } from './render-diagnostics.ts';
+import { formatFindings, type LineOf } from './render-diagnostics.ts';
 
 export const lintOutputs = ['text', 'json', 'junit', 'github', 'sarif', 'gitlab'] as const;
+
+export interface LintReport extends Omit<LintResult, 'findings' | 'ignored'> {
+  readonly findings: readonly SaidFinding[];
+  readonly ignored: readonly SaidFinding[];
+}
 
 /** The findings in one of the formats. */
 export function formatLint(
@@ -23,28 +28,23 @@ export function formatLint(
   { lineOf, isColoured, pathOf }: { readonly lineOf: LineOf; readonly isColoured: boolean; readonly pathOf: PathOf },
 ): string {
   switch (output) {
-    case 'text': {
-      const blocks = report.findings.map(({ diagnostic, trace }) => {
-        const shown = renderDiagnostics([diagnostic], lineOf, isColoured);
-        return trace ? `${shown}  trace: ${printable(trace.command)}\n` : shown;
-      });
-      return `${blocks.join('')}${summaryWords(report)}\n`;
-    }
+    case 'text':
+      return `${formatFindings(report.findings, lineOf, isColoured)}${summaryWords(report)}\n`;
     case 'json':
       return formatJson(linted, lintJson(report));
     case 'junit':
       return formatTestSuite('kpc lint', casesOf(report));
     case 'github':
-      return diagnosticsToGithub(report.findings.map(withTrace), pathOf);
+      return formatGithub(report.findings, pathOf);
     case 'sarif':
-      return formatSarif(report, pathOf);
+      return formatSarif(report.findings, report.files, pathOf);
     case 'gitlab':
-      return formatGitlab(report, pathOf);
+      return formatGitlab(report.findings, report.files, pathOf);
   }
 }
 
-function numberOf(findings: readonly ReportedFinding[], severity: Severity): number {
-  return findings.filter(({ diagnostic }) => diagnostic.severity === severity).length;
+function numberOf(findings: readonly SaidFinding[], severity: Severity): number {
+  return findings.filter((each) => each.severity === severity).length;
 }
 
 /** "3 errors, 1 warning in 2 files; 1 ignored (iptables mode, 5 nodes)". */
@@ -53,7 +53,7 @@ function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun
     const number = numberOf(findings, severity);
     return number === 0 ? [] : [count(number, severity)];
   });
-  const places = new Set(findings.flatMap(({ diagnostic: { place } }) => (place ? [place.file] : [])));
+  const places = new Set(findings.flatMap(({ file }) => file ?? []));
   const found =
     counts.length === 0
       ? `no problems in ${count(files.length, 'file')}`
@@ -79,37 +79,21 @@ export function lintJson(report: LintReport): Shaped<typeof linted> {
     mode,
     namesMode,
     hasRun,
-    findings: findings.map(findingJson),
-    ignoredFindings: ignored.map(findingJson),
-  };
-}
-
-function findingJson({ diagnostic, service, trace, page, fingerprint }: ReportedFinding) {
-  const { place, ...said } = diagnostic;
-  return {
-    ...said,
-    ...locate(place),
-    ...(service === undefined ? {} : { service }),
-    ...(trace ? { trace } : {}),
-    page,
-    fingerprint,
-  } as Shaped<typeof linted>['findings'][number];
+    findings,
+    ignoredFindings: ignored,
+  } as Shaped<typeof linted>;
 }
 
 /** A case for each code and Service: it fails if one of its findings is an error. */
 function casesOf({ findings }: LintReport): readonly TestCase[] {
-  const groups = groupBy(
-    findings,
-    ({ diagnostic: { code, place }, service }) => `${service ?? place?.file ?? 'input'}: ${code}`,
-  );
+  const groups = groupBy(findings, ({ code, file, about }) => {
+    return `${about?.kind === 'service' ? about.name : (file ?? 'input')}: ${code}`;
+  });
   const cases = [...groups].map(([name, own]): TestCase => {
-    const [{ diagnostic }] = own;
-    const lines = own
-      .map(withTrace)
-      .flatMap(({ text, help }) => [text, ...(help === undefined ? [] : help.split('\n'))]);
-    const location = diagnostic.place?.isWholeFile ? undefined : diagnostic.place?.locate();
-    const isFailure = own.some((each) => isError(each.diagnostic));
-    return { name, place: location, failure: isFailure ? { title: diagnostic.text, lines } : undefined, output: lines };
+    const [{ text: title, file, line, column }] = own;
+    const lines = own.flatMap((each) => [each.text, ...(helpWithTrace(each)?.split('\n') ?? [])]);
+    const place = file !== undefined && line !== undefined ? { file, line, column: column ?? 1 } : undefined;
+    return { name, place, failure: own.some(isError) ? { title, lines } : undefined, output: lines };
   });
   return cases.length > 0 ? cases : [{ name: 'no problems', place: undefined, failure: undefined }];
 }

@@ -5,7 +5,7 @@ import { joinWords } from '../base/join-words.ts';
 import { printable } from '../base/printable.ts';
 import type { FleetProblem } from '../bundle/fleet/fleet-folder.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { SaidFinding } from './words/said.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 
 /** Returns a line of an input file, counted from 1; '' if it is unknown. */
@@ -14,23 +14,23 @@ export type LineOf = (file: string, line: number) => string;
 const maxWidth = 120;
 
 /**
- * Diagnostics for people, each as "path:line:col: error: text [code]" with its line and a caret, then "help: what to
+ * Findings for people, each as "path:line:col: error: text [code]" with its line and a caret, then "help: what to
  * do". Ends with a newline unless there is nothing to print. Control characters of the input become dots.
  */
-export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: LineOf, isColoured: boolean): string {
+export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf, isColoured: boolean): string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
   const paint = { error: chalk.red.bold, warning: chalk.yellow.bold, note: chalk.cyan.bold };
-  const blocks = diagnostics.map(({ severity, code, text, help, place }) => {
-    const location = place?.isWholeFile ? undefined : place?.locate();
-    const where =
-      place && chalk.bold(printable(location ? `${location.file}:${location.line}:${location.column}` : place.file));
+  const blocks = findings.map(({ severity, code, text, help, trace, file, line, column }) => {
+    const isPlaced = file !== undefined && line !== undefined && column !== undefined;
+    const where = file === undefined ? undefined : chalk.bold(printable(isPlaced ? `${file}:${line}:${column}` : file));
     const header = [where, paint[severity](severity), `${printable(text)} ${chalk.dim(`[${code}]`)}\n`]
       .filter((part) => part !== undefined)
       .join(': ');
-    const advice = formatHelp(help);
+    const shows = trace === undefined ? '' : `  trace: ${printable(trace.command)}\n`;
+    const advice = `${formatHelp(help)}${shows}`;
     // Of what is left out, a line each is enough.
-    if (!location || code === 'left-out') return `${header}${advice}`;
-    const excerpt = excerptLine(lineOf(location.file, location.line), location.column);
+    if (!isPlaced || code === 'left-out') return `${header}${advice}`;
+    const excerpt = excerptLine(lineOf(file, line), column);
     const shown = excerpt === undefined ? '' : `  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;
     return `${header}${shown}${advice}`;
   });

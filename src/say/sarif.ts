@@ -1,11 +1,10 @@
 import { printableJson } from '../base/printable.ts';
 import { projectUrl, version } from '../base/version.ts';
 import { codes } from '#codes';
-import { diagnosticCodes, severitiesOf, type DiagnosticCode } from '../diagnostics/codes.ts';
-import { locate } from '../diagnostics/diagnostic.ts';
-import type { Severity } from '../diagnostics/diagnostic-rows.ts';
+import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
+import type { Severity } from '../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { withTrace, type LintReport, type ReportedFinding } from './lint-report.ts';
+import { helpWithTrace, type SaidFinding } from './words/said.ts';
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
 
@@ -13,11 +12,10 @@ const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'w
  * SARIF 2.1.0. Code scanning shows a result only with a place, so what is about the input as a whole is placed at its first
  * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert.
  */
-export function formatSarif(report: LintReport, pathOf: PathOf): string {
-  const { findings, files } = report;
-  const used = new Set(findings.map(({ diagnostic }) => diagnostic.code));
-  const rules = diagnosticCodes.filter((code) => used.has(code));
-  const pageOf = new Map(findings.map(({ diagnostic, page }) => [diagnostic.code, page]));
+export function formatSarif(findings: readonly SaidFinding[], files: readonly string[], pathOf: PathOf): string {
+  const used = new Set(findings.map(({ code }) => code));
+  const rules = findingCodes.filter((code) => used.has(code));
+  const pageOf = new Map(findings.map(({ code, page }) => [code, page]));
   const driver = {
     name: 'kpc',
     version,
@@ -33,7 +31,7 @@ export function formatSarif(report: LintReport, pathOf: PathOf): string {
   return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;
 }
 
-function ruleOf(code: DiagnosticCode, helpUri: string | undefined) {
+function ruleOf(code: FindingCode, helpUri: string | undefined) {
   const { meaning, why = meaning, reports = [] } = codes[code];
   const [worst = 'warning'] = severitiesOf(code);
   const links = reports.map((link) => `\n- <${link}>`).join('');
@@ -50,20 +48,13 @@ function ruleOf(code: DiagnosticCode, helpUri: string | undefined) {
   };
 }
 
-function resultOf(
-  finding: ReportedFinding,
-  rules: readonly DiagnosticCode[],
-  fallback: string | undefined,
-  pathOf: PathOf,
-) {
-  const { diagnostic, fingerprint, service, trace } = finding;
-  const { code, severity, text, place } = diagnostic;
-  const { help } = withTrace(finding);
-  const { file = fallback, line = 1, column } = locate(place);
+function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback: string | undefined, pathOf: PathOf) {
+  const { code, severity, text, fingerprint, about, trace, file = fallback, line = 1, column } = finding;
+  const help = helpWithTrace(finding);
   const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
   const physicalLocation = file === undefined ? undefined : { artifactLocation: artifactOf(pathOf(file)), region };
   const logicalLocations =
-    service === undefined ? {} : { logicalLocations: [{ fullyQualifiedName: service, kind: 'resource' }] };
+    about?.kind === 'service' ? { logicalLocations: [{ fullyQualifiedName: about.name, kind: 'resource' }] } : {};
   return {
     ruleId: code,
     ruleIndex: rules.indexOf(code),

@@ -1,6 +1,7 @@
+import { inOneLine } from './words/words.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { line } from '../describe/describe-words.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { PacketProtocol } from '../packet/packet.ts';
 import { followIngress, type IngressWay } from '../trace/ingress.ts';
@@ -40,12 +41,12 @@ export function answerTrace(
   question: TraceQuestion,
   scene: Scene,
   say: (words: string) => string = (words) => words,
-): TraceAnswer | readonly Diagnostic[] {
+): TraceAnswer | readonly Finding[] {
   return question.all === undefined ? answerOne(question, scene, say) : answerAll(question.all, question, scene);
 }
 
 /** A table of all packets to a Service, or what is wrong with the question. */
-function answerAll(service: string, question: TraceQuestion, scene: Scene): TraceAnswer | readonly Diagnostic[] {
+function answerAll(service: string, question: TraceQuestion, scene: Scene): TraceAnswer | readonly Finding[] {
   const { from, inInterface, namespace } = question;
   const ports = findPorts(service, namespace, scene);
   if (ports.kind === 'wrong') return [ports.diagnostic];
@@ -69,7 +70,7 @@ function answerOne(
   question: TraceQuestion,
   scene: Scene,
   say: (words: string) => string,
-): TraceAnswer | readonly Diagnostic[] {
+): TraceAnswer | readonly Finding[] {
   const { from = '', to = '', proto: protocol, inInterface, namespace } = question;
   const asked = { from, to, protocol, inInterface, namespace };
   const over = followIngress(asked, scene);
@@ -86,7 +87,7 @@ function answerOne(
     const [heading, ...lines] = listTraceLines(trace);
     return [...(heading ? [heading] : []), ...trace.assumed, ...lines];
   });
-  const blocks = [...(over ? [over.value.lines] : []), ...ofTraces];
+  const blocks = [...(over ? [wayLines(over.value)] : []), ...ofTraces];
   return {
     json: over ? wayJson(over.value, json) : (json[0] ?? []),
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
@@ -94,6 +95,11 @@ function answerOne(
   };
 }
 
-function wayJson({ ingress, routes, problems }: IngressWay, traces: readonly ReturnType<typeof traceJson>[]) {
-  return { ingress, routes, problems: problems.length > 0 ? problems : undefined, traces };
+function wayLines({ lines, faults, end }: IngressWay): readonly DescriptionLine[] {
+  return [...lines, ...faults.map((fault) => line('bad', 1, inOneLine(fault))), end];
+}
+
+function wayJson(way: IngressWay, traces: readonly ReturnType<typeof traceJson>[]) {
+  const problems = [...way.problems, ...way.faults.map(inOneLine)];
+  return { ingress: way.ingress, routes: way.routes, problems: problems.length > 0 ? problems : undefined, traces };
 }

@@ -1,4 +1,5 @@
-import { mostOfCode } from '../../src/diagnostics/tally.ts';
+import { inOneLine } from '../../src/say/words/words.ts';
+import { mostOfCode } from '../../src/base/findings/tally.ts';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -238,8 +239,8 @@ suite('Services', () => {
     expect(
       diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
     ).toEqual([
-      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, which ipFamilies[0] requires [bad-value]',
       '6:16 error: clusterIPs[0] cannot be "fd00::1": clusterIP is "10.96.0.1": write the same in both [bad-value]',
+      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, which ipFamilies[0] requires [bad-value]',
     ]);
   });
 
@@ -342,8 +343,7 @@ suite('files', () => {
     const { services, diagnostics, files } = readInputs([folder]);
     expect(services.map(({ object }) => object.metadata.name)).toEqual(['web']);
     const shown = diagnostics.map(
-      ({ place, text, help, code }) =>
-        `${place?.file.slice(folder.length + 1)}: ${[text, help].filter(Boolean).join(': ')} [${code}]`,
+      (each) => `${each.place?.file.slice(folder.length + 1)}: ${inOneLine(each)} [${each.code}]`,
     );
     expect(shown).toEqual([
       'binary.yaml: the file is binary: name YAML or JSON in UTF-8 [unreadable-file]',

@@ -45,7 +45,6 @@ test('without a config and flags: the defaults of kube-proxy, but for the mode',
       severity: 'note',
       code: 'default-mode',
       arguments: { named: 'nothing' },
-      text: 'mode ipvs, because neither --proxy-mode nor --config is given',
       place: undefined,
     },
   });

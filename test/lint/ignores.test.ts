@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { aService, anIP } from './manifests.ts';
-import { inFolder } from '../diagnostics/tripped.ts';
+import { inFolder } from '../findings/tripped.ts';
 import { commitAll } from '../support/git.ts';
 import { runKpc, type Run } from '../support/run-kpc.ts';
 import type { Files } from '../support/write-folder.ts';
@@ -169,7 +169,7 @@ describe('kpc.yaml', () => {
     const text = 'ignore: [external-ips, { code: unknown-field, service: api, reason: known }]\n';
     const run = await lint({ 'in.yaml': odd, 'kpc.yaml': text }, '--output', 'json');
     expect(JSON.parse(run.stdout)).toMatchObject({
-      findings: [{ code: 'unknown-field', service: 'default/web' }],
+      findings: [{ code: 'unknown-field', about: { kind: 'service', name: 'default/web' } }],
       ignored: 3,
     });
   });

@@ -12,7 +12,7 @@ import {
   slice,
   someNodes,
 } from './manifests.ts';
-import { inFolder } from '../diagnostics/tripped.ts';
+import { inFolder } from '../findings/tripped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
 
@@ -473,7 +473,10 @@ describe('two Services on one address', () => {
     const services = aService(`${anIP}, ${fields}`) + aService(`clusterIP: 10.96.0.11, ${fields}`, '', 'api');
     const { findings } = await lint(services + slices + someNodes('worker-1'), setup);
     const conflict = findings.find(({ code }) => code === 'address-conflict');
-    expect(conflict).toMatchObject({ service: 'default/web', trace: { verdict: 'delivered' } });
+    expect(conflict).toMatchObject({
+      about: { kind: 'service', name: 'default/web' },
+      trace: { verdict: 'delivered' },
+    });
     expect(conflict?.text).toContain(`is claimed by default/api and default/web: ${what}`);
     expect(conflict?.text).toContain('kpc gives it to default/api');
     const words = conflict?.trace?.command.split(' ').slice(1) ?? [];

@@ -17,7 +17,7 @@ function sceneOfText(text: string): Scene {
 function trace(text: string, from: string, to: string, inInterface?: string): string {
   const scene = sceneOfText(text);
   const answer = ask({ from, to, protocol: undefined, inInterface, namespace: undefined }, scene);
-  if (answer.kind === 'wrong') throw new Error(answer.faults.map(({ diagnostic }) => diagnostic.text).join());
+  if (answer.kind === 'wrong') throw new Error(answer.faults.map(({ diagnostic }) => diagnostic.code).join());
   const lines = listTraceLines(describeTrace(answer.value, scene)).map((line) => line.text);
   return lines.slice(0, lines.indexOf('how')).join('\n');
 }

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { Refusal } from '../../library/refusal.ts';
 import { formatError } from '../../say/render-diagnostics.ts';
@@ -101,7 +101,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   }
 
   /** Prints diagnostics of whatever severity. */
-  async print(diagnostics: readonly Diagnostic[], files: Inputs['files']): Promise<void> {
+  async print(diagnostics: readonly Finding[], files: Inputs['files']): Promise<void> {
     const said = renderSaid(diagnostics, files, this.terminal);
     if (said !== '') await this.terminal.err(said);
   }

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isError, type Finding } from '../../base/findings/finding.ts';
 import {
   checkSnapshot,
   compileOne,
@@ -141,9 +141,9 @@ export const addCompileCommand = defineCommand<CommandOptions>({
 /** Says what there is to say of the input. Ends the call, in the format of --output too, if that holds an error. */
 async function report(
   call: Call<CommandOptions>,
-  found: readonly Diagnostic[],
+  found: readonly Finding[],
   { loaded: { files } }: OpenedToCompile,
-): Promise<readonly Diagnostic[]> {
+): Promise<readonly Finding[]> {
   const diagnostics = makeStrict(found, call.options);
   await call.print(diagnostics, files);
   if (!diagnostics.some(isError)) return diagnostics;
@@ -154,17 +154,17 @@ async function report(
 async function write(
   call: Call<CommandOptions>,
   snapshot: Parameters<typeof writeSnapshot>[0],
-  diagnostics: readonly Diagnostic[],
+  diagnostics: readonly Finding[],
   modeFrom: string,
 ): Promise<void> {
   const { manifest, folder, files } = await writeSnapshot(snapshot, call.options);
   const summary = summarize(manifest, modeFrom);
   if (folder !== undefined) await call.say(`${summary}\nWritten to ${folder}.\n`);
   if (call.options.output === 'json') {
-    const { diagnosticsToJson } = await import('../../say/json.ts');
+    const { sayFindings } = await import('../../say/words/said.ts');
     // The files are already in the folder.
     const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
-    await call.out(formatJson(compiled, { diagnostics: diagnosticsToJson(diagnostics), manifest, ...content }));
+    await call.out(formatJson(compiled, { diagnostics: sayFindings(diagnostics), manifest, ...content }));
   } else if (folder === undefined) {
     await call.out(formatAll(files()));
     await call.say(`${summary}\nTo write the files, add -o DIR; to see one, add --print ${mainFile(manifest)}.\n`);
@@ -208,8 +208,8 @@ async function compileMany(
     return exitStatus.badInput;
   }
   if (output === 'json') {
-    const { diagnosticsToJson } = await import('../../say/json.ts');
-    await call.out(formatJson(compiledFleet, { diagnostics: diagnosticsToJson(diagnostics), folder: out, ...counts }));
+    const { sayFindings } = await import('../../say/words/said.ts');
+    await call.out(formatJson(compiledFleet, { diagnostics: sayFindings(diagnostics), folder: out, ...counts }));
   }
   await call.say(said);
   return exitStatus.ok;

@@ -1,5 +1,5 @@
 import { codes } from '#codes';
-import { diagnosticCodes } from '../../diagnostics/codes.ts';
+import { findingCodes } from '../../base/findings/codes.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
@@ -12,7 +12,7 @@ import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
   const { of, typed } = request;
   if (of === 'explain code' || of === 'ignore')
-    return diagnosticCodes.map((value) => ({ value, help: codes[value].meaning }));
+    return findingCodes.map((value) => ({ value, help: codes[value].meaning }));
   return (await valuesOf(of, typed, request)).map((value) => ({ value }));
 }
 

@@ -2,8 +2,8 @@ import { InvalidArgumentError } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
 import { shellWord } from '../../base/printable.ts';
 import { loadInputs } from '../../snapshot/files/read-texts.ts';
-import { diagnosticCodes } from '../../diagnostics/codes.ts';
-import { isError } from '../../diagnostics/diagnostic.ts';
+import { findingCodes } from '../../base/findings/codes.ts';
+import { isError } from '../../base/findings/finding.ts';
 import { lintLoaded, optionsOfLint, type Ignore } from '../../library/lint.ts';
 import { formatLint, lintOutputs } from '../../say/lint.ts';
 import { openFlags } from '../../library/options.ts';
@@ -65,7 +65,7 @@ export const addLintCommand = defineCommand<LintOptions>({
     const style = { lineOf, isColoured: terminal.colour.out, pathOf: repositoryPaths() };
     await call.out(formatLint(report, options.output, style));
     // Without anything that was read, there is nothing to judge.
-    const errors = report.findings.map(({ diagnostic }) => diagnostic).filter(isError);
+    const errors = report.findings.filter(isError);
     if (errors.some(({ code }) => code === 'no-input' || code === 'unreadable-file')) return exitStatus.badInput;
     return passed ? exitStatus.ok : exitStatus.negative;
   },
@@ -75,8 +75,8 @@ export const addLintCommand = defineCommand<LintOptions>({
 function readCodes(written: string): readonly string[] {
   const codes = written.split(',').map((each) => each.trim());
   for (const code of codes) {
-    if (diagnosticCodes.some((each) => each === code)) continue;
-    const near = findNearest(code, diagnosticCodes);
+    if (findingCodes.some((each) => each === code)) continue;
+    const near = findNearest(code, findingCodes);
     throw new InvalidArgumentError(near === undefined ? 'List the codes with "kpc explain".' : `Did you mean ${near}?`);
   }
   return codes;

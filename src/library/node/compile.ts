@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
-import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
@@ -36,7 +36,7 @@ export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions 
 export interface OpenedToCompile {
   readonly texts: InputTexts;
   readonly loaded: LoadedInputs;
-  readonly refusals: readonly Diagnostic[];
+  readonly refusals: readonly Finding[];
 }
 
 /** Opens the manifests of a result that is written, printed or compared. */
@@ -65,7 +65,7 @@ function impliedMode({ modeNote, prepared }: LoadedInputs, file: string | undefi
   return modeOfPrint(file, prepared.settings.mode);
 }
 
-async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
+async function findCheckProblem(checked: string, hasMany: boolean): Promise<Finding | undefined> {
   const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
   return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
@@ -86,7 +86,7 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
 export async function findMistake(
   { loaded: { diagnostics, prepared } }: OpenedToCompile,
   { file = [], readStdin }: CompileOptions,
-): Promise<Diagnostic | undefined> {
+): Promise<Finding | undefined> {
   const isEmpty = prepared.services.length === 0 && (prepared.nodes.size === 0 || diagnostics.some(isError));
   if (!isEmpty) return undefined;
   const { describeNoManifests } = await import('../../snapshot/files/read-side.ts');
@@ -145,7 +145,7 @@ export async function checkSnapshot(
   folder: string,
   snapshot: CompiledSnapshot,
   format: OutputFormat,
-  diagnostics: readonly Diagnostic[],
+  diagnostics: readonly Finding[],
   wordsFor: WordsOfForm,
 ) {
   const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');

@@ -1,4 +1,4 @@
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
 import { revisionOf } from '../../git/revision-path.ts';
@@ -37,7 +37,7 @@ export function isUsefulForStored({ key, needs }: Flag, paths: Pair<string>, sid
 type OptionsOfRevision = (tree: FileTree) => Promise<
   | {
       readonly options: Partial<SideOptions>;
-      readonly diagnostics: readonly Diagnostic[];
+      readonly diagnostics: readonly Finding[];
       readonly file: TextFile;
     }
   | undefined
@@ -71,11 +71,11 @@ export async function readSides(
 }
 
 /** Those of both sides, without the warnings and notes of a revision that are still true of the new side. */
-function joinDiagnostics(path: string, from: Reading, to: Reading): readonly Diagnostic[] {
+function joinDiagnostics(path: string, from: Reading, to: Reading): readonly Finding[] {
   const revision = revisionOf(path);
   if (revision === undefined) return [...from.diagnostics, ...to.diagnostics];
-  const words = ({ code, text, place }: Diagnostic): string =>
-    JSON.stringify([code, text, place?.file]).replaceAll(`${revision}:`, '');
+  const words = (each: Finding): string =>
+    JSON.stringify([keyOfFault(each), each.place?.file]).replaceAll(`${revision}:`, '');
   const said = new Set(to.diagnostics.map(words));
   return [...from.diagnostics.filter((each) => isError(each) || !said.has(words(each))), ...to.diagnostics];
 }

@@ -1,9 +1,9 @@
 import { about, anyOf, boolean, listOf, mapOf, objectOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
 import { manifestShape } from '../../bundle/manifest.ts';
 import { difference } from './diff.ts';
-import { diagnostic } from './shared.ts';
+import { finding } from './shared.ts';
 
-const diagnostics = listOf(diagnostic);
+const diagnostics = listOf(finding);
 
 /** Printed for an input that does not compile, by every command that reads manifests. */
 export const failure = objectOf({ diagnostics });

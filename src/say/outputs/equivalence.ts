@@ -1,11 +1,11 @@
 import { about, listOf, objectOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
 import { effectFields, findingWith } from '../../equivalence/findings.ts';
-import { preparationShape } from '../../equivalence/preparations.ts';
+import { finding } from './shared.ts';
 
 /** An Effect, as it is printed. */
 export const printedEffectFields = { ...effectFields, trace: about('the command that shows the example', text) };
 
-const finding = findingWith(objectOf(printedEffectFields));
+const divergence = findingWith(objectOf(printedEffectFields));
 
 /** What `kpc equivalence` and `kpc migrate` print. */
 export const equivalence = objectOf({
@@ -17,6 +17,6 @@ export const equivalence = objectOf({
   unknown: about('classes that neither side knows', wholeNumber(0)),
   reasons: about('why, and what would settle it', listOf(text)),
   summary: text,
-  findings: listOf(finding),
-  preparations: optional(about('of kpc migrate: what a node needs before', listOf(preparationShape))),
+  findings: listOf(divergence),
+  preparations: optional(about('of kpc migrate: what a node needs before', listOf(finding))),
 });

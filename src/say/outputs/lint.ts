@@ -1,25 +1,6 @@
-import { about, boolean, listOf, named, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { about, boolean, listOf, objectOf, oneOf, wholeNumber } from '../../base/json-shape.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
-import { verdicts } from '../../packet/packet.ts';
-import { diagnosticFields } from './shared.ts';
-
-const trace = objectOf({
-  command: about('prints the way of a packet that shows it', text),
-  verdict: about('how that packet ends', oneOf(...verdicts)),
-});
-
-const finding = named(
-  'finding',
-  objectOf({
-    ...diagnosticFields,
-    service: optional(
-      about('"namespace/name" of the Service that it is about; absent if it is about none, or several', text),
-    ),
-    trace: optional(trace),
-    page: optional(about('where the rule is explained; "kpc explain CODE" says the same', text)),
-    fingerprint: about('the same as long as the finding is about the same, wherever its lines are', text),
-  }),
-);
+import { finding } from './shared.ts';
 
 const counts = {
   errors: wholeNumber(0),

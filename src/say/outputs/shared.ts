@@ -21,18 +21,34 @@ export const placeFields = {
 
 export const place = named('place', objectOf<Location>(placeFields));
 
-export const diagnosticFields = {
-  severity: about('an error means that nothing was written', oneOf('error', 'warning', 'note')),
-  code: about('stable: "kpc explain CODE" says more', text),
-  text: about('what is wrong', text),
-  help: optional(about('what to do about it, if kpc knows', text)),
-  arguments: about('what the text was made of, for programs', anyObject),
-  file: optional(about('absent if it is about no file', text)),
-  line: optional(about('from 1; absent if it is about a whole file', wholeNumber(1))),
-  column: optional(placeFields.column),
-};
-
-export const diagnostic = named('diagnostic', objectOf(diagnosticFields));
+/** A finding of any command. */
+export const finding = named(
+  'finding',
+  objectOf({
+    severity: about('an error means that nothing was written', oneOf('error', 'warning', 'note')),
+    code: about('stable: "kpc explain CODE" says more', text),
+    text: about('what is wrong', text),
+    help: optional(about('what to do about it, if kpc knows', text)),
+    arguments: about('what the text was made of, for programs', anyObject),
+    file: optional(about('absent if it is about no file', text)),
+    line: optional(about('from 1; absent if it is about a whole file', wholeNumber(1))),
+    column: optional(placeFields.column),
+    about: optional(
+      objectOf({
+        kind: oneOf('service', 'object'),
+        name: about('a Service as "namespace/name", any other object as "Node worker-1"', text),
+      }),
+    ),
+    trace: optional(
+      objectOf({
+        command: about('prints the way of a packet that shows it', text),
+        verdict: about('how that packet ends', text),
+      }),
+    ),
+    page: optional(about('where the code is explained; "kpc explain CODE" says the same', text)),
+    fingerprint: optional(about('the same as long as the finding is about the same, wherever its lines are', text)),
+  }),
+);
 
 export const change = oneOf(...changeKinds);
 

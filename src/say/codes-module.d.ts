@@ -1,6 +1,6 @@
 // The module #codes, which scripts/codes-module.mjs makes of fixtures/codes. A test holds the folders to the codes.
 import type { FailureCode } from '../base/failure-codes.ts';
-import type { DiagnosticCode } from './codes.ts';
+import type { FindingCode } from '../base/findings/codes.ts';
 
 /** What a code means. */
 export interface CodeText {
@@ -21,7 +21,7 @@ export interface Example {
   readonly files: Readonly<Record<string, string>>;
 }
 
-export const codes: Readonly<Record<DiagnosticCode, CodeText>>;
-export const examples: Readonly<Record<DiagnosticCode, Example>>;
+export const codes: Readonly<Record<FindingCode, CodeText>>;
+export const examples: Readonly<Record<FindingCode, Example>>;
 /** What the errors of kpc-apply mean, and what to do about them. */
 export const failures: Readonly<Record<FailureCode, { readonly meaning: string; readonly advice: string }>>;

@@ -1,20 +1,18 @@
 // The compiler takes a diagnostic only of a known code with the arguments of that code: `npx tsc --noEmit` judges this file.
 import { expect, test } from 'vitest';
-import { diagnose, type Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 
-test('a code and its arguments make the words', () => {
+test('a code and its arguments make a finding', () => {
   expect(diagnose('missing-cluster-ip', { first: '10.96.0.1' })).toEqual({
     severity: 'warning',
     code: 'missing-cluster-ip',
-    text: 'the API server accepts clusterIPs only with a clusterIP',
-    help: 'add clusterIP: 10.96.0.1',
     arguments: { first: '10.96.0.1' },
     place: undefined,
   });
 });
 
 test('what the compiler does not take', () => {
-  const wrong: readonly (() => Diagnostic)[] = [
+  const wrong: readonly (() => Finding)[] = [
     // @ts-expect-error there is no such code
     () => diagnose('bad-prot', {}),
     // @ts-expect-error the arguments are missing
@@ -28,13 +26,13 @@ test('what the compiler does not take', () => {
     // @ts-expect-error a problem of another code
     () => diagnose('no-node', { problem: 'twice', nodes: 2 }),
     // @ts-expect-error a diagnostic without its arguments
-    () => ({ severity: 'error', code: 'empty-file', text: 'the file holds no objects' }),
+    () => ({ severity: 'error', code: 'empty-file' }),
   ];
   expect(wrong).toHaveLength(7);
 });
 
 /** What a program does that reads codes. */
-function holderOf(diagnostic: Diagnostic): string | undefined {
+function holderOf(diagnostic: Finding): string | undefined {
   return diagnostic.code === 'address-conflict' ? diagnostic.arguments.holder : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { mostOfCode } from '../../src/diagnostics/tally.ts';
+import { mostOfCode } from '../../src/base/findings/tally.ts';
 import { describe, expect, test } from 'vitest';
 import { compile } from '../../src/library/compile.ts';
 

@@ -37,8 +37,8 @@ export function toldByFixtures(): ReadonlyMap<string, Told> {
 /** What kpc says of the example of a code. */
 export async function runExample({ words, files }: Example): Promise<string> {
   const { stdout, stderr } = await inFolder(files, (cwd) => runKpc(words, { cwd }));
-  // kpc lint prints its messages as its result.
-  return words[0] === 'lint' ? stderr + stdout : stderr;
+  // These print their findings as their result.
+  return words[0] === 'lint' || words[0] === 'migrate' ? stderr + stdout : stderr;
 }
 
 /** Of all that kpc says, the first message with the code. */

@@ -5,8 +5,14 @@ import { describe, expect, test } from 'vitest';
 import { codes, examples, failures } from '#codes';
 import { codesFolder, readExample } from '../../scripts/codes-module.mjs';
 import { failureCodes } from '../../src/base/failure-codes.ts';
-import { diagnosticCodes, severitiesOf, type ArgumentsOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
-import { diagnose } from '../../src/diagnostics/diagnostic.ts';
+import {
+  findingCodes,
+  severitiesOf,
+  severityOf,
+  type ArgumentsOf,
+  type FindingCode,
+} from '../../src/base/findings/codes.ts';
+import { wordsOf } from '../../src/say/words/words.ts';
 import { ruleCodes } from '../../src/lint/rules.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { failureExamples } from './failures.ts';
@@ -20,15 +26,15 @@ function codesWith(name: string): readonly string[] {
 }
 
 test('each code has its folder, and each folder its code', () => {
-  expect(codesWith('about.yaml')).toEqual(diagnosticCodes);
+  expect(codesWith('about.yaml')).toEqual(findingCodes);
   expect(codesWith('about-kpc-apply.yaml')).toEqual(failureCodes);
   expect(codesWith('passes')).toEqual(ruleCodes.toSorted());
-  expect(diagnosticCodes.filter((code) => codes[code].why !== undefined)).toEqual(ruleCodes.toSorted());
-  expect(codesWith('')).toEqual([...new Set([...diagnosticCodes, ...failureCodes])].toSorted());
+  expect(findingCodes.filter((code) => codes[code].why !== undefined)).toEqual(ruleCodes.toSorted());
+  expect(codesWith('')).toEqual([...new Set([...findingCodes, ...failureCodes])].toSorted());
 });
 
 test('a fixture shows no code that is not in the tables', () => {
-  const known: readonly string[] = diagnosticCodes;
+  const known: readonly string[] = findingCodes;
   expect([...toldByFixtures().keys()].filter((code) => !known.includes(code))).toEqual([]);
 });
 
@@ -39,12 +45,12 @@ test('every code of kpc-apply is one that some fault makes', async () => {
 
 /** A diagnostic as --output json prints it. */
 interface PrintedDiagnostic extends Told {
-  readonly code: DiagnosticCode;
-  readonly arguments: ArgumentsOf<DiagnosticCode>;
+  readonly code: FindingCode;
+  readonly arguments: ArgumentsOf<FindingCode>;
 }
 
 describe('the example of a code says what is in said.txt, as severe as its row has it, and what to do', () => {
-  test.each(diagnosticCodes)('%s', async (code) => {
+  test.each(findingCodes)('%s', async (code) => {
     const folder = join(codesFolder, code);
     const printed = await runExample(await readExample(join(folder, 'example')));
     const said = messageOf(code, printed);
@@ -60,7 +66,7 @@ describe('the example of a code says what is in said.txt, as severe as its row h
 
 describe('the arguments that programs get are all that the words are made of', () => {
   // Only these print their diagnostics as JSON: all of them.
-  const printing = diagnosticCodes.filter(
+  const printing = findingCodes.filter(
     (code) => ['compile', 'lint'].includes(examples[code].words[0] ?? '') && code !== 'not-shown',
   );
 
@@ -73,7 +79,11 @@ describe('the arguments that programs get are all that the words are made of', (
     const diagnostics = command === 'lint' ? printed.findings : printed.diagnostics;
     expect(diagnostics.map((each) => each.code)).toContain(code);
     for (const { code: own, arguments: details, severity, text, help } of diagnostics) {
-      expect(diagnose(own, details)).toMatchObject({ severity, text, ...(help === undefined ? {} : { help }) });
+      expect({ severity: severityOf(own, details), ...wordsOf({ code: own, arguments: details }) }).toEqual({
+        severity,
+        text,
+        help,
+      });
     }
   });
 });

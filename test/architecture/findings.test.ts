@@ -1,8 +1,8 @@
-// Diagnostics are made in one place, src/diagnostics: elsewhere there are codes and arguments, and no words.
+// What there is to say is a code and its arguments: src/say alone has the words.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
+import { findingCodes } from '../../src/base/findings/codes.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { folders } from '../../scripts/fence/folders.mjs';
 
@@ -21,8 +21,8 @@ function isHandMade(text: string): boolean {
   return handMade.some((pattern) => pattern.test(text));
 }
 
-describe('diagnostics are made by diagnose() alone', () => {
-  const users = Object.keys(folders).filter((folder) => folders[folder]?.folders.includes('diagnostics'));
+describe('findings are made by diagnose() alone', () => {
+  const users = Object.keys(folders).filter((folder) => folders[folder]?.folders.includes('base/findings'));
 
   test.each(users)('in %s', (folder) => {
     const files = filesBelow(folder);
@@ -40,11 +40,13 @@ describe('diagnostics are made by diagnose() alone', () => {
 });
 
 test('no code is in two tables', () => {
-  const codes = filesBelow('diagnostics').flatMap((file) => {
+  const codes = filesBelow('base/findings').flatMap((file) => {
     const text = readFileSync(join(source, file), 'utf8');
-    const tables = [...text.matchAll(/const \w+Diagnostics = \{\n(.*?)\n\} satisfies/gs)].map(([, rows = '']) => rows);
-    const rows = tables.flatMap((table) => [...table.matchAll(/^ {2}'?([a-z-]+)'?: (?:row|wordRow|shapeRow)/gm)]);
+    const tables = [...text.matchAll(/const \w+Findings = \{\n(.*?)\n\};/gs)].map(([, rows = '']) => rows);
+    const rows = tables.flatMap((table) => [
+      ...table.matchAll(/^ {2}'?([a-z-]+)'?: (?:row|byProblem|ofCompiling)[<(]/gm),
+    ]);
     return rows.map(([, code = '']) => code);
   });
-  expect(codes.toSorted()).toEqual(diagnosticCodes);
+  expect(codes.toSorted()).toEqual(findingCodes);
 });
