@@ -1,15 +1,13 @@
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { tableNames, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import { tableNames, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import { compareVirtualServers, formatVirtualServer, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
-import { jumpChain } from '../kernel/restrict.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { classifyChain } from '../kube-proxy/chains.ts';
 import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
 import { findUnlistedServer, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
 import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
@@ -23,6 +21,7 @@ import type { UnreadLine } from '../kernel/unread-line.ts';
 import { ProxyLog } from './kube-proxy-log.ts';
 import type { Coverage, ListedTable } from './coverage.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
+import { RuleListings, type Variant } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 /** What a file of a dump is: the tool that printed it. */
@@ -65,20 +64,21 @@ export type Doubt =
 
 /** Rules that are no part of a side's state: packets alone meet them. */
 type ForeignDoubt =
-  /** A table of another program in nftables, or one that iptables keeps there, or kube-proxy's, if that is dormant. */
-  | {
-      readonly kind: 'other-table';
-      /** "inet firewalld". */
-      readonly table: string;
-      /** Its rules for packets of IP: none in families such as arp. Undefined if not all of it could be read. */
-      readonly tables: readonly NftTable[] | undefined;
-      /** The interfaces at which it sees packets before or after all other rules. */
-      readonly hooked: readonly HookedInterfaces[];
-    }
+  | ({ readonly kind: 'other-table' } & OtherTable)
   /** Tables of the other variant of iptables, legacy or nft: the kernel runs both. */
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
   /** iptables-save says that there are legacy tables, and the dump does not have them. */
   | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family };
+
+/** A table of another program in nftables, or one that iptables keeps there, or kube-proxy's, if that is dormant. */
+export interface OtherTable {
+  /** "inet firewalld". */
+  readonly table: string;
+  /** Its rules for packets of IP: none in families such as arp. Undefined if not all of it could be read. */
+  readonly tables: readonly NftTable[] | undefined;
+  /** The interfaces at which it sees packets before or after all other rules. */
+  readonly hooked: readonly HookedInterfaces[];
+}
 
 /** Whether a doubt is about rules that are not kube-proxy's. */
 export function isForeign(doubt: Doubt): doubt is ForeignDoubt {
@@ -103,9 +103,6 @@ export interface HookedInterfaces {
   readonly interfaces: readonly string[];
 }
 
-/** The two variants of iptables. */
-export type Variant = 'legacy' | 'nft';
-
 /** Why a file of a dump, or a part of it, is left out, or how it was read; without a line, of the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
@@ -115,7 +112,7 @@ export function sorted(texts: readonly string[]): string {
 }
 
 /** Where an output was printed: its file, the line that it begins with, and what kind of output it is. */
-interface Printed {
+export interface Printed {
   readonly file: string;
   readonly line: number;
   readonly kind: DumpFileKind;
@@ -141,12 +138,11 @@ export class DumpDraft {
       `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}`,
     ({ answers }) => formatSocketAddress(answers),
   );
-  /** The texts of chains, sets and maps, by which a second listing of rules is found. */
-  readonly rules: { readonly [K in 'iptables-save' | 'ip6tables-save' | 'nft list ruleset']: Listed<RuleText> } = {
-    'iptables-save': listedRules(),
-    'ip6tables-save': listedRules(),
-    'nft list ruleset': listedRules(),
-  };
+  /** The texts of chains, sets and maps in nftables, by which a second listing of them is found. */
+  readonly nftRules = new Listed<RuleText>(
+    ([name]) => name,
+    ([, text]) => text(),
+  );
   /** The families of which an ip command printed all addresses; undefined if none is known that did. */
   allAddresses: readonly Family[] | undefined;
   /** The families of whose table of kube-proxy's a part was left out: by an option of nft, or by who pasted it. */
@@ -159,8 +155,9 @@ export class DumpDraft {
   endsBare = false;
   /** Whether nft was asked for some tables only. */
   isNftPart = false;
-  readonly #tables: { [F in Family]?: DraftedRules } = {};
+  readonly #rules: { [F in Family]?: RuleListings } = {};
   readonly #nftables = new Map<string, NftTable>();
+  readonly #otherTables = new Map<string, OtherTable>();
   #isRuleset = false;
   readonly #listed = new Map<string, ListedTable>();
   readonly #files: Dump['files'][number][] = [];
@@ -286,36 +283,22 @@ export class DumpDraft {
   }
 
   /** Returns the rules of one family, which counts as given from then on. */
-  rulesOf(family: Family): DraftedRules {
-    const none = { tables: new Map(), whole: new Set<TableName>(), hidden: new Set<TableName>(), other: new Map() };
-    return (this.#tables[family] ??= { ...none, isCutOff: false });
+  rulesOf(family: Family): RuleListings {
+    return (this.#rules[family] ??= new RuleListings());
   }
 
-  /**
-   * Adds the rules of one family. `whole` are the tables known to be complete, with or without rules; excerpts of others are
-   * merged. If a table was dumped twice, by iptables-legacy-save and iptables-nft-save, the one with kube-proxy's chains counts,
-   * and the other is kept beside it.
-   */
-  addRules(family: Family, tables: Tables, whole: readonly TableName[], variant?: Variant): void {
-    const rules = this.rulesOf(family);
-    for (const name of tableNames) {
-      const chains = tables[name];
-      if (!chains) continue;
-      const known = rules.tables.get(name);
-      const isOther = known?.variant !== undefined && variant !== undefined && known.variant !== variant;
-      const isWhole = whole.includes(name);
-      const isBetter = (): boolean =>
-        known?.isWhole !== true || (!hasOwnChains(name, known.chains) && hasOwnChains(name, chains));
-      if (!known || (isWhole && isBetter())) {
-        if (isOther) rules.other.set(name, known.chains);
-        rules.tables.set(name, { chains: new Map(chains), variant, isWhole });
-      } else if (isOther) rules.other.set(name, chains);
-      else if (!isWhole) {
-        for (const [chain, given] of chains) if (!known.chains.has(chain)) known.chains.set(chain, given);
-      }
-    }
-    for (const name of whole) rules.whole.add(name);
-    if (variant === 'legacy') rules.hasLegacy = true;
+  /** Adds the rules of one family, as RuleListings.add does. Returns whether they were taken; if not, that is reported. */
+  addRules(
+    family: Family,
+    tables: Tables,
+    whole: readonly TableName[],
+    variant: Variant | undefined,
+    at: Printed,
+  ): boolean {
+    const differences = this.rulesOf(family).add(tables, whole, variant);
+    if (differences.length > 0) this.#skip(at.file, at.kind, differences, at.line);
+    else this.file(at.file, at.kind);
+    return differences.length === 0;
   }
 
   /** Notes where a listing has a table of nftables: tables are listed in the order of their making. */
@@ -336,19 +319,27 @@ export class DumpDraft {
     this.#isRuleset ||= isRuleset;
   }
 
+  /** Adds a table of another program, or a part of one: nft prints a single chain or map in a table of its own. */
+  addOtherTable({ table, tables, hooked }: OtherTable): void {
+    const known = this.#otherTables.get(table);
+    const both = known && known.tables && tables ? mergeFamilies(known.tables, tables) : undefined;
+    this.#otherTables.set(
+      table,
+      known ? { table, tables: both, hooked: [...known.hooked, ...hooked] } : { table, tables, hooked },
+    );
+  }
+
   finish(): Dump {
     const { sets, virtualServers, sysctls } = this;
-    const doubts = this.#doubts.filter((doubt) => !this.#isShownOtherwise(doubt));
+    const others = [...this.#otherTables.values()].map((each) => ({ kind: 'other-table', ...each }) as const);
+    const doubts = [...this.#doubts, ...others].filter((doubt) => !this.#isShownOtherwise(doubt));
     const lacksLegacy = doubts.flatMap((doubt) => (doubt.kind === 'legacy-tables' ? [doubt] : []));
     for (const { file } of lacksLegacy) this.fault(file, 'dump-reading', { problem: 'legacy-tables' });
-    const wholeOf = (family: Family) =>
-      wholeTables(
-        this.#tables[family],
-        lacksLegacy.some((doubt) => doubt.family === family),
-      );
-    const rules = families.flatMap((family) => (this.#tables[family] ? [[family, this.#tables[family]] as const] : []));
+    const wholeOf = (family: Family): readonly TableName[] =>
+      this.#rules[family]?.wholeTables(lacksLegacy.some((doubt) => doubt.family === family)) ?? [];
+    const rules = families.flatMap((family) => (this.#rules[family] ? [[family, this.#rules[family]] as const] : []));
     const state: KernelState = {
-      iptables: Object.fromEntries(rules.map(([family, { tables }]) => [family, chainsOf(tables)])),
+      iptables: Object.fromEntries(rules.map(([family, { tables }]) => [family, tables])),
       nftables: [...this.#nftables.values()].sort(compareTables),
       sets: sets.items,
       virtualServers: virtualServers.items.toSorted(compareVirtualServers),
@@ -373,9 +364,7 @@ export class DumpDraft {
         proxyPorts: false,
         modules: false,
         families,
-        excerpts: rules.flatMap(([family, { tables, isCutOff }]) =>
-          !isCutOff && [...tables.values()].some(({ isWhole }) => !isWhole) ? [family] : [],
-        ),
+        excerpts: rules.flatMap(([family, { hasExcerpts }]) => (hasExcerpts ? [family] : [])),
         listed: this.#listed,
         allAddresses: this.allAddresses,
         lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
@@ -397,28 +386,23 @@ export class DumpDraft {
 
   /** Tables that iptables keeps in nftables are those of iptables-save, unless what is here is of the legacy variant. */
   #isShownOtherwise(doubt: Doubt): boolean {
-    if (doubt.kind === 'legacy-tables') return this.#tables[doubt.family]?.hasLegacy === true;
+    if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
     if (doubt.kind !== 'other-table') return false;
     const [, word, name] = /^(ip6?) (nat|filter|mangle|raw|security)$/.exec(doubt.table) ?? [];
-    const rules = this.#tables[word === 'ip6' ? 'ipv6' : 'ipv4'];
     const table = tableNames.find((each) => each === name);
-    if (!rules || !table || rules.hidden.has(table)) return false;
-    const known = rules.tables.get(table);
-    return known ? known.variant !== 'legacy' || rules.other.has(table) : rules.whole.has(table) && !rules.hasLegacy;
+    return table !== undefined && this.#rules[word === 'ip6' ? 'ipv6' : 'ipv4']?.showsNft(table) === true;
   }
 
   #otherVariants(): readonly Doubt[] {
     return families.flatMap((family) => {
-      const other = this.#tables[family]?.other;
-      return other && other.size > 0
-        ? [{ kind: 'other-variant', family, tables: Object.fromEntries(other) } as const]
-        : [];
+      const tables = this.#rules[family]?.others ?? {};
+      return Object.keys(tables).length > 0 ? [{ kind: 'other-variant', family, tables } as const] : [];
     });
   }
 
   /** Whether nft lists kube-proxy's rules in table nat of iptables without all the chains that packets enter there. */
   #lacksHooks(family: Family): boolean {
-    const others = this.#doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
+    const others = [...this.#otherTables.values()].flatMap(({ tables = [] }) => tables);
     const nat = others.find((table) => table.family === family && table.name === 'nat');
     return nat?.chains.has(baseChains.services) === true && !natHooks.every((name) => nat.chains.has(name));
   }
@@ -434,29 +418,6 @@ export class DumpDraft {
 
 /** The kernel's chains of table nat from which kube-proxy jumps in each mode that writes rules of iptables. */
 const natHooks = ['PREROUTING', 'OUTPUT', 'POSTROUTING'];
-
-function chainsOf(tables: DraftedRules['tables']): Tables {
-  return Object.fromEntries([...tables].map(([name, { chains }]) => [name, chains]));
-}
-
-interface DraftedRules {
-  readonly tables: Map<TableName, DraftedTable>;
-  /** The tables of the other variant. */
-  readonly other: Map<TableName, ReadonlyMap<string, Chain>>;
-  hasLegacy?: boolean;
-  /** The tables known to be complete. */
-  readonly whole: Set<TableName>;
-  /** The tables that iptables-save reports it cannot show. */
-  readonly hidden: Set<TableName>;
-  isCutOff: boolean;
-}
-
-interface DraftedTable {
-  readonly chains: Map<string, Chain>;
-  readonly variant: Variant | undefined;
-  /** Whether a listing has all of it. */
-  readonly isWhole: boolean;
-}
 
 /** What a tool lists, whole or in part. */
 class Listed<T> {
@@ -517,11 +478,13 @@ function listedLinks(): Listed<Link> {
 /** A chain, set or map, and all that is in it as text. */
 export type RuleText = readonly [name: string, text: () => string];
 
-function listedRules(): Listed<RuleText> {
-  return new Listed(
-    ([name]) => name,
-    ([, text]) => text(),
-  );
+/** Completes the tables of a program, one for each family whose packets they see. */
+function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): readonly NftTable[] {
+  const isOf = ({ family }: NftTable, other: NftTable): boolean => other.family === family;
+  return [
+    ...known.map((table) => more.filter((each) => isOf(table, each)).reduce(mergeTables, table)),
+    ...more.filter((table) => !known.some((each) => isOf(table, each))),
+  ];
 }
 
 /** `nft list chain`, `nft list map` and so on print the table with that alone. What both have is the same. */
@@ -534,39 +497,4 @@ function mergeTables(known: NftTable, more: NftTable): NftTable {
     sets: new Map([...more.sets, ...known.sets, ...wholeSets]),
     counters: new Map([...more.counters, ...known.counters]),
   };
-}
-
-/**
- * kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to them, the other was
- * not printed. `lacksLegacy`: there are tables of iptables-legacy that the dump does not have. kube-proxy's chains are there
- * unless they are here.
- */
-function wholeTables(rules: DraftedRules | undefined, lacksLegacy: boolean): readonly TableName[] {
-  if (!rules || rules.isCutOff) return [];
-  const { tables, whole, hidden } = rules;
-  if (lacksLegacy && ![...tables].some(([name, { chains }]) => hasOwnChains(name, chains))) return [];
-  const isUnprinted = (name: TableName): boolean => {
-    if (tables.has(name) || (name !== 'nat' && name !== 'filter')) return false;
-    const other = name === 'nat' ? 'filter' : 'nat';
-    const chains = tables.get(other)?.chains ?? new Map<string, Chain>();
-    return hasOwnChains(other, chains) || jumpsToOwn(other, chains);
-  };
-  // A listing without a table says that it has no rules, unless another listing has a part of it.
-  const isPart = (name: TableName): boolean => tables.get(name)?.isWhole === false;
-  return tableNames.filter((name) => whole.has(name) && !isPart(name) && !hidden.has(name) && !isUnprinted(name));
-}
-
-/** Whether kube-proxy makes a chain of this name in that table. */
-export function isOwnChain(table: TableName, chain: string): boolean {
-  const kind = classifyChain(table, chain);
-  return kind === 'service' || kind === 'fixed';
-}
-
-function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
-  return [...chains.keys()].some((name) => isOwnChain(table, name));
-}
-
-/** Whether rules jump to kube-proxy's chains, present or not. */
-export function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
-  return [...chains.values()].some(({ rules }) => rules.some((rule) => isOwnChain(table, jumpChain(rule) ?? '')));
 }

@@ -27,6 +27,8 @@ interface Entry {
   /** What follows the message, further lines included. */
   detail: string;
   readonly line: number;
+  /** Whether the message is the same each time, and the error in what follows it. */
+  readonly isStructured: boolean;
 }
 
 const klogHeader = /^([IWEF])(\d{4} \d\d:\d\d:\d\d)\.\d{6} +\d+ [\w.-]+:\d+\] /;
@@ -110,14 +112,15 @@ export class ProxyLog {
     return foreign;
   }
 
-  #take(file: string, { severity, time, message, detail, line }: Entry): void {
+  #take(file: string, { severity, time, message, detail, line, isStructured }: Entry): void {
     const at = { file, line };
     this.lines++;
     this.firstTime ??= time;
     this.lastTime = time;
     // What is fatal is an error alone.
     const known = findKnownLine(severity === 'F' ? `command failed ${message}` : message, detail);
-    const isNamed = namesProxy.test(`${this.#source ?? ''} ${file}`);
+    const isNamed =
+      namesProxy.test(`${this.#source ?? ''} ${file} ${message} ${detail}`) || ownSelector.test(`${message} ${detail}`);
     const isOwn = isNamed || !sharedProblems.has(known?.problem?.code ?? '');
     this.isKnown ||= known !== undefined && known.fact !== 'shared' && isOwn;
     if (known?.problem) {
@@ -126,7 +129,7 @@ export class ProxyLog {
       this.problems.set(code, {
         problem: known.problem,
         at: first,
-        detail: detail.trim() || message,
+        detail: (isStructured && detail.trim()) || `${message}${detail}`,
         count: count + 1,
       });
     } else if (known) this.#takeFact(known.fact, known.values, at);
@@ -151,8 +154,11 @@ export class ProxyLog {
   }
 }
 
-/** Matches the name of a pod, or the path of a file, that says whose log it is. */
+/** Matches the name of a pod, the path of a file, or the account that an error names, that says whose log it is. */
 const namesProxy = /\bkube-?proxy\b/i;
+
+/** What kube-proxy alone asks the API server to leave out (ProxyServer.Run). */
+const ownSelector = /labelSelector=\S*service\.kubernetes\.io(?:%2F|\/)(?:headless|service-proxy-name)/i;
 
 /** Problems of any program that asks an API server, or ends with an error. */
 const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);
@@ -165,8 +171,8 @@ function readEntry(line: string, number: number): Entry | undefined {
   const at = { severity, time: `${time.slice(0, 2)}-${time.slice(2)}`, line: number };
   const end = rest.startsWith('"') ? endOfQuoted(rest, 0) : undefined;
   // Before structured logs, and in klog.Errorf, the error follows the message; a quote may be cut off.
-  if (end === undefined) return { ...at, message: rest.replace(/^"/, ''), detail: '' };
-  return { ...at, message: rest.slice(1, end - 1), detail: rest.slice(end + 1) };
+  if (end === undefined) return { ...at, message: rest.replace(/^"/, ''), detail: '', isStructured: false };
+  return { ...at, message: rest.slice(1, end - 1), detail: rest.slice(end + 1), isStructured: true };
 }
 
 function readJsonEntry(line: string, number: number): Entry | undefined {
@@ -176,7 +182,8 @@ function readJsonEntry(line: string, number: number): Entry | undefined {
   const moment = new Date(ts < 1e11 ? ts * 1000 : ts);
   const time = Number.isNaN(moment.getTime()) ? '' : moment.toISOString().slice(5, 19).replace('T', ' ');
   const detail = Object.entries(others).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-  return { severity: 'err' in others ? 'E' : 'I', time, message: msg, detail: detail.join(' '), line: number };
+  const severity = 'err' in others ? 'E' : 'I';
+  return { severity, time, message: msg, detail: detail.join(' '), line: number, isStructured: true };
 }
 
 function readJson(text: string): Readonly<Record<string, unknown>> | undefined {

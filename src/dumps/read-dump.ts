@@ -115,7 +115,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   }
   if (kind === 'iptables-save' || kind === 'ip6tables-save') {
     noteHidden(draft, file, kind, text);
-    draft.addRules(familyOf(kind), {}, tableNames);
+    draft.addRules(familyOf(kind), {}, tableNames, undefined, { file, line: 1, kind });
   } else if (kind === 'nft list ruleset') draft.addNftables([], true);
   else draft[kind === 'ipset save' ? 'sets' : 'virtualServers'].add([], true);
   draft.file(file, kind);

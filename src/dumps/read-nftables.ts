@@ -18,6 +18,7 @@ const nftList = 'nft list ruleset';
  */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
+  const at = { file, line: firstLine, kind: nftList } as const;
   draft.file(file, nftList);
   const text = isCutOff ? withoutCutLine(printed) : printed;
   if (isCutOff) {
@@ -36,8 +37,12 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file,
   );
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
+    const tables = readOtherTable(family, text);
+    // Of a table of iptables nft prints more in one listing than in another.
+    const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
+    if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
-    draft.doubt({ kind: 'other-table', table, tables: readOtherTable(family, text), hooked: findHooked(text) });
+    draft.addOtherTable({ table, tables, hooked: findHooked(text) });
     if (!ofIptables.test(text)) return;
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     return draft.refuse(file, firstLine, nftList, reason);
@@ -46,7 +51,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
     draft.refuse(file, firstLine, nftList, reason);
     const tables = readOwnTable(text, isCutOff).tables.map(withoutHooks);
-    draft.doubt({ kind: 'other-table', table, tables, hooked: [] });
+    draft.addOtherTable({ table, tables, hooked: [] });
     for (const each of isCutOff ? [] : familiesOf(family)) draft.dormant.add(each);
     return draft.addNftables([], isRuleset);
   }
@@ -60,8 +65,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     draft.refuse(file, firstLine, lack.output, lack.reason);
     for (const each of families) draft.nftParts.add(each);
   } else {
-    const at = { file, line: firstLine, kind: nftList } as const;
-    if (!draft.list(draft.rules[nftList], listNftables(tables), false, at)) return;
+    if (!draft.list(draft.nftRules, listNftables(tables), false, at)) return;
   }
   draft.addNftables(tables, isRuleset);
 }
@@ -97,15 +101,17 @@ function withoutCutLine(text: string): string {
   return text.endsWith('\n\n') ? text : text.slice(0, text.trimEnd().lastIndexOf('\n') + 1);
 }
 
-/** The rules and elements of kube-proxy's tables, without the clients that rules added. */
+/** The rules and elements of tables, without the clients that rules added. */
 function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
-  const own = tables.filter(({ name }) => isKubeProxyTable(name));
-  return own.flatMap(({ family, chains, sets }) => [
-    ...[...chains.values()].map((chain) => [`${family} chain ${chain.name}`, () => formatChain(chain)] as const),
-    ...[...sets.values()]
-      .filter((set) => !isLearned(set) && !set.isPart)
-      .map(({ name, elements }) => [`${family} ${name}`, () => sorted(elements.map(formatElement))] as const),
-  ]);
+  return tables.flatMap(({ family, name: table, chains, sets }) => {
+    const where = isKubeProxyTable(table) ? family : `${family} ${table}`;
+    return [
+      ...[...chains.values()].map((chain) => [`${where} chain ${chain.name}`, () => formatChain(chain)] as const),
+      ...[...sets.values()]
+        .filter((set) => !isLearned(set) && !set.isPart)
+        .map(({ name, elements }) => [`${where} ${name}`, () => sorted(elements.map(formatElement))] as const),
+    ];
+  });
 }
 
 /** The chain of iptables mode that packets come through first. */

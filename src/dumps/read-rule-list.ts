@@ -1,7 +1,7 @@
 import { parseIptablesList } from '../kernel/iptables/parse-list.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import type { DumpDraft } from './dump.ts';
-import { familyOf, listRules, noteUnread, rulesKind, tableOfChain } from './read-rules.ts';
+import { familyOf, noteUnread, rulesKind, tableOfChain } from './read-rules.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
 /** Reads what iptables -L printed of a table, unless the dump has the table from iptables-save, which shows more. */
@@ -10,8 +10,7 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
   const family = familyOf(rulesKind(output, file));
   const kind = family === 'ipv6' ? 'ip6tables -L' : 'iptables -L';
   const table = tableOfList(file, output);
-  const known = draft.rulesOf(family);
-  if (known.whole.has(table) && known.tables.get(table)?.isWhole !== false) return;
+  if (draft.rulesOf(family).showsAll(table)) return;
   const { tables, unread, whole, showsInterfaces } = parseIptablesList(text, table);
   noteUnread(
     draft,
@@ -22,9 +21,7 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
     unread.map(() => table),
   );
   const isWhole = whole && !isPart;
-  const saved = family === 'ipv6' ? 'ip6tables-save' : 'iptables-save';
-  if (!draft.list(draft.rules[saved], listRules(tables, isWhole ? [table] : []), false, { file, line, kind })) return;
-  draft.addRules(family, tables, isWhole ? [table] : [], command?.variant);
+  if (!draft.addRules(family, tables, isWhole ? [table] : [], command?.variant, { file, line, kind })) return;
   if (!showsInterfaces) draft.fault(file, 'dump-reading', { problem: 'no-interfaces', command: kind }, line);
   else if (!isWhole && !isPart && unread.length === 0) {
     draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });

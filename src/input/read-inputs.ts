@@ -268,6 +268,9 @@ function createFileReader({
     const all = [...found.diagnostics, ...faults, ...tally.rest(file.name)];
     const { template: unfilled, others: rest, isWhole } = findTemplate(file, all);
     const isEmpty = objects === 0 && faults.length === 0 && !unfilled;
+    // Nobody named it: a folder holds such files for other programs.
+    if (isEmpty && file.origin)
+      return { file, found, template, kustomizations, areApart: false, errors: [], isForeign: true };
     const diagnostics = isEmpty ? [...rest, diagnose('empty-file', {}, placeAt(file, 0))] : [...rest];
     return {
       file,

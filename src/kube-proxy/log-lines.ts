@@ -30,6 +30,12 @@ const problems: readonly KnownProblem[] = [
       'another program held the lock of iptables for longer than kube-proxy waits',
       'find it with "fuser /run/xtables.lock"; fewer rules, or nftables mode, hold the lock for less time',
     ],
+    'missing-chain': [
+      /^Failed to execute iptables-restore.*Couldn't load target [`']KUBE-/,
+      'a chain that kubelet makes, such as KUBE-MARK-DROP, is missing, and nothing of that family is programmed',
+      "see in kubelet's log why it cannot make its chains: its own iptables or ip6tables may be missing or fail",
+      'up to 1.25',
+    ],
     'restore-extension': [
       /^(?:Failed to (?:execute iptables-restore|ensure )|Could not ).*(?:Couldn't (?:load|find) (?:match|target)|No chain\/target\/match|Extension .{0,40} not supported|unknown option|can't initialize ip6?tables table)/,
       'iptables lacks a match or target that kube-proxy needs, or the kernel lacks its module',

@@ -39,7 +39,7 @@ const rows = [
   input(
     'text',
     '--config <file>',
-    "kube-proxy's configuration: a KubeProxyConfiguration, the ConfigMap that holds one, or that of kubeadm, kind or k3s",
+    "kube-proxy's configuration: a KubeProxyConfiguration, the ConfigMap that holds one, kube-proxy's systemd unit, or the configuration of kubeadm, kind or k3s",
     { path: 'read' },
   ),
   input(

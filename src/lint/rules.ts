@@ -7,6 +7,7 @@ import { externalIPs } from './rules/addresses/external-ips.ts';
 import { familyWithoutEndpoints } from './rules/endpoints/family-without-endpoints.ts';
 import { fullSet } from './rules/settings/full-set.ts';
 import { headlessAddresses } from './rules/addresses/headless-addresses.ts';
+import { headlessPort } from './rules/endpoints/headless-port.ts';
 import { hostPort } from './rules/access/host-port.ts';
 import { idleAffinity } from './rules/settings/idle-affinity.ts';
 import { idleHints } from './rules/endpoints/idle-hints.ts';
@@ -15,6 +16,7 @@ import { ipvsEnds } from './rules/settings/ipvs-ends.ts';
 import { laxARP } from './rules/settings/lax-arp.ts';
 import { localWithoutEndpoint } from './rules/access/local-without-endpoint.ts';
 import { longComment } from './rules/settings/long-comment.ts';
+import { misspelledKey } from './rules/references/misspelled-key.ts';
 import { noEndpointsGiven } from './rules/endpoints/no-endpoints-given.ts';
 import { noReadyEndpoint } from './rules/endpoints/no-ready-endpoint.ts';
 import { nodeAddress } from './rules/addresses/node-address.ts';
@@ -26,6 +28,7 @@ import { refusedClusterIP } from './rules/addresses/refused-cluster-ip.ts';
 import { selectsNothing } from './rules/endpoints/selects-nothing.ts';
 import { takenHealthCheckPort } from './rules/addresses/taken-health-check-port.ts';
 import { unboundSourceRanges } from './rules/access/unbound-source-ranges.ts';
+import { undeclaredPort } from './rules/endpoints/undeclared-port.ts';
 import { undetectedPods } from './rules/access/undetected-pods.ts';
 import { unknownPort } from './rules/endpoints/unknown-port.ts';
 import { unknownService } from './rules/references/unknown-service.ts';
@@ -54,6 +57,8 @@ const rules: Rules = {
   'external-ips': externalIPs,
   'unserved-address': unservedAddress,
   'headless-addresses': headlessAddresses,
+  'headless-port': headlessPort,
+  'undeclared-port': undeclaredPort,
   'open-node-port': openNodePort,
   'unbound-source-ranges': unboundSourceRanges,
   'node-shut-out': nodeShutOut,
@@ -70,6 +75,7 @@ const rules: Rules = {
   'policy-port': policyPort,
   'unknown-service': unknownService,
   'ignored-service': ignoredService,
+  'misspelled-key': misspelledKey,
   'address-conflict': addressConflict,
   'long-comment': longComment,
   'node-address': nodeAddress,

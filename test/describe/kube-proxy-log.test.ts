@@ -285,6 +285,11 @@ describe('a line is known as', () => {
       'Unhandled Error',
       'err="k8s.io/client-go/informers/factory.go:160: Failed to watch *v1.Service: connection refused"',
     ],
+    [
+      'missing-chain',
+      "Failed to execute iptables-restore: exit status 2 (ip6tables-restore v1.8.3 (legacy): Couldn't load target `KUBE-MARK-DROP':No such file or directory",
+      '',
+    ],
     ['default-mode', "No kube-proxy mode specified: defaulting to 'iptables'.", ''],
   ])('%s', (code, message, detail) => {
     expect(findKnownLine(message, detail)).toMatchObject({ problem: { code } });
@@ -298,6 +303,15 @@ describe('lines that any program writes which watches Services', () => {
   test('are no log of kube-proxy alone', async () => {
     const { stdout, stderr } = await runKpc(['describe', '-'], { stdin: line('Service') + line('Node') });
     expect(stdout + stderr).not.toContain('its rules grow old');
+  });
+
+  test.each([
+    'Get "https://192.0.2.1:6443/api/v1/services?labelSelector=%21service.kubernetes.io%2Fheadless&limit=500": EOF',
+    'services is forbidden: User "system:serviceaccount:kube-system:kube-proxy" cannot list resource "services"',
+  ])('are one that name what kube-proxy asks for, or its account: %s', async (error) => {
+    const stdin = line('Service').replace('connection refused', error);
+    const run = await runKpc(['describe', '-', '--output', 'json'], { stdin });
+    expect(JSON.parse(run.stdout)).toMatchObject({ log: { problems: [{ code: 'watch', count: 1 }] } });
   });
 
   test('are one in its pod, or beside a line of its own', async () => {

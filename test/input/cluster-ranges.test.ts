@@ -100,6 +100,22 @@ describe('the arguments of a kube-proxy', () => {
     expect(found.manifest.settings.masqueradeAll).toBe(true);
   });
 
+  test('are its settings in a systemd unit', async () => {
+    const unit = (words: string) => write(`[Unit]\nDescription=x\n[Service]\nExecStart=${words}\nRestart=always\n`);
+    const config = unit(
+      '/usr/bin/kube-proxy \\\n  --cluster-cidr=10.42.0.0/16 \\\n  --proxy-mode iptables --masquerade-all',
+    );
+    const found = await compile(...given, '--config', config);
+    expect(found).toMatchObject({ mode: 'iptables', clusterCIDRs: ['10.42.0.0/16'] });
+    expect(found.manifest.settings.masqueradeAll).toBe(true);
+    for (const words of ['/usr/bin/kube-proxy $KUBE_PROXY_ARGS', '/usr/bin/kubelet --cluster-cidr=10.42.0.0/16']) {
+      expect(await runKpc(['compile', ...given, '--config', unit(words)], { cwd })).toMatchObject({
+        status: 2,
+        stdout: '',
+      });
+    }
+  });
+
   test('that name no mode mean the default of kube-proxy', async () => {
     const pod = write(podOf('Pod', 'p', 'command: [kube-proxy, --kubeconfig=/k]'));
     expect(await compile(...given, '-f', pod)).toMatchObject({ mode: 'iptables', clusterCIDRs: [] });

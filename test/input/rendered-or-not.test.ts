@@ -209,7 +209,7 @@ describe('files of a folder without an object', () => {
     const run = await compile(write({ ...others, 'web.yaml': service('web') }), '-f', '.');
     expect(run, run.stderr).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
     expect(run.stderr).toContain(
-      'note: skipped 8 files without any Kubernetes object: .github/workflows/ci.yml, Chart.yaml, kustomization.yaml and 5 more [skipped-files]',
+      'note: skipped 9 files without any Kubernetes object: .github/workflows/ci.yml, Chart.yaml, empty.yaml and 6 more [skipped-files]',
     );
   });
 

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { collectInputs } from '../../src/input/read-inputs.ts';
+import { TextFile } from '../../src/input/documents/text-file.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { diagnose, service } from './diagnose.ts';
 
@@ -40,4 +42,15 @@ test('a table of kubectl is no object, and it is said how to print objects', () 
     expect.stringContaining(`${advice} [not-an-object]`),
   ]);
   expect(diagnose('a text\n')).toEqual([expect.not.stringContaining(advice)]);
+});
+
+test('one object in many files is one finding; the same objects in two folders are another', () => {
+  const manifest = (name: string) =>
+    `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { clusterIP: 10.96.0.1, ports: [{ port: 80 }] }\n`;
+  const texts = ['v1', 'v2', 'v3', 'v4'].map((folder) => new TextFile(`${folder}/a.yaml`, manifest('web')));
+  const { diagnostics } = collectInputs({ files: texts, diagnostics: [], unreadable: [] });
+  const duplicates = diagnostics.filter(({ code }) => code === 'duplicate-object');
+  expect(duplicates.map((each) => each.arguments)).toEqual([
+    expect.objectContaining({ name: 'default/web', files: 4, first: { file: 'v1/a.yaml', line: 3 } }),
+  ]);
 });

@@ -40,7 +40,8 @@ status: { ${status} }
 `;
 }
 
-export const container = 'containers: [{ name: web, image: web, ports: [{ name: http, containerPort: 8080 }] }]';
+export const container =
+  'containers: [{ name: web, image: web, ports: [{ name: http, containerPort: 8080 }, { containerPort: 80 }] }]';
 
 export const runningPod = pod(container, 'phase: Running, podIP: 10.244.0.1');
 

@@ -233,6 +233,12 @@ spec: { rules: [{ backendRefs: [{ name: web, port: ${port} }] }] }
     expect(findings.map(({ severity, code }) => `${severity} ${code}`)).toEqual(expected);
   });
 
+  test('a Service that a custom resource of its name may make', async () => {
+    const release = 'apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: { name: forge }\n---\n';
+    const { findings } = await lint(service + release + ingress('forge-http', 'number: 80'));
+    expect(findings).toMatchObject([{ code: 'unknown-service', arguments: { maker: 'HelmRelease default/forge' } }]);
+  });
+
   test('nothing where the input has no Service of the namespace', async () => {
     const other = service.replace('name: web', 'name: web, namespace: prod');
     expect(told(await lint(other + ingress('web', 'number: 80')))).toEqual([]);

@@ -26,22 +26,25 @@ function codesOf({ findings }: Linted): readonly FindingCode[] {
   return findings.map(({ code }) => code);
 }
 
-/** Rules that say nothing of packets, or of packets that no rule of a kernel sees: to a hostPort, by ARP, through a set that does not load, from a cluster IP on. */
+/** Rules that say nothing of packets to a Service's addresses, or of packets that no rule of a kernel sees: to a hostPort, by ARP, through a set that does not load, from a cluster IP on. */
 const silent: ReadonlySet<FindingCode> = new Set([
   'cluster-ip-endpoint',
   'covered-addresses',
   'external-ips',
   'full-set',
+  'headless-port',
   'host-port',
   'idle-affinity',
   'idle-ignore',
   'ignored-service',
   'ipvs-ends',
   'lax-arp',
+  'misspelled-key',
   'no-endpoints-given',
   'node-port-range',
   'policy-port',
   'refused-cluster-ip',
+  'undeclared-port',
   'unknown-service',
   'unloadable-range',
   'unnamed-mode',

@@ -32,6 +32,8 @@ export interface RangedPort extends Numbers<'nodePort'>, Texts<'range'> {
 export interface Missing extends Texts<'owner' | 'missing'> {
   /** A Service of the input with much the same name. */
   readonly near?: string | undefined;
+  /** An object of another program's kind that may make it. */
+  readonly maker?: string | undefined;
 }
 
 /** Whether nothing may be wrong with it. */
@@ -63,6 +65,8 @@ export const lintFindings = {
   ),
   'unserved-address': row<OfService & Texts<'address'> & { readonly family: Family }>('warning'),
   'headless-addresses': row<OfService & Lists<'addresses'>>('warning'),
+  'headless-port': row<OfService & Numbers<'port' | 'target'> & Texts<'owner'>>('note'),
+  'undeclared-port': row<OfService & Texts<'port' | 'owner'> & Lists<'ports'>>('note'),
   'taken-health-check-port': row<
     By<
       'taken',
@@ -115,6 +119,7 @@ export const lintFindings = {
     'service-name': Missing;
   }>(severityBy('problem', 'note', { port: 'warning' })),
   'ignored-service': row<OfService & Texts<'label'>>('note'),
+  'misspelled-key': row<OfService & Texts<'key' | 'near'> & { readonly field: 'annotations' | 'labels' }>('warning'),
   'idle-ignore': byProblem<{
     'matches-nothing': Texts<'by' | 'code'> & { readonly service?: string | undefined };
     error: Texts<'by' | 'code'>;

@@ -4,6 +4,8 @@ import type { Found } from './fields.ts';
 /** Another object of the same kind and name, which has its namespace, if it has one. */
 export interface DuplicateObject extends Texts<'kind' | 'name'> {
   readonly first: Texts<'file'> & Numbers<'line'>;
+  /** How many files define it, if more than two do. */
+  readonly files?: number | undefined;
   /** How many more objects of one folder another folder holds too. */
   readonly among?: (Numbers<'more'> & Texts<'folder' | 'otherFolder'>) | undefined;
   /**

@@ -79,6 +79,23 @@ export function readClusterFacts(value: Mapping, source: InputSource): ClusterFa
   });
 }
 
+/**
+ * What the ExecStart of a systemd unit says of kube-proxy. Undefined for a text that is no unit; unknown in a unit of another program,
+ * and where the arguments are in variables or in the file that --config names.
+ */
+export function readUnit(text: string, place: ClusterFacts['place']): ClusterFacts | 'unknown' | undefined {
+  if (!/^\s*\[(?:Unit|Service)\]\s*$/m.test(text)) return undefined;
+  const [, command] = /^\s*ExecStart\s*=[ \t]*((?:[^\n\\]|\\[\s\S])*)/m.exec(text) ?? [];
+  const words = (command ?? '')
+    .replaceAll(/\\\r?\n/g, ' ')
+    .replaceAll(/["']/g, '')
+    .trim()
+    .split(/\s+/);
+  if (!/(?:^|\/)kube-proxy$/.test(words[0] ?? '') || words.some((word) => word.startsWith('$'))) return 'unknown';
+  const proxy = readProxyArguments(words);
+  return proxy ? { ranges: undefined, proxy, configures: true, isObject: false, place } : 'unknown';
+}
+
 function rangesOf(serviceClusterIpRange: string, nodePorts: string | undefined): RangeFlags {
   return { serviceClusterIpRange, serviceNodePortRange: nodePorts ?? defaultNodePorts };
 }
@@ -104,7 +121,8 @@ function readPrograms(object: Mapping, place: ClusterFacts['place']): ClusterFac
 }
 
 /**
- * kube-proxy's flags among the arguments of its container; undefined with --config, which makes kube-proxy ignore the others. The name of the node is left out, because each node has a Pod of its own.
+ * kube-proxy's flags among its arguments; undefined with --config, which makes kube-proxy ignore the others. The name of the node is left out:
+ * a container takes it from the environment, and a unit is the same on all nodes but for it.
  */
 function readProxyArguments(words: readonly string[]): ProxyFlags | undefined {
   if (words.some((word) => /^--config(?:=|$)/.test(word))) return undefined;

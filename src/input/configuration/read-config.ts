@@ -1,6 +1,6 @@
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import type { Sourced } from '../../cluster/objects.ts';
-import type { ClusterFacts } from './cluster-config.ts';
+import { readUnit, type ClusterFacts } from './cluster-config.ts';
 import { placeAt } from '../documents/document.ts';
 import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';
 import { sortDiagnostics } from '../sort-diagnostics.ts';
@@ -17,7 +17,7 @@ export interface ConfigFile {
   readonly file: TextFile | undefined;
 }
 
-/** Reads a KubeProxyConfiguration, or the ConfigMap that holds one, under whatever key; a diagnostic is why there is no text. */
+/** Reads a KubeProxyConfiguration, the ConfigMap that holds one, under whatever key, or kube-proxy's systemd unit; a diagnostic is why there is no text. */
 export function readConfigText(file: TextFile | Finding): ConfigFile {
   if (!(file instanceof TextFile)) return { config: undefined, facts: [], diagnostics: [file], file: undefined };
   const read = readConfig(file);
@@ -25,6 +25,10 @@ export function readConfigText(file: TextFile | Finding): ConfigFile {
 }
 
 export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
+  const unit = readUnit(file.text, placeAt(file, 0));
+  if (unit === 'unknown')
+    return { config: undefined, facts: [], diagnostics: [diagnose('no-config', {}, placeAt(file, 0))] };
+  if (unit) return { config: undefined, facts: [unit], diagnostics: [] };
   const { configs, facts, diagnostics } = collectFiles([file], { areConfigs: true });
   const [config, ...others] = configs;
   for (const { source } of others) {

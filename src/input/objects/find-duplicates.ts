@@ -30,7 +30,7 @@ export interface DuplicateFinding {
 
 /**
  * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
- * folders hold many of the same, as a base and what is rendered of it, that is reported once. `origins` says of a file how it was
+ * folders hold many of the same, as a base and what is rendered of it, that is reported once, and so is one object of many files. `origins` says of a file how it was
  * found; advice how to leave out some of the objects is for those that are not left out already. `unread`: kpc goes on without
  * the objects though nobody asked it to, which is a warning.
  */
@@ -50,18 +50,28 @@ export function findDuplicates(
     ...[...groupBy(workloads, ({ object }) => object.kind)].flatMap(([kind, group]) => duplicatesOf(kind, group)),
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
-  const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
-  return [...groups.values()].flatMap((group) => {
+  const pairs = [...groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate))).values()];
+  // One object in many files, each with no other of the same, is one finding.
+  const alone = groupBy(
+    pairs.flatMap((group) => (group.length === 1 ? group : [])),
+    ({ kind, name }) => `${kind} ${name}`,
+  );
+  const describe = (group: readonly [Duplicate, ...Duplicate[]], isOne: boolean): readonly DuplicateFinding[] => {
     if (fate !== 'refused')
-      return describeGroup(group, origins, undefined, fate === 'unread' ? { isUnread: true } : {});
+      return describeGroup(group, isOne, origins, undefined, fate === 'unread' ? { isUnread: true } : {});
     const [{ first, place }] = group;
     const folder = findBuilder(kustomizations, first.file) ?? findBuilder(kustomizations, place.file);
     return describeGroup(
       group,
+      isOne,
       origins,
       folder === undefined ? {} : { build: `kubectl kustomize ${folder} | ${into}` },
     );
-  });
+  };
+  return [
+    ...pairs.flatMap((group) => (group.length > 1 ? describe(group, false) : [])),
+    ...[...alone.values()].flatMap((group) => describe(group, true)),
+  ];
 }
 
 /** The two places that hold the same objects: two folders, or two files of one. */
@@ -72,6 +82,7 @@ function pairOf({ first, place }: Duplicate): readonly [first: string, second: s
 
 function describeGroup(
   group: readonly [Duplicate, ...Duplicate[]],
+  isOne: boolean,
   origins: ReadonlyMap<string, FolderOrigin>,
   advice: { readonly build?: string } | undefined,
   unread: Pick<DuplicateObject, 'isUnread'> = {},
@@ -81,8 +92,14 @@ function describeGroup(
   const origin = otherFolder === folder ? undefined : origins.get(group[0].place.file);
   const pattern = origin && pathBelow(origin.folder, folder);
   const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlain(pattern) ? pattern : undefined };
-  const describe = ({ kind, name, first: { file, line }, place }: Duplicate, among?: DuplicateObject['among']) =>
-    diagnose('duplicate-object', { kind, name, first: { file, line }, among, leaveOut, ...unread }, place);
+  const describe = (
+    { kind, name, first: { file, line }, place }: Duplicate,
+    several: Pick<DuplicateObject, 'among' | 'files'> = {},
+  ) => diagnose('duplicate-object', { kind, name, first: { file, line }, ...several, leaveOut, ...unread }, place);
+  if (isOne && group.length > 1) {
+    const files = new Set(group.flatMap(({ first, place }) => [first.file, place.file])).size;
+    return [{ diagnostic: describe(group[0], { files }), again: group.map(({ again }) => again) }];
+  }
   if (group.length === 1 || !origin) {
     const rest = group.slice(mostOfCode);
     const severity = unread.isUnread ? 'warning' : 'error';
@@ -96,7 +113,7 @@ function describeGroup(
       ...(rest.length > 0 ? [{ diagnostic: sum, again: rest.map(({ again }) => again) }] : []),
     ];
   }
-  const diagnostic = describe(group[0], { more: group.length - 1, folder, otherFolder });
+  const diagnostic = describe(group[0], { among: { more: group.length - 1, folder, otherFolder } });
   return [{ diagnostic, again: group.map(({ again }) => again) }];
 }
 

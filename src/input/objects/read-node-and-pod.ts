@@ -198,8 +198,8 @@ function readContainerPorts({ containers, initContainers }: RawPodSpec): readonl
   const sidecars = (initContainers ?? none).filter(({ restartPolicy }) => restartPolicy === 'Always');
   const ports = [...(containers ?? none), ...sidecars].flatMap((container) => container.ports ?? none);
   // Without a name it is not looked for.
-  const named = ports.filter(({ name, containerPort }) => Boolean(name) && Boolean(containerPort));
-  return named.map(({ name, containerPort, protocol }) => ({
+  const listed = ports.filter(({ containerPort }) => Boolean(containerPort));
+  return listed.map(({ name, containerPort, protocol }) => ({
     name: name ?? '',
     port: containerPort ?? 0,
     protocol: protocol || 'TCP',

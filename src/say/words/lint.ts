@@ -1,6 +1,6 @@
 import { count, formatCount } from '../../base/format-count.ts';
 import { joinWords, nameSome } from '../../base/join-words.ts';
-import { escapeText } from '../../base/printable.ts';
+import { escapeText, printable } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
@@ -56,8 +56,9 @@ function whyUnready({ publishes }: Unready): string {
     : 'see why its Pods are not ready, or list them anyway with publishNotReadyAddresses: true';
 }
 
-function nearOr({ near }: Missing, help: string): string {
-  return near === undefined ? help : `did you mean ${near}?`;
+function nearOr({ near, maker }: Missing, help: string): string {
+  if (near !== undefined) return `did you mean ${near}?`;
+  return maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`;
 }
 
 /** Rules of kpc lint: what is valid, but does not do what it seems to say. */
@@ -115,6 +116,14 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   'headless-addresses': ({ service, addresses }) => [
     `${service} is headless (clusterIP: None), so kube-proxy programs nothing for ${nameSome(addresses)}`,
     'leave clusterIP out, so that the Service gets one, or leave the addresses out',
+  ],
+  'headless-port': ({ service, port, target, owner }) => [
+    `${service} is headless, so nothing maps its port ${port} to ${target}: clients that use its name and port ${port} reach ${owner} at port ${port}, which no container lists`,
+    `have clients use port ${target}, or give the Service a cluster IP`,
+  ],
+  'undeclared-port': ({ service, port, owner, ports }) => [
+    `${service}: no container that it selects lists the target port ${port}; ${owner} lists ${joinWords(ports)}`,
+    'check which port the containers listen on: the list alone opens and closes none',
   ],
   'taken-health-check-port': byCase('taken', {
     'as-node-port': ({ service, port, holder }) => [
@@ -248,6 +257,10 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   'ignored-service': ({ service, label }) => [
     `${service} has the label ${label}, so kube-proxy ignores it`,
     'leave the label out, unless another program serves this Service',
+  ],
+  'misspelled-key': ({ service, key, near, field }) => [
+    `${service}: nothing reads the ${field === 'labels' ? 'label' : 'annotation'} ${escapeText(key)}`,
+    `did you mean ${near}?`,
   ],
   'idle-ignore': byCase('problem', {
     'matches-nothing': ({ by, code, service }) => [

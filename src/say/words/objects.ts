@@ -6,8 +6,9 @@ import { describeFound } from './fields.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';
 import type { DuplicateObject, SkippedKinds, NothingProgrammed, objectFindings } from '../../base/findings/objects.ts';
 
-function describeDuplicate({ kind, name, first, among, leaveOut, isUnread }: DuplicateObject): Words {
-  const one = `duplicate ${kind} ${name}, first defined at ${first.file}:${first.line}`;
+function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {
+  const where = files === undefined ? '' : ` in ${count(files, 'file')}`;
+  const one = `duplicate ${kind} ${name}${where}, first defined at ${first.file}:${first.line}`;
   const more = among ? `, and ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
   return [
     `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,

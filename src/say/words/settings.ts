@@ -161,7 +161,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     `Kubernetes ${release} is not out: its rules are those of kube-proxy ${kubeProxyVersions[release]}`,
   'no-config': () => [
     'the file holds no configuration of kube-proxy',
-    `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, or a configuration of kubeadm, kind or k3s`,
+    `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s`,
   ],
   'not-applicable': ({ name, value, must }) => [
     `${name} is ${quote(value)}, but kpc-apply rejects a bundle with it`,

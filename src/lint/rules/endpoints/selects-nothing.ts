@@ -3,9 +3,9 @@ import { groupBy } from '../../../cluster/group-by.ts';
 import type { ObjectMeta, Pod, Service } from '../../../cluster/objects.ts';
 import { ordinalLabels } from '../../../cluster/slices/assume-pods.ts';
 import type { PodMaker } from '../../../input/objects/pod-makers.ts';
-import type { Inputs } from '../../../input/read-inputs.ts';
 import { refused } from '../../claims.ts';
 import { asPods, nameOfSelected } from '../../lint-input.ts';
+import { hasWord, makersByNamespace, nameOfMaker } from '../../makers.ts';
 import type { Found, Rule } from '../../rule.ts';
 
 type Labels = ObjectMeta['labels'];
@@ -68,30 +68,12 @@ export const selectsNothing: Rule<'selects-nothing'> = {
   },
 };
 
-/** Controllers make Pods for a Gateway, as for a custom resource. */
-function makersByNamespace({ podMakers, gateways }: Inputs): ReadonlyMap<string, readonly PodMaker[]> {
-  const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
-    const { name, namespace } = metadata;
-    const group = 'gateway.networking.k8s.io';
-    return { kind: 'Gateway', name, namespace, group, isCustom: true, templates: [], namespaces: [] };
-  });
-  const placed = [...podMakers, ...ofGateways].flatMap((maker) =>
-    [maker.namespace, ...maker.namespaces].map((namespace) => ({ namespace, maker })),
-  );
-  const groups = groupBy(placed, ({ namespace }) => namespace);
-  return new Map([...groups].map(([namespace, own]) => [namespace, own.map(({ maker }) => maker)]));
-}
-
 function asLabelled(pod: Pod): Labelled {
   return { namespace: pod.metadata.namespace, labels: pod.metadata.labels, owner: nameOfSelected(pod) };
 }
 
 function templatesOf([namespace, makers]: readonly [string, readonly PodMaker[]]): readonly Labelled[] {
   return makers.flatMap((maker) => maker.templates.map((labels) => ({ namespace, labels, owner: nameOfMaker(maker) })));
-}
-
-function nameOfMaker({ kind, namespace, name }: PodMaker): string {
-  return `${kind} ${namespace}/${name}`;
 }
 
 function labelWords(label: readonly [string, string]): string {
@@ -108,11 +90,6 @@ function isMeant({ spec }: Service, { templates, name, group, isCustom }: PodMak
 
 function hasAll(labels: Labels, wanted: readonly (readonly [string, string])[]): boolean {
   return wanted.every(([key, value]) => labels[key] === value);
-}
-
-/** Operators label the Pods of "mongo" with "mongo-svc" or "shop.mongo". */
-function hasWord(text: string, word: string): boolean {
-  return word !== '' && `.${text.replaceAll(/[-_]/g, '.')}.`.includes(`.${word.replaceAll(/[-_]/g, '.')}.`);
 }
 
 /** Whether the prefix of a label and an API group are of one domain: cnpg.io/cluster and postgresql.cnpg.io. */

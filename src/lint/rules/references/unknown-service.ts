@@ -1,5 +1,6 @@
 import { findNearest } from '../../../base/find-nearest.ts';
 import { fullName, type Ingress, type IngressBackend, type Service, type Sourced } from '../../../cluster/objects.ts';
+import { hasWord, makersByNamespace, nameOfMaker } from '../../makers.ts';
 import type { Found, Rule } from '../../rule.ts';
 
 /** Services, and their ports, that Ingresses, routes and StatefulSets name, and that the input does not hold. */
@@ -12,6 +13,14 @@ export const unknownService: Rule<'unknown-service'> = {
     /** Of a namespace without any Service, the input may lack them all. */
     const isMissing = (namespace: string, name: string): boolean =>
       namespaces.has(namespace) && !known.has(fullName({ namespace, name }));
+    const makers = makersByNamespace(inputs);
+    const guess = (
+      namespace: string,
+      name: string,
+    ): { readonly near?: string | undefined; readonly maker?: string } => {
+      const maker = makers.get(namespace)?.find((each) => each.isCustom && hasWord(name, each.name));
+      return { near: near(fullName({ namespace, name })), ...(maker ? { maker: nameOfMaker(maker) } : {}) };
+    };
     const near = (name: string): string | undefined => findNearest(name, [...known.keys()], 2);
     const ofStatefulSets = workloads.flatMap(({ object, source }): readonly Found<'unknown-service'>[] => {
       const { kind, metadata, template } = object;
@@ -20,7 +29,7 @@ export const unknownService: Rule<'unknown-service'> = {
       if (kind !== 'StatefulSet' || name === '' || !isMissing(namespace, name)) return [];
       const missing = fullName({ namespace, name });
       const owner = `${kind} ${fullName(metadata)}`;
-      const details = { problem: 'service-name', owner, missing, near: near(missing) } as const;
+      const details = { problem: 'service-name', owner, missing, ...guess(namespace, name) } as const;
       return [{ details, place: source.place(['spec', 'serviceName']) }];
     });
     const ofRoutes = ingresses.flatMap((ingress) =>
@@ -29,7 +38,7 @@ export const unknownService: Rule<'unknown-service'> = {
         const place = ingress.source.place(['spec', 'rules']);
         const name = fullName({ namespace, name: service });
         if (isMissing(namespace, service)) {
-          return [{ details: { problem: 'backend', owner, missing: name, near: near(name) }, place }];
+          return [{ details: { problem: 'backend', owner, missing: name, ...guess(namespace, service) }, place }];
         }
         const own = known.get(name);
         if (!own || own.spec.type === 'ExternalName' || port === '' || hasPort(own, port)) return [];

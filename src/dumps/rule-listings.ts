@@ -1,0 +1,195 @@
+import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
+import { tableNames, type Chain, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import { jumpChain } from '../kernel/restrict.ts';
+import { classifyChain } from '../kube-proxy/chains.ts';
+
+/** The two variants of iptables: the kernel runs the rules of both. */
+export type Variant = 'legacy' | 'nft';
+
+/** One variant's table, as one listing or several parts show it. */
+interface ListedTable {
+  /** Undefined while no listing says. */
+  variant: Variant | undefined;
+  chains: Map<string, Chain>;
+  /** Whether a listing has all of it. */
+  isWhole: boolean;
+}
+
+/** A part of a table or all of it, as a tool printed it. */
+interface Given {
+  readonly variant: Variant | undefined;
+  readonly chains: ReadonlyMap<string, Chain>;
+  readonly isWhole: boolean;
+}
+
+/** The rules of one family, while a dump is read. */
+export class RuleListings {
+  readonly #listed = new Map<TableName, ListedTable[]>();
+  /** The tables that a listing shows all of, with rules or without. */
+  readonly #whole = new Set<TableName>();
+  /** The tables that iptables-save reports it cannot show. */
+  readonly hidden = new Set<TableName>();
+  /** Whether the end of a listing is cut off. */
+  isCutOff = false;
+  /** Whether a listing is known to be of iptables-legacy. */
+  hasLegacy = false;
+
+  /**
+   * Takes what a tool printed. `whole` are the tables known to be complete, with rules or without; parts of others complete each
+   * other. Returns what shows that it is of another node or another time than what was taken before: then nothing of it is taken.
+   */
+  add(tables: Tables, whole: readonly TableName[], variant: Variant | undefined): readonly string[] {
+    const given = tableNames.flatMap((name) => {
+      const chains = tables[name];
+      return chains ? [{ name, table: { variant, chains, isWhole: whole.includes(name) } }] : [];
+    });
+    const differences = given.flatMap(({ name, table }) => {
+      const known = this.#sameVariant(name, table);
+      return known ? differencesOf(name, known, table) : [];
+    });
+    if (differences.length > 0) return differences;
+    for (const { name, table } of given) this.#take(name, table);
+    for (const name of whole) this.#whole.add(name);
+    this.hasLegacy ||= variant === 'legacy';
+    return [];
+  }
+
+  /**
+   * The table that a listing repeats or completes. Where only one of two says its variant, they are of one unless that is legacy and
+   * they differ: who asks for iptables-legacy by name has iptables-nft as well.
+   */
+  #sameVariant(name: TableName, given: Given): ListedTable | undefined {
+    const listed = this.#listed.get(name) ?? [];
+    const agrees = (known: ListedTable): boolean => differencesOf(name, known, given).length === 0;
+    const isOne = (known: ListedTable): boolean =>
+      known.variant === given.variant ||
+      ((known.variant === undefined || given.variant === undefined) &&
+        (agrees(known) || (known.variant ?? given.variant) === 'nft'));
+    return listed.find((known) => isOne(known) && agrees(known)) ?? listed.find(isOne);
+  }
+
+  #take(name: TableName, given: Given): void {
+    const known = this.#sameVariant(name, given);
+    if (!known) {
+      const listed = this.#listed.get(name) ?? [];
+      this.#listed.set(name, [...listed, { ...given, chains: new Map(given.chains) }]);
+      return;
+    }
+    known.variant ??= given.variant;
+    if (known.isWhole) return;
+    if (given.isWhole) {
+      known.chains = new Map(given.chains);
+      known.isWhole = true;
+      return;
+    }
+    for (const [chain, part] of given.chains) known.chains.set(chain, mergeParts(known.chains.get(chain), part));
+  }
+
+  /** The tables of the variant that kube-proxy's rules are in. */
+  get tables(): Tables {
+    return tablesOf([...this.#listed].flatMap(([name, listed]) => nameTable(name, mainOf(name, listed))));
+  }
+
+  /** The tables of the other variant. */
+  get others(): Tables {
+    return tablesOf(
+      [...this.#listed].flatMap(([name, listed]) => {
+        const main = mainOf(name, listed);
+        return listed.filter((each) => each !== main).flatMap((each) => nameTable(name, each));
+      }),
+    );
+  }
+
+  /** Whether a table of iptables-nft is among them: nft shows the same rules in other words. */
+  showsNft(name: TableName): boolean {
+    const listed = this.#listed.get(name) ?? [];
+    if (this.hidden.has(name)) return false;
+    if (listed.length === 0) return this.#whole.has(name) && !this.hasLegacy;
+    return listed.some(({ variant }) => variant !== 'legacy');
+  }
+
+  /** Whether all rules of a table are there, from iptables-save or a tool that shows as much. */
+  showsAll(name: TableName): boolean {
+    const listed = this.#listed.get(name);
+    return this.#whole.has(name) && (!listed || mainOf(name, listed)?.isWhole === true);
+  }
+
+  /** Whether a table is known in part alone, though no listing is cut off. */
+  get hasExcerpts(): boolean {
+    return !this.isCutOff && [...this.#listed].some(([name, listed]) => mainOf(name, listed)?.isWhole === false);
+  }
+
+  /**
+   * The tables that are complete. kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to
+   * them, the other was not printed. `lacksLegacy`: there are tables of iptables-legacy that the dump does not have. kube-proxy's
+   * chains are there unless they are here.
+   */
+  wholeTables(lacksLegacy: boolean): readonly TableName[] {
+    const { tables } = this;
+    if (this.isCutOff) return [];
+    if (lacksLegacy && !tableNames.some((name) => hasOwnChains(name, tables[name]))) return [];
+    const isUnprinted = (name: TableName): boolean => {
+      if (tables[name] || (name !== 'nat' && name !== 'filter')) return false;
+      const other = name === 'nat' ? 'filter' : 'nat';
+      return hasOwnChains(other, tables[other]) || jumpsToOwn(other, tables[other] ?? new Map<string, Chain>());
+    };
+    return tableNames.filter((name) => this.showsAll(name) && !this.hidden.has(name) && !isUnprinted(name));
+  }
+}
+
+function nameTable(name: TableName, table: ListedTable | undefined): readonly (readonly [TableName, ListedTable])[] {
+  return table ? [[name, table]] : [];
+}
+
+function tablesOf(listed: readonly (readonly [TableName, ListedTable])[]): Tables {
+  return Object.fromEntries(listed.map(([name, { chains }]) => [name, chains]));
+}
+
+/** Of two variants' tables, the one with kube-proxy's chains. */
+function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | undefined {
+  return listed.find(({ chains }) => hasOwnChains(name, chains)) ?? listed[0];
+}
+
+/** The chains in which two listings of a table differ; a part differs where it has what the whole lacks. */
+function differencesOf(name: TableName, known: Given, given: Given): readonly string[] {
+  if (!known.isWhole && !given.isWhole) return [];
+  const chains = new Set([...known.chains.keys(), ...given.chains.keys()]);
+  return [...chains]
+    .filter((chain) => !fits(known, given, chain) || !fits(given, known, chain))
+    .map((chain) => `chain ${chain} (${name})`);
+}
+
+/** Whether all that one listing has of a chain may be in the other. */
+function fits(one: Given, other: Given, name: string): boolean {
+  const chain = one.chains.get(name);
+  if (!chain || !other.isWhole) return true;
+  const whole = other.chains.get(name);
+  if (!whole) return chain.rules.length === 0 && !one.isWhole;
+  if (chain.policy !== undefined && whole.policy !== undefined && chain.policy !== whole.policy) return false;
+  const [part, all] = [chain.rules.map(ruleMeaning), whole.rules.map(ruleMeaning)];
+  if (one.isWhole) return part.length === all.length && part.every((rule, i) => rule === all[i]);
+  const rules = new Set(all);
+  return part.every((rule) => rules.has(rule));
+}
+
+/** What two parts show of one chain, such as what two calls of grep found. */
+function mergeParts(known: Chain | undefined, part: Chain): Chain {
+  if (!known) return part;
+  const rules = new Set(known.rules.map(ruleMeaning));
+  return { ...known, rules: [...known.rules, ...part.rules.filter((rule) => !rules.has(ruleMeaning(rule)))] };
+}
+
+/** Whether kube-proxy makes a chain of this name in that table. */
+export function isOwnChain(table: TableName, chain: string): boolean {
+  const kind = classifyChain(table, chain);
+  return kind === 'service' || kind === 'fixed';
+}
+
+function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain> | undefined): boolean {
+  return [...(chains?.keys() ?? [])].some((name) => isOwnChain(table, name));
+}
+
+/** Whether rules jump to kube-proxy's chains, present or not. */
+export function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
+  return [...chains.values()].some(({ rules }) => rules.some((rule) => isOwnChain(table, jumpChain(rule) ?? '')));
+}
