@@ -26,7 +26,7 @@ const answers = gunzipSync(readFileSync(new URL('kubectl-answers.jsonl.gz', impo
 const refused: readonly (readonly [kind: string, message: RegExp])[] = [
   [
     'a key twice in one mapping, of which kubectl takes the last',
-    /^this key is in the same mapping|^a second object begins here/,
+    /^this key is in the same mapping|^a second object starts here/,
   ],
   ['YAML behind JSON without "---"', /^text follows the JSON|^not valid JSON|^a tab is used/],
   [

@@ -25,11 +25,11 @@ const skipped = {
   ],
   'no-cluster-ip': [
     'has no cluster IP yet, so kube-proxy programs nothing for it',
-    'let kpc choose one with --service-cluster-ip-range',
+    'set --service-cluster-ip-range, so that kpc chooses one',
   ],
   'other-proxy': [
     'has the label service.kubernetes.io/service-proxy-name, so kube-proxy ignores it',
-    'leave the label out, unless another program serves this Service',
+    'remove the label, unless another program serves this Service',
   ],
 } as const;
 
@@ -116,7 +116,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     unread: ({ what, kinds }) => [
       `${what} cannot be looked up: kpc could not read ${joinWords(kinds)} of this cluster`,
-      'ask for the right to list these in all namespaces, or ask about addresses and Services',
+      'get the right to list these in all namespaces, or ask about addresses and Services',
     ],
     'no-endpoint': ({ name, near }) => [
       `${name} is neither address:port nor a Pod of the input`,

@@ -100,19 +100,19 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: sysctl net.netfilter | grep timeout',
     ],
     'bound-addresses': ({ addresses, to }) => [
-      `find programs that bind an address of ${serviceLink} (it has ${formatCount(addresses)}), or listen on all addresses and are reached through one of these: ${titleOf(to)} gives the node no address of a Service: ${serviceLink} goes away`,
+      `find programs that listen on one of the ${formatCount(addresses)} addresses of ${serviceLink}, alone or as one of all addresses: ${titleOf(to)} removes ${serviceLink}, and the node has no Service addresses any more`,
       'check: ss -ltnup',
     ],
     route: ({ address, to }) => [
-      `make sure that every node has a route to the cluster IPs, such as a default route: ${titleOf(to)} rewrites what the node itself sends only after routing: without a route, connections of the node and of hostNetwork Pods fail with "network is unreachable"; in IPVS mode the addresses are the node's own`,
+      `check that every node has a route to the cluster IPs, such as a default route: in ${titleOf(to)}, packets of the node and of hostNetwork Pods are routed before they are rewritten, and fail with "network is unreachable" without one; in IPVS mode the addresses are the node's own`,
       `check: ip route get ${address}`,
     ],
     'strict-arp': [
-      `undo strictARP, unless a load balancer on the nodes still needs it: without ${serviceLink} the node holds no address that it must not answer ARP for; arp_ignore and arp_announce stay until they are reset`,
+      `undo strictARP unless a load balancer on the nodes needs it: without ${serviceLink} it has no purpose, and arp_ignore and arp_announce stay until they are reset`,
       'check: sysctl net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce',
     ],
     'excluded-networks': ({ networks, to }) => [
-      `find who owns the virtual servers in ${networks.join(', ')}: excludeCIDRs has no successor: in ${titleOf(to)} kube-proxy no longer touches virtual servers, once it has cleaned up after IPVS mode`,
+      `find the owner of the virtual servers in ${networks.join(', ')}: ${titleOf(to)} has no excludeCIDRs; after kube-proxy has cleaned up IPVS mode, it no longer touches virtual servers`,
       'check: ipvsadm -Sn',
     ],
   }),

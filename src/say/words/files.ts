@@ -34,10 +34,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       '--render: no input is a chart or a kustomization',
       'name a folder with a Chart.yaml or a kustomization.yaml, or leave out --render',
     ],
-    'idle-values': ['--render-values: no input is a chart', 'leave it out'],
+    'idle-values': ['--render-values: no input is a chart', 'remove it'],
     'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `where it is, run: ${pipe}`],
     'too-large': ({ tool, pipe }) => [`${tool} prints more than kpc reads`, `try: ${pipe}`],
-    'too-slow': ({ tool, pipe }) => [`${tool} did not end in time`, `try: ${pipe}`],
+    'too-slow': ({ tool, pipe }) => [`${tool} took too long`, `try: ${pipe}`],
     failed: ({ tool, said, pipe }) => [`${tool} failed: ${said}`, `see what it says to: ${pipe}`],
   }),
   'ignored-files': ({ by, files }) => `left out by ${by}: ${nameSome(files)}`,
@@ -84,19 +84,16 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'kpc reads files, not URLs',
       `pipe it in, as in "curl -sSL ${escapeText(path)} | kpc compile -f -"`,
     ],
-    pattern: [
-      'there is no such file or folder, and kpc expands no patterns',
-      'name the folder, or each file with an -f of its own',
-    ],
+    pattern: ['no such file or folder; kpc expands no patterns', 'name the folder, or each file with an -f of its own'],
     'link-outside': ({ folder }) => [
       `a link to something outside ${folder}`,
       'pass its target with -f as well, or leave it out with --exclude PATTERN',
     ],
-    'broken-link': ['broken link: its target is missing', 'mend or remove it'],
+    'broken-link': ['broken link: its target is missing', 'fix or remove it'],
     missing: 'there is no such file or folder',
     'no-text': ({ what }) => [`the file is ${what}`, 'name YAML or JSON in UTF-8'],
     'no-git': [
-      'there is no such file, and git, which a revision is read with, is not installed',
+      'no such file; to read a git revision, kpc needs git, which is not installed',
       'install git, or check the revision out and name its folder',
     ],
 
@@ -122,7 +119,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     system: ({ reason }) => reason,
   }),
   'alias-bomb': ({ copies, values }) => [
-    `aliases multiply to ${copies} of ${values} values`,
+    `aliases expand to ${copies} of ${values} values`,
     'replace the aliases with their values',
   ],
   'bad-json': ({ reason }) => `not valid JSON: ${reason}`,
@@ -133,7 +130,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'bad-yaml': ({ reason, lines }) => [
     `not valid YAML: ${reason}`,
     lines === undefined
-      ? 'write it in a plainer way, or leave it out'
+      ? 'write it more plainly, or remove it'
       : (adviseOnOddSpace(lines) ??
         'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes'),
   ],
@@ -143,7 +140,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
           `this key is in the same mapping ${repeated.times === 2 ? 'twice' : `${formatCount(repeated.times)} times`}`,
           'keep one of them',
         ]
-      : ['a second object begins here without a line "---" before it', 'add that line'],
+      : ['a second object starts here without a "---" line before it', 'add that line'],
   'merge-conflict': [
     'Git left a merge conflict here',
     'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>',
@@ -153,7 +150,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     describeBound(of, most),
     of === 'words'
       ? 'split the text by lines of "---", or write it as JSON: only YAML in the plain form that kubectl prints is read to any length'
-      : 'split it, and leave out what no Service needs',
+      : 'split it, and remove what no Service needs',
   ],
   'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
   'bad-bundle': ({ path, problem }) => `${path}: ${problem}`,

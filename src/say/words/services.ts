@@ -47,18 +47,18 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     const claimed = `${socket}/${protocol} is claimed by ${holder} and ${rival}`;
     if (!isRefused) {
       const so = `kpc gives it to ${holder}, kube-proxy to whichever it programs last`;
-      return [`${claimed}: ${so}`, 'give one of them another address or port'];
+      return [`${claimed}: ${so}`, 'change the address or port of one of them'];
     }
     return [
-      `${claimed}: the API server refuses the second of them, because it is already allocated; kpc gives it to ${holder}`,
-      `give one of them another ${address === undefined ? 'nodePort' : 'clusterIP'}, or none`,
+      `${claimed}: the API server refuses the second; kpc gives it to ${holder}`,
+      `change or remove the ${address === undefined ? 'nodePort' : 'clusterIP'} of one of them`,
     ];
   },
   'duplicate-port': (details) => [
     details.value === ''
       ? `this port has no name, nor has ports[${details.first}]`
       : `${details.field} ${details.value} is already used by ports[${details.first}]`,
-    `give each port a ${details.field} of its own`,
+    `give each port its own ${details.field}`,
   ],
   'external-ips': ({ services }) => [
     `externalIPs of ${nameSome(services)}: ${endWords('external-ips')}`,
@@ -68,12 +68,9 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`,
     help,
   ],
-  'ignored-field': ({ field, needs }) => [
-    `${field} means nothing here, and the API server refuses it: it needs ${needs}`,
-    'leave it out',
-  ],
+  'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
   'long-comment': ({ servicePort, lack, limit }) => [
-    `${servicePort}: kube-proxy writes this name of ${servicePort.length} bytes as a comment on nodes where the Service has ${lack.replaceAll('-', ' ')}, but nft takes ${limit} and refuses all rules with it; kpc cuts the comment`,
+    `${servicePort}: nft refuses all rules of nodes where the Service has ${lack.replaceAll('-', ' ')}: kube-proxy writes this name of ${servicePort.length} bytes as a comment there, and nft takes ${limit}; kpc cuts the comment`,
     'shorten the names',
   ],
   'missing-cluster-ip': ({ first }) => [
@@ -85,17 +82,17 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     'name the family of each address in ipFamilies',
   ],
   'node-address': ({ service, address, node: owner }) => [
-    `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, and no other node can reach ${owner} by it any more, kubelet and API server included`,
-    'give the Service an address that no node has, or use a node port or another mode',
+    `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, so no other node can reach ${owner} at it, kubelet and API server included`,
+    'use an address that no node has, a node port, or another mode',
   ],
   'no-ports': 'kube-proxy programs nothing for this Service: it has no ports',
   'too-large': ({ lines, limit, service, factors }) =>
-    `the input comes to about ${lines} rules, but the limit for an input of this size is ${limit}: Service ${service} has ${factors.ports} ports, ${factors.pairs} pairs of a port and an endpoint, ${factors.addresses} addresses, ${factors.sourceRanges} source ranges`,
+    `the input makes about ${lines} rules, over the limit of ${limit} for its size: Service ${service} has ${factors.ports} ports, ${factors.pairs} pairs of a port and an endpoint, ${factors.addresses} addresses, ${factors.sourceRanges} source ranges`,
   'unloadable-range': (details) => [
-    `${details.servicePort}: no ipset takes the source range ${details.range}: kube-proxy of this release goes on without it and lets no client in, and ipset.restore does not load`,
+    `${details.servicePort}: ipset does not take the source range ${details.range}: kube-proxy of this release skips it and admits no client, and ipset.restore does not load`,
     `write ${details.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1'}`,
   ],
-  'unnamed-port': ['a port without a name', 'name each port if there are several'],
+  'unnamed-port': ['this port has no name', 'name each port if there are several'],
   assumed: describeAssumed,
   'not-assigned': byCase('field', {
     clusterIP: ({ service }) => [
@@ -135,8 +132,8 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     return `${which} assumed: ${nameSome(workloads)}; the manifest.json of a bundle lists all`;
   },
   'empty-selector': ({ service }) => [
-    `the selector of ${service} is empty: here it takes all Pods of the namespace, but the API server stores it as none`,
-    'name labels, or leave it out',
+    `the selector of ${service} is empty: it selects all Pods of the namespace here, but the API server stores no selector`,
+    'add labels, or remove it',
   ],
   'endpoints-from-pods': ({ services, kept }) => {
     const which = services.length === 1 ? nameSome(services) : `${services.length} Services (${nameSome(services)})`;
@@ -145,8 +142,8 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     return [...(services.length > 0 ? [made] : []), ...(kept > 0 ? [keep] : [])].join('; ');
   },
   'extra-addresses': ({ index, count: number }) => [
-    `endpoints[${index}] has ${number} addresses: kube-proxy uses only the first`,
-    'use one endpoint for each address',
+    `kube-proxy uses only the first of the ${number} addresses of endpoints[${index}]`,
+    'write an endpoint for each address',
   ],
   'no-endpoints-given': (details) => {
     const { services, selecting, hasWorkloads } = details;
@@ -160,7 +157,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   },
   'no-pod-address': byCase('problem', {
     'no-network': [
-      'assumed endpoints need the network of the Pods',
+      'assuming endpoints needs the network of the Pods',
       'name it, as in --assume-endpoints=10.244.0.0/16, or with --cluster-cidr, or give Nodes with podCIDRs',
     ],
     'no-network-of-family': ({ family }) => [
@@ -168,13 +165,13 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
       'name a network of each family, such as --assume-endpoints=10.244.0.0/16,fd00:10:244::/56',
     ],
     'host-network': ({ pods }) => [
-      `Pods on the host network have the addresses of their Nodes, and the input holds none of these: ${nameSome(pods)} cannot be assumed`,
+      `cannot assume ${nameSome(pods)}: these Pods use the addresses of their Nodes, and the input holds no Nodes`,
       'add the Nodes (kubectl get nodes -o yaml)',
     ],
   }),
   'no-such-service': ({ services }) => [
     `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
-    'add the Service, or leave them out',
+    'add the Service, or remove them',
   ],
   'selects-nothing': ({ services, selector, ...likely }) => {
     const [it, has] = services.length === 1 ? ['it', 'has'] : ['they', 'have'];
@@ -192,8 +189,8 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   ],
   'too-many': byCase('object', {
     EndpointSlice: ({ field, count: number, limit }) => [
-      `the EndpointSlice has ${number} ${field}, and the API server takes ${limit} in one`,
-      'split it into several slices',
+      `the API server refuses this EndpointSlice: it has ${number} ${field}, and ${limit} are allowed`,
+      'split it',
     ],
     Endpoints: ({ field, count: number, limit }) => [
       `the Endpoints object has ${number} ${field} at this port, and the control plane mirrors ${limit}: the ready ones first, sorted as text`,

@@ -98,7 +98,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     },
     locked: ({ gate, isOn, release }) => [
       `${kubeProxyOf(release)} does not start with the feature gate ${gate}=${isOn}: it is locked to ${!isOn}`,
-      'leave it out',
+      'remove it',
     ],
     needs: ({ unmet, release }) => {
       const pairs = unmet.map(({ gate, needs }) => `${gate} (needs ${joinWords(needs)})`);
@@ -120,12 +120,12 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       const { title } = modeFacts[details.mode];
       return [
         `${nameMode(details)}: kpc follows ${title} of Kubernetes ${rangeOf(details.mode)}, not of ${details.release}`,
-        'take one of them with --kubernetes-version, or another mode with --proxy-mode',
+        'choose one of them with --kubernetes-version, or another mode with --proxy-mode',
       ];
     },
     'gate-off': (details) => [
       `${nameMode(details)}, and the feature gate ${gateOf(details.mode)} is off: kube-proxy ${kubeProxyVersions[details.release]} does not start`,
-      'leave the gate out, or take another mode with --proxy-mode',
+      'remove the gate, or choose another mode with --proxy-mode',
     ],
   }),
   'covered-addresses': ({ network, socket }) => [
@@ -152,13 +152,13 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     ],
     ignored: ({ services }) => [
       `userspace mode ignores traffic policies, source ranges and health check node ports: every client reaches all endpoints of ${nameSome(services)}`,
-      'keep clients out by other means, or use another mode',
+      'block clients by other means, or use another mode',
     ],
   }),
   'kubernetes-version': ({ node, version, release }) =>
     `Kubernetes ${release}, as the Node ${quote(node)} says: ${version}`,
   'kubernetes-preview': ({ release }) =>
-    `Kubernetes ${release} is not out: its rules are those of kube-proxy ${kubeProxyVersions[release]}`,
+    `Kubernetes ${release} is not released: its rules are those of kube-proxy ${kubeProxyVersions[release]}`,
   'no-config': () => [
     'the file holds no configuration of kube-proxy',
     `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s`,
@@ -178,17 +178,17 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   'localhost-node-port': ({ servicePort, nodePort, families, ofNodes }) => {
     const addresses = families.map((family) => (family === 'ipv4' ? '127.0.0.1' : '::1'));
     const where = ofNodes ? ' of each node that has endpoints for it' : '';
-    return `${servicePort}: kube-proxy itself listens for node port ${nodePort} on ${joinWords(addresses)}${where}, and passes connections on; no rule can, so a node with these rules and no kube-proxy does not answer there`;
+    return `${servicePort}: a node with these rules and no kube-proxy does not answer on node port ${nodePort} of ${joinWords(addresses)}${where}: kube-proxy listens there itself, and no rule can`;
   },
   'no-host-addresses': ({ path, nodes, without }) =>
     `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
   'no-service-cidrs': [
-    'without ServiceCIDR objects, the rules do not drop packets to cluster IPs that no Service has, as kube-proxy does',
-    'add servicecidrs to what kubectl gets, or name the networks with --service-cluster-ip-range',
+    'kube-proxy drops packets to unused cluster IPs; without ServiceCIDR objects, these rules do not',
+    'add servicecidrs to what kubectl gets, or set --service-cluster-ip-range',
   ],
   'no-node': byCase('problem', {
     'none-chosen': [
-      'no node to compile for: none is named, and none is taken from the input',
+      'no node to compile for: none is named, and none is in the input',
       'add --all-nodes and the output of kubectl get nodes -o yaml, or name nodes with --node',
     ],
     'compiled-for-any': describeAnyNode,
