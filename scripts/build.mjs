@@ -1,5 +1,5 @@
-// Bundles each program into one file of dist/ that needs Node and nothing else, and the library into one for Node and one
-// for browsers, with its declarations.
+// Bundles each program into one file of dist/ that needs Node and nothing else, and the library into one for Node, one for
+// browsers and one with files, with its declarations.
 //
 // Starting takes as long as V8 takes to read the file, so it is minified, and what a program needs only for some commands
 // it imports dynamically: esbuild keeps that in the same file, unevaluated until then. The files are CommonJS, which Node
@@ -9,6 +9,7 @@
 // It runs on `npm ci` and before the package is packed (prepare), and by `npm run build`.
 // @ts-check
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -108,13 +109,15 @@ for (const program of ['kpc', 'kpc-apply']) {
 }
 
 // Lines and names stay as they are in the sources, so that a stack trace in another program says where and what.
-const library = { ...shared, entryPoints: ['src/library/index.ts'] };
-for (const [name, format] of /** @type {const} */ ([
-  ['index.js', 'cjs'],
-  ['index.mjs', 'esm'],
+const textsEntry = 'src/library/index.ts';
+const whole = `export * as texts from './${textsEntry}'; export * from './src/library/node.ts';`;
+for (const [name, format, exported] of /** @type {const} */ ([
+  ['library.js', 'cjs', whole],
+  ['index.mjs', 'esm', `export * from './${textsEntry}';`],
 ])) {
   const { outputFiles, metafile } = await build({
-    ...library,
+    ...shared,
+    stdin: { contents: exported, resolveDir: root, sourcefile: `${name}.entry.ts`, loader: 'ts' },
     write: false,
     metafile: true,
     minify: false,
@@ -127,8 +130,19 @@ for (const [name, format] of /** @type {const} */ ([
   metafiles.push(metafile);
   for (const { contents } of outputFiles) writeOutput(name, contents);
 }
+// Both entries are in one file, as they share nearly all of it.
+const { texts, ...withFiles } = createRequire(import.meta.url)(join(root, 'dist/library.js'));
+for (const [name, exported, from] of /** @type {const} */ ([
+  ['index.js', texts, `require('./library.js').texts`],
+  ['node.js', withFiles, `require('./library.js')`],
+])) {
+  const names = Object.keys(exported);
+  const list = names.map((each) => `exports.${each} = library.${each};\n`).join('');
+  writeOutput(name, `'use strict';\nconst library = ${from};\n${list}`);
+}
 const forBrowsers = await build({
-  ...library,
+  ...shared,
+  entryPoints: [textsEntry],
   write: false,
   metafile: true,
   platform: 'browser',
@@ -138,4 +152,4 @@ const forBrowsers = await build({
 for (const { contents } of forBrowsers.outputFiles) writeOutput('browser.mjs', contents);
 metafiles.push(forBrowsers.metafile);
 writeOutput('THIRD-PARTY-LICENSES.txt', licencesOf(root, bundledPackages(metafiles)));
-writeTypes(root, 'src/library/index.ts', join(root, 'dist/types'));
+writeTypes(root, ['src/library/index.ts', 'src/library/node.ts'], join(root, 'dist/types'));

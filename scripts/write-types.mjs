@@ -1,4 +1,4 @@
-// Writes the declarations of a library: those that its entry leads to, and no others.
+// Writes the declarations of a library: those that its entries lead to, and no others.
 // @ts-check
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,18 +7,17 @@ import { dirname, join, relative } from 'node:path';
 
 /**
  * @param {string} root the folder with tsconfig.types.json
- * @param {string} entry relative to root
+ * @param {readonly string[]} entries relative to root
  * @param {string} out a folder that is replaced
  */
-export function writeTypes(root, entry, out) {
+export function writeTypes(root, entries, out) {
   const all = mkdtempSync(join(tmpdir(), 'kpc-types-'));
   try {
     const compiler = join(root, 'node_modules/typescript/bin/tsc');
     execFileSync(process.execPath, [compiler, '-p', join(root, 'tsconfig.types.json'), '--outDir', all], {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
-    const start = join(all, relative('src', entry).replace(/\.ts$/, '.d.ts'));
-    const reached = new Set([start]);
+    const reached = new Set(entries.map((entry) => join(all, relative('src', entry).replace(/\.ts$/, '.d.ts'))));
     rmSync(out, { recursive: true, force: true });
     for (const path of reached) {
       // A declaration cannot be imported as .ts by every compiler.

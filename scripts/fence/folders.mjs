@@ -206,6 +206,7 @@ export const folders = {
       'cluster',
       'input',
       'lint',
+      'equivalence',
       'programs',
       'git',
       'bundle',
@@ -220,6 +221,10 @@ export const folders = {
     packages: [],
     node: ['fs', 'fs/promises', 'path', 'worker_threads'],
   },
+  'library/node.ts': {
+    folders: ['base', 'base/findings', 'bundle', 'snapshot', 'snapshot/files', 'say', 'library', 'library/node'],
+    ...pure,
+  },
   'library/index.ts': {
     folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'snapshot', 'describe', 'library', 'say'],
     ...pure,
@@ -230,22 +235,8 @@ export const folders = {
     node: ['fs', 'path', 'tty', 'worker_threads'],
   },
   'cli/kpc': {
-    // Of what lies below the library: settings of calls, and words of what it hands on.
-    folders: [
-      'base',
-      'kube-proxy',
-      'base/findings',
-      'settings',
-      'input',
-      'git',
-      'snapshot',
-      'snapshot/open',
-      'snapshot/files',
-      'say',
-      'library',
-      'library/node',
-      'cli/shared',
-    ],
+    // Of what lies below the library: codes, and the words of what it hands on.
+    folders: ['base', 'base/findings', 'say', 'library', 'library/node', 'cli/shared'],
     packages: ['#codes', 'commander'],
     node: ['path'],
   },

@@ -58,8 +58,7 @@ function load({ name, text }: Pick<Input, 'name' | 'text'>, options: InputOption
 
 function readManifests(input: Input): Loaded {
   const read = load(input, optionsOf(input));
-  const { prepared } = read;
-  const nodes = [...new Set([...prepared.nodes.keys(), ...prepared.assumedNodes])].toSorted();
+  const nodes = [...new Set([...read.nodes.keys(), ...read.assumedNodes])].toSorted();
   const node = nodes.includes(input.node) ? input.node : nodes[0];
   const { snapshot, gaps, diagnostics } = compileLoaded(read, { node, ipFamily: 'auto', name: input.name });
   return {
@@ -95,8 +94,8 @@ function readDumpText({ text, beside }: Input): Loaded {
 
 /** The Services of manifests, which name what a dump shows; undefined if the manifests have errors. */
 function readCluster(text: string) {
-  const { diagnostics, prepared } = load({ name: '', text }, { assume: false, ipFamily: 'auto' });
-  return diagnostics.some(isError) ? undefined : prepared;
+  const read = load({ name: '', text }, { assume: false, ipFamily: 'auto' });
+  return read.diagnostics.some(isError) ? undefined : read;
 }
 
 /** Manifests as a side beside a dump: compiled in its mode, for its node's addresses, by the release that fits it best. */
@@ -106,7 +105,7 @@ export function readBeside(
 ): { side: Snapshot | undefined; problems: readonly Problem[] } {
   const options = optionsLike(dump, { traffic: true, ipFamily: 'auto', node: undefined });
   const loaded = load(input, options);
-  const [first] = loaded.prepared.nodes.keys();
+  const [first] = loaded.nodes.keys();
   const { side, diagnostics } = compileLike(input.name, loaded, dump, { ...options, node: first });
   return { side, problems: problemsOf(diagnostics, 'manifests') };
 }

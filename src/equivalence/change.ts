@@ -23,11 +23,9 @@ export interface AskedChange {
 
 /** What the input says of kube-proxy before the change. */
 export interface SetupBefore {
-  readonly prepared: {
-    readonly settings: { readonly mode: ProxyMode };
-    readonly gates: FeatureGates;
-    readonly cluster: { readonly servicePorts: readonly ServicePort[] };
-  };
+  readonly settings: { readonly mode: ProxyMode };
+  readonly gates: FeatureGates;
+  readonly cluster: { readonly servicePorts: readonly ServicePort[] };
   /** Which mode was taken, and why: `default-mode` if neither a flag nor a configuration names it. */
   readonly modeNote: { readonly code: string } | undefined;
   /** The release by which the side before is compiled, if one is named. */
@@ -66,7 +64,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
     return { kind: 'refused', what, help };
   }
   // Without a configuration kpc compiles for IPVS mode, but a kube-proxy without one is in iptables mode.
-  const { settings, gates, cluster } = before.prepared;
+  const { settings, gates, cluster } = before;
   const namesMode = asked.from !== undefined || before.modeNote?.code !== 'default-mode';
   const mode = asked.from ?? (namesMode ? settings.mode : 'iptables');
   const setup = { mode, namesMode, gates };
@@ -95,8 +93,8 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   };
 }
 
-function planMode({ from: asked, to = 'nftables' }: AskedChange, { prepared, version = '' }: SetupBefore): Change {
-  const from = asked ?? prepared.settings.mode;
+function planMode({ from: asked, to = 'nftables' }: AskedChange, { settings, version = '' }: SetupBefore): Change {
+  const from = asked ?? settings.mode;
   const release = parseRelease(version);
   if (release && !isModeOf(to, release)) {
     const what = `kpc does not follow ${modeFacts[to].title} of Kubernetes ${release}`;

@@ -8,7 +8,6 @@ import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivale
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
 
-export { planChange } from '../equivalence/change.ts';
 export type { Scene };
 export { equivalenceOutputs, formatEquivalence } from '../say/equivalence.ts';
 
@@ -42,7 +41,7 @@ export class NodeComparison {
     this.#sides = [from, to];
     this.#announced = announced;
     this.#standIns = ofBoth
-      ? chooseStandIns(ofBoth.prepared.nodes, ofBoth.prepared.cluster, nodes)
+      ? chooseStandIns(ofBoth.nodes, ofBoth.cluster, nodes)
       : nodes.map((node) => ({ node, only: undefined }));
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
   }

@@ -145,7 +145,7 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   const { loaded } = openTexts(input);
   const change = planChange(options, loaded);
   if (change.kind === 'refused') throw new TypeError(`${inOptions(change.what)}: ${inOptions(change.help)}`);
-  const allNodes = options.node === undefined && loaded.prepared.nodes.size > 1;
+  const allNodes = options.node === undefined && loaded.nodes.size > 1;
   const specs = [change.from, change.to].map(({ words, options: own }) =>
     compiledSpec(words, { ...input, ...own, allNodes }, own),
   ) as [Spec, Spec];

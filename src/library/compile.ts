@@ -40,6 +40,9 @@ export interface CompileResult {
   readonly diagnostics: readonly SaidFinding[];
 }
 
+/** The options of a result that is written. */
+export const written: readonly string[] = [...openOptions, 'manifests', 'allowEmpty'];
+
 /**
  * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input, but a
  * TypeError for options that have another name or type.
@@ -53,7 +56,7 @@ export interface CompileResult {
  * ```
  */
 export function compile(options: CompileOptions): CompileResult {
-  checkOptionNames(options, [...openOptions, 'node']);
+  checkOptionNames(options, [...written, 'node']);
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const request = pipelineOptions(options);
@@ -89,13 +92,13 @@ export interface FleetResult {
 
 /** As compile, for many nodes, in much less time than one after the other. */
 export function compileFleet(options: FleetOptions): FleetResult {
-  checkOptionNames(options, [...openOptions, 'nodes', 'shard']);
+  checkOptionNames(options, [...written, 'nodes', 'shard']);
   const { nodes, shard } = options;
   const request = pipelineOptions(options);
   const loaded = loadTexts(textsOf(options, undefined), request);
   const asked = { ...(nodes ? { node: nodes } : { allNodes: true }), ...(shard === undefined ? {} : { shard }) };
   const hosts = mapOf(options.hostAddresses ?? {}, 'hostAddresses');
-  const fleet = chooseFleet(asked, loaded.prepared, (names) => hostsOf(names, hosts));
+  const fleet = chooseFleet(asked, loaded, (names) => hostsOf(names, hosts));
   const { nodes: compiled, diagnostics } = compileNodes(loaded, fleet, request.ipFamily);
   return { bundles: compiled && nodeBundles(compiled), diagnostics: diagnosticsOf(diagnostics) };
 }
@@ -104,7 +107,7 @@ function* nodeBundles(nodes: Iterable<FleetNode>): Generator<NodeBundle, void, u
   for (const { node, texts, snapshot } of nodes) yield { node, ...bundleOf(snapshot, texts) };
 }
 
-function bundleOf(side: CompiledSnapshot, texts?: BundleTexts): CompiledBundle {
+export function bundleOf(side: CompiledSnapshot, texts?: BundleTexts): CompiledBundle {
   return { ...makeBundle(side, texts), side };
 }
 

@@ -14,6 +14,7 @@ import { describeFound, formatDump, isAmong } from '../say/dump-text.ts';
 import { formatJson } from '../say/format-json.ts';
 import { describedDump, describedServices, serviceTable, sharedSubjects } from '../say/outputs/describe.ts';
 import { printable } from '../base/printable.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
@@ -48,6 +49,11 @@ const rowsPerLine = 5;
 export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
   if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
   return what === undefined ? describeAll(side, style) : describeSubject(what, side, style);
+}
+
+/** The release whose kube-proxy a snapshot was compiled by; undefined for the newest, and for a dump. */
+export function followedRelease({ settings }: Snapshot): Release | undefined {
+  return settings?.release === newestRelease ? undefined : settings?.release;
 }
 
 /** Why a description has no rules beside it; undefined if it has. */

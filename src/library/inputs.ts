@@ -6,6 +6,8 @@ import type { Release } from '../kube-proxy/releases.ts';
 import type { OpenOptions } from './options.ts';
 import { checkText, listOf, type NamedText, type Texts } from './texts.ts';
 
+export { checkFlags, type GivenFlags } from '../snapshot/open/compile.ts';
+
 /** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
 export interface InputOptions extends OpenOptions {
   readonly proxyMode?: ProxyMode | undefined;
@@ -49,11 +51,11 @@ export function pipelineOptions(options: InputOptions & { readonly node?: string
 }
 
 /** The options as the pipeline takes them, for a result that is only shown. */
-export function shownOptions({
+export function shownOptions<Options extends Omit<InputOptions, 'manifests' | 'config'>>({
   ipFamily = 'auto',
   allowEmpty: _,
   ...options
-}: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
+}: Options) {
   if (!ipFamilyChoices.includes(ipFamily)) {
     throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
   }

@@ -49,7 +49,7 @@ interface LintWords {
 function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOptions): Linting['findings'] {
   const { namesMode, hasRun, mode, findings } = found;
   if (namesMode || !hasRun) return findings;
-  const { release } = loaded.prepared.settings;
+  const { release } = loaded.settings;
   const others = usualModes.filter((each) => each !== mode && isModeOf(each, release));
   const inOthers = others
     .map((each) => lintInputs(loaded.inMode(each), named, []))

@@ -30,6 +30,9 @@ export interface OpenTextsOptions extends Omit<ManifestsOfNodes, 'manifests'> {
   readonly name?: string | undefined;
 }
 
+/** The names of these options. */
+export const looked: readonly string[] = [...openOptions, 'node', 'allNodes'];
+
 /** What texts are, and what was read of them. */
 export interface OpenedTexts {
   readonly kind: Recognised['kind'];
@@ -50,20 +53,20 @@ export interface OpenedTexts {
  * ```
  */
 export function open(inputs: Texts, { name = 'manifests', ...options }: OpenTextsOptions = {}): OpenedTexts {
-  const ofManifests = openOptions.filter((each) => each !== 'allowEmpty' && each !== 'manifests');
-  checkOptionNames(options, [...ofManifests, 'node', 'allNodes']);
+  checkOptionNames(options, looked);
   const texts = mapOf(inputs, 'inputs');
   const found = recogniseTexts(name, texts);
   const { nodes, at } =
     found.kind === 'manifests' ? openTexts({ ...options, manifests: texts }, name) : openReading(found);
+  return openedTexts(found.kind, { nodes, at });
+}
+
+/** All nodes of what was opened, with what there is to say of them. */
+export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened, 'nodes' | 'at'>): OpenedTexts {
   const readings = nodes.map(at);
   const diagnostics = readings.flatMap(diagnosticsOfNode);
   const sides = readings.flatMap(({ side }) => side ?? []);
-  return {
-    kind: found.kind,
-    snapshots: diagnostics.some(isError) ? [] : sides,
-    diagnostics: diagnosticsOf(diagnostics),
-  };
+  return { kind, snapshots: diagnostics.some(isError) ? [] : sides, diagnostics: diagnosticsOf(diagnostics) };
 }
 
 /** Finds out what texts are. */
@@ -85,8 +88,7 @@ export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 
 /** Throws for an option that is unknown, or that has no effect on a side. */
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
-  const ofManifests = openOptions.filter((name) => name !== 'allowEmpty');
-  checkOptionNames(options, ['side', ...ofManifests, 'node', 'allNodes', ...others]);
+  checkOptionNames(options, ['side', 'manifests', ...looked, ...others]);
   if (!('side' in options)) return;
   const idle = Object.keys(options).find((name) => name !== 'side' && !others.includes(name));
   if (idle !== undefined) throw new TypeError(`option "${idle}" is only for manifests: a side is compiled already`);

@@ -1,7 +1,11 @@
+import { isNetworks, knownNetworks } from '../input/configuration/range-flags.ts';
+import { lastAnnounced } from '../kube-proxy/announced.ts';
 import { ipFamilyChoices } from '../snapshot/open/choose-families.ts';
-import { newestRelease, releaseRange } from '../kube-proxy/releases.ts';
+import { lastRelease, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';
 import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
+
+export { flagRow, isNetworks, knownNetworks, type Flag };
 
 /** A row of `openFlags`: most flags stand under "Input:" in help, and say how manifests are compiled. */
 function input<Kind extends FlagKind, const Usage extends string>(
@@ -106,6 +110,13 @@ export function openFlags(
   return all.map((row) => ({ ...row, ...changes[row.key] }));
 }
 
+/** The release after an upgrade, as migrate takes it. */
+export const upgradeFlag: Flag = flagRow(
+  'text',
+  '--to-kubernetes-version <version>',
+  `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
+);
+
 /** The flags that name files, whose texts the library gets. */
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
@@ -113,12 +124,10 @@ const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as cons
 export type OpenOptions = ProxyFlags &
   Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
 
-/** The names of all options that say what is opened. */
-export const openOptions: readonly string[] = [
-  'manifests',
-  'allowEmpty',
-  ...openFlags('programs').flatMap(({ key }) => (ofFiles.some((name) => name === key) ? [] : key)),
-];
+/** The names of all options that say how what is opened is compiled. */
+export const openOptions: readonly string[] = openFlags('programs')
+  .map(({ key }) => key)
+  .filter((key) => !ofFiles.some((name) => name === key));
 
 /** The flags of the command line that say what options say, with their values. */
 export function flagWords(options: object): Readonly<Record<string, string>> {

@@ -76,7 +76,7 @@ export function writeHoldingTests(
     namespace,
     kubernetesVersion,
     allNodes,
-  }: Omit<SceneSettings, 'proxyMode' | 'node'> & { readonly config?: string },
+  }: Omit<SceneSettings, 'proxyMode' | 'node'> & { readonly config?: string | undefined },
   scenes: readonly Scene[],
 ): string {
   const [first] = scenes;

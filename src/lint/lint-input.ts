@@ -78,18 +78,17 @@ export function readLintInput(
     groups.set(cluster, known);
     return (service: string) => known.get(service) ?? [];
   };
-  const { prepared, hostAddresses } = loaded;
   const memo = new NodeMemo();
-  const compiled = (name: string) => compileNode(preparedFor(name), { nodeName: name, hostAddresses, ipFamily }, memo);
+  const compiled = (name: string) => compileNode(preparedFor(name), name, { ipFamily }, memo);
   const nodes = names.map((name): LintedNode => {
     const { cluster, node, settings } = compiled(name);
-    return { name, object: prepared.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
+    return { name, object: loaded.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
   });
   const input = {
     loaded,
-    settings: prepared.settings,
+    settings: loaded.settings,
     namesMode: namesMode(loaded),
-    services: readServices(loaded, portsOf(prepared.cluster)),
+    services: readServices(loaded, portsOf(loaded.cluster)),
     nodes,
     compile: (name: string) => compiled(name).state,
   };
@@ -106,19 +105,19 @@ export function serviceOf({ namespace, service }: ServicePort): string {
 }
 
 function readServices(
-  { prepared, inputs }: LoadedInputs,
+  { cluster, inputs, services }: LoadedInputs,
   portsOf: (service: string) => readonly ServicePort[],
 ): readonly LintedService[] {
   const written = new Map(inputs.services.map(({ object }) => [fullName(object.metadata), object]));
-  const infos = new Map(prepared.cluster.services.map((info) => [fullName(info), info]));
+  const infos = new Map(cluster.services.map((info) => [fullName(info), info]));
   const slices = groupSlices(inputs.slices);
   const withEndpoints = new Set(inputs.endpoints.map(({ object }) => fullName(object.metadata)));
   const hasRunningPods = inputs.pods.some(({ object }) => object.status !== undefined);
   const isIdle = ({ object }: Sourced<Workload>): boolean => object.replicas === 0;
   const idle = new Set(inputs.workloads.filter(isIdle).flatMap(asPods));
   const pods = [...inputs.pods, ...inputs.workloads.filter((each) => !isIdle(each)).flatMap(asPods), ...idle];
-  const selections = new Map(selectPods(prepared.services, pods).map((each) => [each.label, each.pods]));
-  return prepared.services.flatMap(({ object, source }): readonly LintedService[] => {
+  const selections = new Map(selectPods(services, pods).map((each) => [each.label, each.pods]));
+  return services.flatMap(({ object, source }): readonly LintedService[] => {
     const { namespace, name: short } = object.metadata;
     const name = fullName(object.metadata);
     const info = infos.get(name);

@@ -1,4 +1,5 @@
 import { pathBelow } from '../base/file-names.ts';
+import { count } from '../base/format-count.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { isOfCompiling, type FindingCode } from '../base/findings/codes.ts';
@@ -39,7 +40,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const subjects = subjectsOf(loaded);
   // Beside an error, what a rule says may result from it.
   const isOfRules = (code: FindingCode): boolean => (input ? ruleOf(code)?.check : ruleOf(code)) !== undefined;
-  const said = diagnostics
+  const said = [...diagnostics, ...findNothing(loaded)]
     .filter((each) => !isOfRules(each.code) && (isError(each) || !isOfCompiling(each.code)))
     .map(subjects.name);
   const isNote = (each: Finding): boolean =>
@@ -54,12 +55,25 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     ignored,
     notes: said.filter(isNote),
     hasRun: input !== undefined,
-    mode: loaded.prepared.settings.mode,
+    mode: loaded.settings.mode,
     namesMode: namesMode(loaded),
     nodes: input?.nodes.length ?? 0,
     files: [...loaded.files.keys()],
     below: new Map([...loaded.files.values()].map((file) => [file.name, nameBelow(file)])),
   };
+}
+
+/** An error where the input has no object that kpc reads: to look at nothing is not to find nothing. */
+function findNothing({ inputs }: LoadedInputs): readonly Finding[] {
+  const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = inputs;
+  const { ingresses, gateways, referenceGrants, policies, namespaces, skipped, diagnostics } = inputs;
+  const lists = [services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts];
+  const isRead = [...lists, ingresses, gateways, referenceGrants, policies, namespaces].some(
+    ({ length }) => length > 0,
+  );
+  if (isRead || skipped.size === 0 || diagnostics.some(isError)) return [];
+  const kinds = [...skipped].map(([kind, number]) => count(number, kind));
+  return [diagnose('no-input', { problem: 'nothing-read', kinds })];
 }
 
 function isCertain(idle: Finding): boolean {

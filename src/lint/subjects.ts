@@ -13,9 +13,9 @@ export interface Subjects {
   readonly isInObject: (finding: Finding) => boolean;
 }
 
-export function subjectsOf({ inputs, prepared }: LoadedInputs): Subjects {
+export function subjectsOf({ inputs, cluster }: LoadedInputs): Subjects {
   const objectAt = objectFinder(inputs);
-  const serviceOfLabel = new Map(prepared.cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
+  const serviceOfLabel = new Map(cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
   const find = (finding: Finding): Finding['about'] => {
     const object = objectAt(finding.place);
     const { service, services, servicePort, rival } = finding.arguments as Readonly<Record<string, unknown>>;

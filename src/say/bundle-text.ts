@@ -4,6 +4,9 @@ import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { filesToRead, stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count } from '../base/format-count.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { formatJson } from './format-json.ts';
+import { compiled } from './outputs/compile.ts';
 
 /** Files without a tool that reads them. */
 const otherFiles = {
@@ -12,7 +15,7 @@ const otherFiles = {
 } as const;
 
 /** All files of a bundle in one text, each under a heading; Services first, files that are alike on all nodes last. */
-export function formatAll(files: BundleFiles): string {
+function formatAll(files: BundleFiles): string {
   return [...filesToRead.map((name) => [name, stateFiles[name].title] as const), ...Object.entries(otherFiles)]
     .flatMap(([name, what]) => {
       const text = files.get(name);
@@ -39,6 +42,32 @@ export function modeOfPrint(print: string, usual: ProxyMode): ProxyMode | undefi
 export function mainFile({ mode, files }: Manifest): string {
   const main = stateFileNames.find((name) => name in files && stateFiles[name].kind === modeFacts[mode].mainKind);
   return main ? stateFiles[main].print : 'manifest';
+}
+
+/** A bundle that was compiled: what is printed of it, and what is `said` to people; `folder` is where it was written. */
+export async function formatCompiled(
+  { manifest, folder, files }: CompiledFiles,
+  format: 'text' | 'json',
+  { diagnostics, modeFrom }: { readonly diagnostics: readonly Finding[]; readonly modeFrom: string },
+): Promise<{ readonly printed: string; readonly said: string }> {
+  const summary = summarize(manifest, modeFrom);
+  const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
+  if (format === 'json') {
+    const { sayFindings } = await import('./words/said.ts');
+    // The files are already in the folder.
+    const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
+    const printed = formatJson(compiled, { diagnostics: sayFindings(diagnostics), manifest, ...content });
+    return { printed, said: written };
+  }
+  if (folder !== undefined) return { printed: '', said: written };
+  const said = `${summary}\nTo write the files, add -o DIR; to see one, add --print ${mainFile(manifest)}.\n`;
+  return { printed: formatAll(files()), said };
+}
+
+interface CompiledFiles {
+  readonly manifest: Manifest;
+  readonly folder: string | undefined;
+  readonly files: () => BundleFiles;
 }
 
 /** Like summarize, for a side that was compiled but not written. */

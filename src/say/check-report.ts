@@ -1,6 +1,7 @@
 import { wordsOf } from './words/words.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
+import type { Shaped } from '../base/json-shape.ts';
 import { pathWord, printable, printableLines } from '../base/printable.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { describeKernelChange } from '../changes/kernel-change.ts';
@@ -14,7 +15,7 @@ import { readStoredSide } from '../snapshot/files/read-side.ts';
 import { formatJson } from './format-json.ts';
 import { annotate, formatGithub, inRepository, type PathOf } from './github.ts';
 import { diffToJson } from './json.ts';
-import { sayFindings } from './words/said.ts';
+import { sayFindings, type SaidFinding } from './words/said.ts';
 import { checked, checkedFleet } from './outputs/compile.ts';
 import { formatTestSuite } from './junit.ts';
 import { makeReview } from './make-review.ts';
@@ -86,7 +87,7 @@ export interface NodeChange {
   readonly what: string;
 }
 
-interface FleetReport extends Pick<CheckWords, 'taken'> {
+export interface FleetReport extends Pick<CheckWords, 'taken'> {
   readonly folder: string;
   readonly nodes: readonly string[];
   readonly changed: readonly NodeChange[];
@@ -114,35 +115,39 @@ export async function reportCheck(
   return { ...report, comparison: { from: stored.side, to, diff: diffSides(stored.side, to, { foreign: false }) } };
 }
 
+/** What is printed, and what is `said` to people beside it. */
 export async function formatCheck(
   report: CheckReport,
   result: CheckResult,
   format: OutputFormat,
   diagnostics: readonly Finding[],
-): Promise<{ readonly printed: string; readonly note: string }> {
-  const { folder, files } = report;
+): Promise<{ readonly printed: string; readonly said: string }> {
+  const said = result.kind === 'differs' ? describeDifference(report, result) : '';
   switch (format) {
-    case 'text':
-      return { printed: result.kind === 'differs' ? formatFileDiffs(folder, result) : '', note: checkToText(report) };
-    case 'json': {
-      const same = files.length === 0;
-      const told = { folder, same, ...comparisonToJson(report), diagnostics: sayFindings(diagnostics) };
-      return { printed: formatJson(checked, told), note: '' };
+    case 'text': {
+      const printed = result.kind === 'differs' ? formatFileDiffs(report.folder, result) : '';
+      return { printed, said: checkToText(report) + said };
     }
+    case 'json':
+      return { printed: formatJson(checked, checkToJson(report, sayFindings(diagnostics))), said };
     case 'github':
-      return { printed: formatGithub(sayFindings(diagnostics), report.pathOf) + checkToGithub(report), note: '' };
+      return { printed: formatGithub(sayFindings(diagnostics), report.pathOf) + checkToGithub(report), said };
     case 'junit':
-      return { printed: checkToJunit(report), note: '' };
+      return { printed: checkToJunit(report), said };
     case 'markdown':
-      return { printed: (await checkToMarkdown(report)) + takenMarkdown(report.taken), note: '' };
+      return { printed: (await checkToMarkdown(report)) + takenMarkdown(report.taken), said };
   }
 }
 
+export function checkToJson(report: CheckReport, diagnostics: readonly SaidFinding[]): Shaped<typeof checked> {
+  const { folder, files } = report;
+  return { folder, same: files.length === 0, ...comparisonToJson(report), diagnostics };
+}
+
 /** In which files a folder differs, and how to accept that. */
-export function describeDifference(
-  folder: string,
+function describeDifference(
+  { folder, accept }: CheckReport,
   { files, strangers }: Extract<CheckResult, { readonly kind: 'differs' }>,
-  accept: string | undefined,
 ): string {
   const strays = strangers.length > 0 ? " Remove the files that don't belong." : '';
   const differs = `${folder} differs in ${nameSome(files.map(printable), 12)}.${strays}`;
@@ -173,28 +178,23 @@ async function checkToMarkdown(report: CheckReport): Promise<string> {
 // Another version of kpc, say, or the name of the node.
 const onlyFiles = 'The Services and the kernel state are the same: only the files differ.';
 
+export function fleetCheckToJson({ folder, nodes, changed, stale, example }: FleetReport): Shaped<typeof checkedFleet> {
+  const same = changed.length + stale.length === 0;
+  const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
+  return { folder, same, nodes: nodes.length, changed, stale, ...diff };
+}
+
 /** What `--check` prints of many nodes; '' if there is nothing to say. */
-export async function formatFleetCheck(
-  { folder, nodes, changed, stale, example, taken }: FleetReport,
-  format: OutputFormat,
-): Promise<string> {
+export async function formatFleetCheck(report: FleetReport, format: OutputFormat): Promise<string> {
+  const { folder, nodes, changed, stale, example, taken } = report;
   const differing = [...changed, ...stale];
   const lines = differing.map(({ node, what }) => `${node}: ${what}`);
   const summary = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
   switch (format) {
     case 'text':
       return printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join(''));
-    case 'json': {
-      const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
-      return formatJson(checkedFleet, {
-        folder,
-        same: differing.length === 0,
-        nodes: nodes.length,
-        changed,
-        stale,
-        ...diff,
-      });
-    }
+    case 'json':
+      return formatJson(checkedFleet, fleetCheckToJson(report));
     case 'github':
       if (differing.length === 0) return '';
       return (

@@ -65,8 +65,11 @@ describe('the package', () => {
         'dist/index.mjs',
         'dist/kpc-apply.js',
         'dist/kpc.js',
+        'dist/library.js',
+        'dist/node.js',
         'dist/package.json',
         'dist/types/library/index.d.ts',
+        'dist/types/library/node.d.ts',
         'package.json',
       ]),
     );

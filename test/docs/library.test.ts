@@ -68,7 +68,7 @@ test('an error of the library is a stack trace with lines, and no line of the li
   expect(status).toBe(1);
   expect(stderr.length).toBeLessThan(3000);
   expect(stderr).toMatch(/at checkText \(.*index\.mjs:\d+:\d+\)/);
-  for (const bundle of ['index.js', 'index.mjs', 'browser.mjs', 'kpc.js', 'kpc-apply.js']) {
+  for (const bundle of ['library.js', 'index.mjs', 'browser.mjs', 'kpc.js', 'kpc-apply.js']) {
     const lines = readFileSync(join(projectFolder, 'dist', bundle), 'utf8').split('\n');
     expect(lines.length, bundle).toBeGreaterThan(1000);
   }

@@ -8,7 +8,7 @@ const fixture = (name: string): string => join(projectFolder, 'fixtures', name);
 
 async function standInsOf(service: string, nodes: number) {
   const file = [fixture(`${service}/svc.yaml`), fixture('cluster/nodes.yaml')];
-  const { prepared } = await loadInputs({ file, ipFamily: 'auto' });
+  const prepared = await loadInputs({ file, ipFamily: 'auto' });
   const [first] = prepared.nodes.values();
   if (!first) throw new Error('no Node');
   // Nodes without any endpoints, all alike.

@@ -58,7 +58,31 @@ test.each([
   expect(await run(file, imports + use)).toEqual({ status: 0, stdout: expected, stderr: '' });
 });
 
+const withFiles = `
+void (async () => {
+  const svc = ${JSON.stringify(join(quickstart, 'svc.yaml'))};
+  const { bundle, diagnostics } = await compile(svc, { proxyMode: 'ipvs' });
+  if (!bundle) throw new Error(JSON.stringify(diagnostics));
+  await write('written', bundle.side);
+  const { snapshots } = await open('written');
+  const { same } = await check('written', bundle.side);
+  const changed = await check('written', (await compile(svc, { proxyMode: 'ipvs', masqueradeAll: true })).bundle.side);
+  console.log(snapshots.map(({ kind }) => kind).join(), same, changed.files.join());
+  await check('nowhere', bundle.side).catch((error) => console.log(error instanceof Refusal));
+})();
+`;
+
+test.each([
+  ['an ES module', 'files.mjs', "import { check, compile, open, Refusal, write } from 'kube-proxy-compiler/node';"],
+  ['CommonJS', 'files.cjs', "const { check, compile, open, Refusal, write } = require('kube-proxy-compiler/node');"],
+])('reads and writes files from %s', async (_, file, imports) => {
+  rmSync(join(folder, 'written'), { recursive: true, force: true });
+  const stdout = 'bundle true manifest.json,iptables.restore\ntrue\n';
+  expect(await run(file, imports + withFiles)).toEqual({ status: 0, stdout, stderr: '' });
+});
+
 const typed = `
+import { checkFleet, open as openPaths, verifyBundle, writeFleet, type OpenOptions } from 'kube-proxy-compiler/node';
 import {
   compile, compileFleet, diff, formatDiff, open, releases,
   type CompileOptions, type CompileResult, type Finding, type Difference, type KernelState, type NamedText, type Snapshot,
@@ -77,6 +101,13 @@ export const text: string = side && stored ? formatDiff(side, stored, 'markdown'
 for (const { node, files } of compileFleet({ manifests, nodes: ['a'] }).bundles ?? []) node.concat(files.get('a') ?? '');
 export const [first]: readonly string[] = releases;
 
+const asked: OpenOptions = { proxyMode: 'nftables', hostAddresses: 'addresses.json', exclude: ['*.json'] };
+export const opened: Promise<readonly Snapshot[]> = openPaths(['a.yaml', 'main:b'], asked).then(({ snapshots }) => snapshots);
+export const same: Promise<boolean> = writeFleet('nodes', 'a.yaml').then(() => checkFleet('nodes', 'a.yaml')).then((found) => found.same);
+export const refused: Promise<readonly string[] | undefined> = verifyBundle('a.tgz', ['kpc.pub']).then(({ problems }) => problems);
+
+// @ts-expect-error: it is a path here
+openPaths('a.yaml', { config: { name: 'a', text: '' } });
 // @ts-expect-error: there is no such family
 compile({ manifests, ipFamily: 'ipv5' });
 // @ts-expect-error: a path is no text

@@ -565,3 +565,8 @@ describe('hints', () => {
     expect(told(await lint(service + slices + node, [...setup, ...flags]))).toEqual([expected]);
   });
 });
+
+test('an input without any object that kpc reads is an error, and was not checked', async () => {
+  const { findings } = await lint('apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n');
+  expect(findings).toMatchObject([{ code: 'no-input', arguments: { kinds: ['1 ConfigMap'] } }]);
+});

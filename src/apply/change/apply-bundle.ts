@@ -7,7 +7,6 @@ import { describeError } from '../../base/system-errors.ts';
 import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { readServicePort, servicePortRecord } from '../../bundle/services-file.ts';
-import { isStateFile } from '../../bundle/state-files.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 import { findGonePorts, forgottenFlows } from '../../cluster/stale-flows.ts';
 import { changeNode } from './change-node.ts';
@@ -15,13 +14,11 @@ import type { ChangeOutcome, ChangeRequest, Observation, Session } from './obser
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { describeLeftSysctls } from '../../kube-proxy/left-behind.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { lengthOfOthers } from '../node/foreign-lines.ts';
-import { readingParts, type NodeReading } from '../node/node-reading.ts';
-import { mostRead } from '../node/output.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { forgetStaleFlows } from '../node/forget-flows.ts';
 import { examineBeforeApply, examineEndpoints, examineForwarding } from '../doctor/doctor.ts';
-import { nodeCheck, type NodeCheck, type Needs } from '../doctor/node-check.ts';
+import { examineRoom } from '../doctor/examine-room.ts';
+import type { NodeCheck, Needs } from '../doctor/node-check.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { isEmptyPlan, type Plan, type SysctlChange } from '../plan/plan.ts';
@@ -217,29 +214,6 @@ export async function foreseeApply(
     listRemarks(host, bundle, plan),
   ]);
   return { refusals: [...examineRoom(bundle, reading), ...refusals], warnings };
-}
-
-/**
- * Whether the node can still be read once it holds the bundle, beside what is other programs': what cannot be read can neither be
- * checked nor put back. nft prints a table in more characters than the bundle has.
- * Test: %s: a bundle that the node could not be read with is refused before any change.
- */
-function examineRoom({ files = new Map<string, string>() }: StoredBundle, reading: NodeReading): readonly NodeCheck[] {
-  const wanted = [...files].map(([name, { length }]) => {
-    if (name === 'nftables.nft') return 2 * length;
-    return isStateFile(name) ? length : 0;
-  });
-  const present = readingParts.map((part) => reading[part]);
-  const sum = (lengths: readonly number[]) => lengths.reduce((total, each) => total + each, 0);
-  if (sum([...wanted, ...present.map(({ length }) => length)]) <= mostRead) return [];
-  const others = present.map(lengthOfOthers);
-  if (sum([...wanted, ...others]) <= mostRead) return [];
-  const text = `the node would list more than the ${mostRead / 2 ** 20} MB that kpc-apply reads of it: ${megabytes(sum(wanted))} MB of this bundle, and ${megabytes(sum(others))} MB of other programs`;
-  return [nodeCheck('error', 'tools', text, 'see what makes so many objects, and remove what no program needs')];
-}
-
-function megabytes(bytes: number): number {
-  return Math.ceil(bytes / 2 ** 20);
 }
 
 /** What the operator should know of a plan besides its changes. */

@@ -80,6 +80,11 @@ export function isError({ severity }: Pick<Finding, 'severity'>): boolean {
   return severity === 'error';
 }
 
+/** What is wrong where the rest is used all the same. */
+export function asWarning(finding: Finding): Finding {
+  return { ...finding, severity: 'warning' };
+}
+
 /** The same for findings that say the same, wherever they are. */
 export function keyOfFault({ code, arguments: details }: Fault): string {
   return `${code} ${JSON.stringify(details)}`;

@@ -46,6 +46,8 @@ export const objectFindings = {
   'no-input': byProblem<{
     'nothing-named': None;
     'no-objects': None;
+    /** `kinds`: each with its number. */
+    'nothing-read': Lists<'kinds'>;
     /** `build` is the command that makes objects of it. */
     kustomization: Texts<'build'>;
   }>('error'),

@@ -3,7 +3,7 @@ import { count } from '../../base/format-count.ts';
 import { printable } from '../../base/printable.ts';
 import { packBundle, verifyBundle } from '../../library/node/bundle.ts';
 import { formatError } from '../../say/render-diagnostics.ts';
-import { flagRow } from '../../settings/flag.ts';
+import { flagRow } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import type { MessageOptions } from './messages.ts';

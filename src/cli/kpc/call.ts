@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
-import type { Inputs } from '../../input/read-inputs.ts';
+import type { ReadFiles } from '../../library/node/open.ts';
 import { Refusal } from '../../library/refusal.ts';
 import { formatError } from '../../say/render-diagnostics.ts';
-import type { Flag } from '../../settings/flag.ts';
+import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { addFlags, givenFlags } from './flags.ts';
 import { makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
@@ -94,14 +94,14 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   }
 
   /** Prints the diagnostics of an input. Ends the call if one is an error (with --strict, or a warning). */
-  async report(input: Pick<Inputs, 'diagnostics' | 'files'>): Promise<void> {
+  async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
     await this.print(said, input.files);
     if (said.some(isError)) throw new Ended();
   }
 
   /** Prints diagnostics of whatever severity. */
-  async print(diagnostics: readonly Finding[], files: Inputs['files']): Promise<void> {
+  async print(diagnostics: readonly Finding[], files: ReadFiles): Promise<void> {
     const said = renderSaid(diagnostics, files, this.terminal);
     if (said !== '') await this.terminal.err(said);
   }
@@ -119,6 +119,12 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   /** Names the flags that a kpc.yaml gave. */
   async sayTaken(taken: readonly string[]): Promise<void> {
     await sayTaken(taken, this.command, this.loud);
+  }
+
+  /** Prints a result, and what is for people beside it. */
+  async answer({ printed, said }: { readonly printed: string; readonly said: string }): Promise<void> {
+    if (printed !== '') await this.out(printed);
+    if (said !== '') await this.say(said);
   }
 
   async out(text: string): Promise<void> {

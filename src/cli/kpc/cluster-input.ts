@@ -1,7 +1,7 @@
 import { pathWord, printable } from '../../base/printable.ts';
 import { callWords, readCluster, type Answer, type Cluster, type ClusterUse } from '../../library/node/cluster.ts';
-import { flagRow, type Flag } from '../../settings/flag.ts';
-import type { FileOptions } from '../../snapshot/files/read-texts.ts';
+import { flagRow, type Flag } from '../../library/options.ts';
+import type { FileOptions } from '../../library/node/open.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import type { Call } from './call.ts';
 import type { MessageOptions } from './messages.ts';

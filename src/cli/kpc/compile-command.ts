@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { formatCount } from '../../base/format-count.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import {
   checkSnapshot,
@@ -13,14 +14,15 @@ import {
   type OpenedToCompile,
   type WordsOfForm,
 } from '../../library/node/compile.ts';
-import { openFlags } from '../../library/options.ts';
+import { repositoryPaths } from '../../library/node/open.ts';
+import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
-import { formatAll, mainFile, summarize } from '../../say/bundle-text.ts';
+import { formatCompiled } from '../../say/bundle-text.ts';
 import type { OutputFormat } from '../../say/check-report.ts';
+import { formatError } from '../../say/render-diagnostics.ts';
 import { formatJson } from '../../say/format-json.ts';
-import { compiled, compiledFleet } from '../../say/outputs/compile.ts';
-import { flagRow, type Flag } from '../../settings/flag.ts';
+import { compiledFleet } from '../../say/outputs/compile.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { acceptCommand } from './accept-command.ts';
@@ -29,7 +31,6 @@ import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.t
 import { outputFlag } from './flags.ts';
 import { traceWords, withoutDefaultMode } from './input-options.ts';
 import { formatFailure, makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
-import { repositoryPaths } from '../../git/repository-paths.ts';
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
   readonly jobs: number;
@@ -131,9 +132,16 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     } = print === undefined && output === 'text' ? withoutDefaultMode(made) : made;
     const diagnostics = await report(call, [...gaps(), ...found], opened);
     const side = snapshot ?? call.end();
-    if (check !== undefined) return sayChecked(call, await checkSnapshot(check, side, output, diagnostics, wordsFor));
+    if (check !== undefined) {
+      const { isSame, report: checked, result } = await checkSnapshot(check, side, wordsFor);
+      const { formatCheck } = await import('../../say/check-report.ts');
+      await call.answer(await formatCheck(checked, result, output, diagnostics));
+      return isSame ? exitStatus.ok : exitStatus.negative;
+    }
+    const modeFrom = modeFromWords(opened.loaded);
+    const form = output === 'json' ? 'json' : 'text';
     if (print !== undefined) await call.out(formatOne(print, side));
-    else await write(call, side, diagnostics, modeFromWords(opened.loaded));
+    else await call.answer(await formatCompiled(await writeSnapshot(side, options), form, { diagnostics, modeFrom }));
     return exitStatus.ok;
   },
 });
@@ -149,36 +157,6 @@ async function report(
   if (!diagnostics.some(isError)) return diagnostics;
   await call.out(await formatFailure(call.options.output, diagnostics));
   return call.end();
-}
-
-async function write(
-  call: Call<CommandOptions>,
-  snapshot: Parameters<typeof writeSnapshot>[0],
-  diagnostics: readonly Finding[],
-  modeFrom: string,
-): Promise<void> {
-  const { manifest, folder, files } = await writeSnapshot(snapshot, call.options);
-  const summary = summarize(manifest, modeFrom);
-  if (folder !== undefined) await call.say(`${summary}\nWritten to ${folder}.\n`);
-  if (call.options.output === 'json') {
-    const { sayFindings } = await import('../../say/words/said.ts');
-    // The files are already in the folder.
-    const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
-    await call.out(formatJson(compiled, { diagnostics: sayFindings(diagnostics), manifest, ...content }));
-  } else if (folder === undefined) {
-    await call.out(formatAll(files()));
-    await call.say(`${summary}\nTo write the files, add -o DIR; to see one, add --print ${mainFile(manifest)}.\n`);
-  }
-}
-
-/** Prints how a folder compares with the input. */
-async function sayChecked(
-  call: Call<CommandOptions>,
-  { isSame, printed, said }: Awaited<ReturnType<typeof checkSnapshot>>,
-): Promise<ExitStatus> {
-  if (printed !== '') await call.out(printed);
-  if (said !== '') await call.say(said);
-  return isSame ? exitStatus.ok : exitStatus.negative;
 }
 
 /** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
@@ -201,10 +179,21 @@ async function compileMany(
   const { run, diagnostics: found } = openFleet(opened, options);
   const diagnostics = await report(call, found, opened);
   const progress = showProgress(run.fleet.nodes.length, terminal);
-  if (out === undefined) return sayChecked(call, await checkFleet(check, run, output, wordsFor, progress));
-  const { failure, counts, said } = await writeFleet(out, run, golden === undefined ? 'bundle' : 'golden', progress);
-  if (failure !== undefined) {
-    await terminal.err(failure);
+  if (out === undefined) {
+    const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);
+    const { formatFleetCheck } = await import('../../say/check-report.ts');
+    await call.answer({ printed: await formatFleetCheck(checked.report, output), said: checked.said });
+    return checked.isSame ? exitStatus.ok : exitStatus.negative;
+  }
+  const { failure, done, counts, said } = await writeFleet(
+    out,
+    run,
+    golden === undefined ? 'bundle' : 'golden',
+    progress,
+  );
+  if (failure) {
+    const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
+    await terminal.err(`${formatError(...failure)}${before}`);
     return exitStatus.badInput;
   }
   if (output === 'json') {

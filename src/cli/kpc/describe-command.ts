@@ -1,15 +1,12 @@
 import { wordsOf } from '../../say/words/words.ts';
 import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
 import { isName } from '../../base/object-names.ts';
-import { describeSnapshot, whyNoRules } from '../../library/describe.ts';
-import { openFlags } from '../../library/options.ts';
+import { describeSnapshot, followedRelease, whyNoRules } from '../../library/describe.ts';
+import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
-import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { Cluster as AskedCluster } from '../../library/node/cluster.ts';
-import { flagRow } from '../../settings/flag.ts';
-import { readStoredSide } from '../../snapshot/files/read-side.ts';
-import type { OpenedPaths } from '../../snapshot/files/open.ts';
+import { findOther, type OpenedPaths } from '../../library/node/open.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { exitStatus } from '../shared/terminal.ts';
@@ -96,8 +93,8 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     await call.report(isSaid ? withoutDefaultMode(reading) : reading);
     const side = reading.side ?? call.end();
     if (leftOut) await call.say(`note: left out its manifests: ${printable(wordsOf(leftOut).text)}\n`);
-    const release = side.settings?.release ?? newestRelease;
-    if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
+    const release = followedRelease(side);
+    if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
       await call.say(`note: follows the kube-proxy of Kubernetes ${release}\n`);
     const style = { width: terminal.width, isColoured: terminal.colour.out };
     const modeFrom = loaded ? modeFromWords(loaded) : '';
@@ -162,7 +159,7 @@ async function sortArguments(call: Call<DescribeOptions>) {
     return { what, paths };
   }
   // A folder often has the name of a Service: it is read only if it holds a dump or a bundle.
-  if ((await readStoredSide(first, { node })).kind !== 'manifests') return { what, paths };
+  if (await findOther([first], node)) return { what, paths };
   const text = `${quotePrintable(first)} is taken for what is asked about: write ${quotePrintable(`./${first}`)} to read it`;
   await call.say(`note: ${printable(text)}\n`);
   return { what: first, paths: rest };

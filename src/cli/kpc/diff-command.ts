@@ -1,5 +1,4 @@
 import { printable } from '../../base/printable.ts';
-import type { FileTree } from '../../input/files/file-tree.ts';
 import {
   compareSides,
   describeUncompared,
@@ -12,16 +11,16 @@ import {
   areStored,
   isUsefulForStored,
   nameSides,
-  readSides,
-  recogniseSides,
+  openPair,
+  openUpgrade,
+  pathSide,
+  readPair,
+  recognisePair,
   type Pair,
-} from '../../library/node/diff.ts';
-import { openFlags } from '../../library/options.ts';
+} from '../../library/node/pair.ts';
+import type { FileTree, Snapshot } from '../../library/node/open.ts';
+import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import { flagRow, type Flag } from '../../settings/flag.ts';
-import { loadInputs } from '../../snapshot/files/read-texts.ts';
-import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
-import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { leaveOut, limitFlag, nodeFlag, outputFlag } from './flags.ts';
@@ -103,11 +102,11 @@ async function diffPaths(
   options: Omit<DiffOptions, 'toKubernetesVersion'>,
 ): Promise<ExitStatus> {
   const { file: more = [] } = options;
-  const found = await recogniseSides(paths, options);
+  const found = await recognisePair([pathSide(paths[0]), pathSide(paths[1])], options);
   // What each side is, whatever flags say of how manifests are compiled.
   const isStored = areStored(found);
-  const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, paths, found)) : [];
-  if (strays.length > 0) refuse(describeStrays(strays, paths));
+  const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, found)) : [];
+  if (strays.length > 0) refuse(describeStrays(strays, found));
   const taken = [...(options.taken ?? [])];
   const optionsOf = async (tree: FileTree) => {
     const own = optionsInTree(call.command, call.program, tree);
@@ -115,7 +114,8 @@ async function diffPaths(
     taken.push(...(own ? takenWords(own) : []));
     return own;
   };
-  const read = await readSides(paths, found, options, optionsOf);
+  const opened = await openPair(found, { ...options, into: 'kpc describe -' }, more, optionsOf);
+  const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];
   for (const note of read.made === undefined ? read.notes : []) await call.say(`note: ${printable(note)}\n`);
@@ -152,10 +152,10 @@ async function diffReleases(call: Call<DiffOptions>, toVersion: string): Promise
   if (second !== undefined) refuse(`${toFlag} compares the same manifests by two releases`, `leave out ${second}`);
   const paths = path === undefined ? [] : [path];
   await expectManifests(call, paths, `${toFlag} needs manifests`, () => 'name those that are in the cluster');
-  const loaded = await loadInputs({ ...options, file: [...paths, ...(options.file ?? [])] });
-  const { diagnostics, pair } = openReleases(loaded, options, toVersion, toFlag);
-  await call.report({ diagnostics, files: loaded.files });
-  const { notes, ...compared } = compareReleases(loaded, path ?? '-f', pair ?? call.end(), options);
+  const read = { ...options, file: [...paths, ...(options.file ?? [])] };
+  const opened = await openUpgrade(path ?? '-f', read, toVersion, toFlag);
+  await call.report(opened);
+  const { notes, ...compared } = (opened.compare ?? call.end())();
   for (const note of notes) await call.say(`note: ${printable(note)}\n`);
   return print(call, compared, options.taken);
 }

@@ -1,20 +1,20 @@
 import { pathWord, printable, quotePrintable } from '../../base/printable.ts';
-import { loadInputs } from '../../snapshot/files/read-texts.ts';
-import { readStoredSide } from '../../snapshot/files/read-side.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { lastAnnounced } from '../../kube-proxy/announced.ts';
-import { lastRelease } from '../../kube-proxy/releases.ts';
+import { equivalenceOutputs, formatEquivalence, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
-  equivalenceOutputs,
-  formatEquivalence,
-  NodeComparison,
-  planChange,
-  type Scene,
-} from '../../library/compare-nodes.ts';
-import { findMeant, openPair, readSide, type NamedSide } from '../../library/node/compare.ts';
-import { flagWords, openFlags } from '../../library/options.ts';
+  areStored,
+  findMeant,
+  isUsefulForStored,
+  openChange,
+  openPair,
+  readSide,
+  recognisePair,
+  type AskedChange,
+  type FoundSide,
+  type NamedSide,
+  type Pair,
+} from '../../library/node/pair.ts';
+import { flagRow, flagWords, openFlags, upgradeFlag } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import { flagRow } from '../../settings/flag.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';
@@ -54,8 +54,9 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
       const names = wrong.map(({ name }) => quotePrintable(name)).join(' and ');
       refuse(`no mode, release, file or folder is called ${names}`, `did you mean ${findMeant(first)}?`);
     }
-    await refuseIdle(call, [old, fresh]);
-    const sides = await openPair(old, fresh, call.options);
+    const found = await recognisePair([old, fresh], call.options);
+    refuseIdle(call, found);
+    const sides = await openPair(found, call.options);
     await expectNodes(call, sides[0]);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
       traceSide(call.command, side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));
@@ -68,16 +69,13 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
 });
 
 /** Refuses flags of the command line that would do nothing for these sides. */
-async function refuseIdle(
-  { given, options }: Call<EquivalenceOptions>,
-  sides: readonly [NamedSide, NamedSide],
-): Promise<void> {
+function refuseIdle({ given }: Call<EquivalenceOptions>, sides: Pair<FoundSide>): void {
   const flags = given.filter(({ needs }) => needs !== undefined);
   const named = flags.filter(({ key }) => sides.every(({ adds }) => adds && key in adds));
   if (named.length > 0) refuse(`${namesOf(named)}: both sides name their own`);
   if (flags.length === 0 || sides.some(({ adds }) => adds)) return;
-  const stored = await Promise.all(sides.map(({ name }) => readStoredSide(name, { readStdin: options.readStdin })));
-  if (stored.every(({ kind }) => kind !== 'manifests')) refuse(describeStrays(flags, [sides[0].name, sides[1].name]));
+  const strays = flags.filter((each) => each.key === 'file' || !isUsefulForStored(each, sides));
+  if (areStored(sides) && strays.length > 0) refuse(describeStrays(strays, sides));
   if (flags.some(({ key }) => key === 'file'))
     refuse('-f: only for a side that is a mode, a release or a configuration, and both sides are files');
 }
@@ -100,11 +98,7 @@ async function report(
   return result.passed ? exitStatus.ok : exitStatus.negative;
 }
 
-interface MigrateOptions extends EquivalenceOptions {
-  readonly from?: ProxyMode;
-  readonly to?: ProxyMode;
-  readonly toKubernetesVersion?: string;
-}
+interface MigrateOptions extends EquivalenceOptions, AskedChange {}
 
 const twice = {
   beside: '--from',
@@ -131,11 +125,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
         choices: ['nftables', 'iptables'],
       },
     ),
-    flagRow(
-      'text',
-      '--to-kubernetes-version <version>',
-      `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
-    ),
+    upgradeFlag,
     ...openFlags('looks', { proxyMode: { idle: [twice] } }),
     nodeFlag('on one node only'),
     outputFlag(['text', 'json', 'markdown']),
@@ -147,22 +137,15 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     await expectManifests(asked, file, 'kpc migrate compiles manifests', () => {
       return 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
     });
-    const loaded = await loadInputs({ ...asked.options, file });
-    const change = planChange(asked.options, loaded);
-    if (change.kind === 'refused') refuse(change.what, change.help);
-    const allNodes = asked.options.node === undefined && loaded.prepared.nodes.size > 1;
+    const { pair, allNodes, announced } = await openChange({ ...asked.options, file });
     const call = asked.with({ file, allNodes });
-    const [from, to] = [change.from, change.to].map(({ words, options }) => ({ name: words, adds: options })) as [
-      NamedSide,
-      NamedSide,
-    ];
-    const sides = await openPair(from, to, call.options);
+    const sides = await openPair(pair, call.options);
     await expectNodes(call, sides[0]);
     const words = ({ adds = {} }: NamedSide) => traceWords(call.command, file.map(pathWord), flagWords(adds));
-    return report(call, new NodeComparison(...sides, change.announced), {
-      from: from.name,
-      to: to.name,
-      traceOf: () => ({ old: words(from), new: words(to) }),
+    return report(call, new NodeComparison(...sides, announced), {
+      from: pair[0].name,
+      to: pair[1].name,
+      traceOf: () => ({ old: words(pair[0]), new: words(pair[1]) }),
     });
   },
 });

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
-import { flagRow, type Flag } from '../../settings/flag.ts';
+import { flagRow, type Flag } from '../../library/options.ts';
 import { helpGroups } from '../shared/help.ts';
 
 /** An option of the command line, with the row that it is made of. */

@@ -1,8 +1,7 @@
 import { joinWords } from '../../base/join-words.ts';
 import { printable, shellWord } from '../../base/printable.ts';
 import { openSetup, workflowFile, writeSetup, type SetupOptions } from '../../library/node/setup.ts';
-import { openFlags } from '../../library/options.ts';
-import { flagRow } from '../../settings/flag.ts';
+import { flagRow, openFlags } from '../../library/options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';

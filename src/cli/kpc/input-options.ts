@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { pathWord } from '../../base/printable.ts';
-import type { Flag } from '../../settings/flag.ts';
+import type { Flag } from '../../library/options.ts';
 import type { Finding } from '../../base/findings/finding.ts';
-import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { OpenedPaths } from '../../snapshot/files/open.ts';
+import type { NamedSide, Pair } from '../../library/node/pair.ts';
+import type { OpenedPaths, Snapshot } from '../../library/node/open.ts';
 import { givenFlags } from './flags.ts';
 
 export function namesOf(flags: readonly Flag[]): string {
@@ -11,8 +11,8 @@ export function namesOf(flags: readonly Flag[]): string {
 }
 
 /** Why flags of manifests would do nothing for two sides, neither of which is manifests. */
-export function describeStrays(flags: readonly Flag[], [from, to]: readonly [from: string, to: string]): string {
-  return `${namesOf(flags)}: only for manifests, and neither ${from} nor ${to} is manifests`;
+export function describeStrays(flags: readonly Flag[], [from, to]: Pair<NamedSide>): string {
+  return `${namesOf(flags)}: only for manifests, and neither ${from.name} nor ${to.name} is manifests`;
 }
 
 /** The flags on the command line that say how manifests are compiled, as a kpc.yaml holds them. */

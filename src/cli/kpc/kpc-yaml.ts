@@ -1,13 +1,12 @@
 import { Command, CommanderError } from 'commander';
-import { knownNetworks } from '../../input/configuration/range-flags.ts';
-import type { FileTree } from '../../input/files/file-tree.ts';
+import type { FileTree } from '../../library/node/open.ts';
 import { isConfigured, type ConfiguredCommand } from '../../library/node/kpc-yaml-values.ts';
 import { readKpcYaml, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 import { refuse } from '../../library/refusal.ts';
-import type { Flag } from '../../settings/flag.ts';
+import { knownNetworks, type Flag } from '../../library/options.ts';
 import { addFlags, FlagOption, flagsOf, givenFlags } from './flags.ts';
 
-export { findKpcYaml, findMisnamed, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
+export { findMisnamed, mayHoldFlags, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 export { isConfigured };
 
 /** The commands of a program that a kpc.yaml configures. */

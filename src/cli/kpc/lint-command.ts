@@ -1,13 +1,11 @@
 import { InvalidArgumentError } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
 import { shellWord } from '../../base/printable.ts';
-import { loadInputs } from '../../snapshot/files/read-texts.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
-import { isError } from '../../base/findings/finding.ts';
-import { lintLoaded, optionsOfLint, type Ignore } from '../../library/lint.ts';
+import type { Ignore } from '../../library/lint.ts';
+import { isUnread, lintFiles, repositoryPaths } from '../../library/node/open.ts';
 import { formatLint, lintOutputs } from '../../say/lint.ts';
-import { openFlags } from '../../library/options.ts';
-import { flagRow } from '../../settings/flag.ts';
+import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';
@@ -15,7 +13,6 @@ import { traceWords } from './input-options.ts';
 import { makeStrict, messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
 import { expectManifests, type InputOptions } from './open-input.ts';
-import { repositoryPaths } from '../../git/repository-paths.ts';
 
 interface LintOptions extends InputOptions, ClusterOptions {
   readonly ignore?: readonly string[];
@@ -51,22 +48,23 @@ export const addLintCommand = defineCommand<LintOptions>({
     await expectManifests(call, options.file, 'kpc lint checks manifests', (path) => {
       return `look at it with kpc describe -f ${shellWord(path)}`;
     });
-    const loaded = await loadInputs(optionsOfLint({ ...options, into: 'kpc lint -' }));
-    const { report, passed } = lintLoaded(loaded, options, {
-      ignores: [
-        ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),
-        ...(options.configuredIgnores ?? []),
-      ],
-      trace: traceWords(call.command, words),
-      weigh: (diagnostic) => makeStrict([diagnostic], options)[0] ?? diagnostic,
-    });
-    await call.print(report.notes, loaded.files);
-    const lineOf = (file: string, line: number) => loaded.files.get(file)?.lineAt(line) ?? '';
+    const { report, passed, files } = await lintFiles(
+      { ...options, into: 'kpc lint -' },
+      {
+        ignores: [
+          ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),
+          ...(options.configuredIgnores ?? []),
+        ],
+        trace: traceWords(call.command, words),
+        weigh: (diagnostic) => makeStrict([diagnostic], options)[0] ?? diagnostic,
+      },
+    );
+    await call.print(report.notes, files);
+    const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
     const style = { lineOf, isColoured: terminal.colour.out, pathOf: repositoryPaths() };
     await call.out(formatLint(report, options.output, style));
     // Without anything that was read, there is nothing to judge.
-    const errors = report.findings.filter(isError);
-    if (errors.some(({ code }) => code === 'no-input' || code === 'unreadable-file')) return exitStatus.badInput;
+    if (report.findings.some(isUnread)) return exitStatus.badInput;
     return passed ? exitStatus.ok : exitStatus.negative;
   },
 });

@@ -1,15 +1,14 @@
-import { diagnosticsForPeople } from '../../say/words/for-people.ts';
 import type { Command } from 'commander';
-import { sayFindings } from '../../say/words/said.ts';
 import { type Finding, isError } from '../../base/findings/finding.ts';
-import type { Inputs } from '../../input/read-inputs.ts';
 import { formatFindings } from '../../say/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
+import { sayFindings } from '../../say/words/said.ts';
 import { formatJson } from '../../say/format-json.ts';
 import { failure } from '../../say/outputs/compile.ts';
-import { repositoryPaths } from '../../git/repository-paths.ts';
-import { flagRow, type Flag } from '../../settings/flag.ts';
-import type { Progress } from '../../library/node/fleet.ts';
+import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
+import { diagnosticsForPeople } from '../../library/words.ts';
+import { flagRow, type Flag } from '../../library/options.ts';
+import { noProgress, type Progress } from '../../library/progress.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 
 export interface MessageOptions {
@@ -61,7 +60,7 @@ const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
 };
 
 /** Diagnostics as a terminal gets them; '' if none is wanted there. */
-export function renderSaid(diagnostics: readonly Finding[], files: Inputs['files'], terminal: Terminal): string {
+export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, terminal: Terminal): string {
   const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
   if (wanted.length === 0) return '';
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
@@ -78,7 +77,7 @@ const interval = 100;
 
 /** Shows the progress of a long run on a terminal, and nothing elsewhere. */
 export function showProgress(total: number, terminal: Terminal): Progress {
-  if (!terminal.interactive) return { step: async () => {}, end: async () => {} };
+  if (!terminal.interactive) return noProgress;
   const start = Date.now();
   let shown = start;
   let done = 0;

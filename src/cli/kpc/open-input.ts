@@ -1,13 +1,18 @@
 import { wordsOf } from '../../say/words/words.ts';
 import { printable } from '../../base/printable.ts';
-import { openPaths, type OpenedPaths } from '../../snapshot/files/open.ts';
-import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { isError } from '../../base/findings/finding.ts';
-import type { Opened, Reading } from '../../snapshot/open/opened.ts';
-import type { Snapshot } from '../../snapshot/snapshot.ts';
+import {
+  findOther,
+  openPaths,
+  type Opened,
+  type OpenedPaths,
+  type Reading,
+  type SideOptions,
+  type Snapshot,
+} from '../../library/node/open.ts';
 import { halfReadFiles, sceneOf, type Scene } from '../../library/open.ts';
 import { refuse } from '../../library/refusal.ts';
-import type { Flag } from '../../settings/flag.ts';
+import type { Flag } from '../../library/options.ts';
 import type { Call } from './call.ts';
 import { describeIdleFlags, withoutDefaultMode } from './input-options.ts';
 import type { MessageOptions } from './messages.ts';
@@ -71,12 +76,10 @@ export async function expectManifests(
   needs: string,
   help: (path: string) => string,
 ): Promise<void> {
-  for (const path of paths) {
-    const { kind, diagnostics } = await readStoredSide(path);
-    if (kind === 'unreadable') {
-      await call.print(diagnostics, new Map());
-      call.end();
-    }
-    if (kind !== 'manifests') refuse(`${path} is a ${kind}, and ${needs}`, help(path));
-  }
+  const other = await findOther(paths);
+  if (!other) return;
+  const { path, kind, diagnostics } = other;
+  if (kind !== 'unreadable') refuse(`${path} is a ${kind}, and ${needs}`, help(path));
+  await call.print(diagnostics, new Map());
+  call.end();
 }

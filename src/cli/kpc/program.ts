@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
-import { checkFlags, type GivenFlags } from '../../snapshot/open/compile.ts';
-import { revisionOf } from '../../git/revision-path.ts';
-import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { isNetworks, knownNetworks } from '../../input/configuration/range-flags.ts';
-import { openFlags } from '../../library/options.ts';
+import { checkFlags, type GivenFlags } from '../../library/inputs.ts';
+import { sortDiagnostics } from '../../library/words.ts';
+import { isNetworks, knownNetworks, openFlags } from '../../library/options.ts';
 import { type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
 import { refuseIdleFlags } from './flags.ts';
-import { applyKpcYaml, findKpcYaml, findMisnamed, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
+import { applyKpcYaml, findMisnamed, mayHoldFlags, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
 import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 import type { AddCommand } from './call.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
@@ -119,8 +117,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
 /** Whether a kpc.yaml may hold flags of this call: it may name those of other commands too. */
 function mayUseKpcYaml(called: string, argv: readonly string[]): boolean {
   if (!isConfigured(called)) return false;
-  const mayBeOfRevision = argv.some((word) => revisionOf(word) !== undefined);
-  return mayBeOfRevision || argv.some((word) => word.startsWith('--kpc-yaml')) || findKpcYaml() !== undefined;
+  return argv.some((word) => word.startsWith('--kpc-yaml')) || mayHoldFlags(argv);
 }
 
 /** Loads names to complete only when a shell asks. */

@@ -1,9 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import { TextFile } from '../../input/documents/text-file.ts';
-import { loadFile } from '../../input/files/load-files.ts';
+import { readTestFiles } from '../../library/node/open.ts';
 import { formatResults, testOutputs, TestRun, writeHoldingTests, type SceneSettings } from '../../library/test-run.ts';
-import { openFlags } from '../../library/options.ts';
-import { flagRow } from '../../settings/flag.ts';
+import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { leaveOut, nodeFlag, outputFlag } from './flags.ts';
@@ -58,10 +56,11 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
   const { options, terminal } = call;
   const given = Object.fromEntries(sceneSettings.filter((key) => call.isGiven(key)).map((key) => [key, options[key]]));
   const stdin = call.words.includes('-') ? await options.readStdin?.() : undefined;
-  const read = call.words.map((path) => loadFile(path, path === '-' ? stdin : undefined));
-  const files = read.filter((file) => file instanceof TextFile);
-  const run = new TestRun(files, { given, file: options.file, locate });
-  for (const file of read) if (!(file instanceof TextFile)) run.report(file);
+  const { run, files } = readTestFiles(
+    call.words,
+    stdin,
+    (read) => new TestRun(read, { given, file: options.file, locate }),
+  );
   // What a test can name is compared with the input of each test: findMisfit.
   const flags = call.given.filter(({ key }) => key !== 'proxyMode' && key !== 'kubernetesVersion');
   const quiet = call.once();
@@ -72,7 +71,7 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
   }
   const results = run.send();
   if (run.diagnostics.length > 0 || !isUsable) {
-    await call.print(run.diagnostics, new Map(files.map((file) => [file.name, file])));
+    await call.print(run.diagnostics, files);
     return exitStatus.badInput;
   }
   await call.out(formatResults(results, options.output, terminal.colour.out));

@@ -9,9 +9,8 @@ import {
   type Scene,
   type TraceQuestion,
 } from '../../library/trace.ts';
-import { openFlags } from '../../library/options.ts';
+import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import { flagRow, type Flag } from '../../settings/flag.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';

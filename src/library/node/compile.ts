@@ -6,13 +6,13 @@ import { diagnose, isError, type Finding } from '../../base/findings/finding.ts'
 import { openTrees } from '../../git/open-trees.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
-import type { CheckWords, FolderForm, OutputFormat } from '../../say/check-report.ts';
+import type { CheckWords, FolderForm } from '../../say/check-report.ts';
 import { describeFolderProblem } from '../../say/render-diagnostics.ts';
-import { isHostFolder, readHostFolder, readInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
 import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
 import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
-import { loadTexts, type InputTexts, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { refuse } from '../refusal.ts';
 
@@ -24,17 +24,16 @@ export type WordsOfForm = (form: FolderForm, adds: readonly string[]) => CheckWo
 /** What is compiled, and where it goes. */
 export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions {
   /** A folder for the bundle, for a golden, or one that is compared. */
-  readonly out?: string;
-  readonly golden?: string;
-  readonly check?: string;
+  readonly out?: string | undefined;
+  readonly golden?: string | undefined;
+  readonly check?: string | undefined;
   /** The name of one file. */
-  readonly print?: string;
-  readonly allowEmpty?: boolean;
+  readonly print?: string | undefined;
+  readonly allowEmpty?: boolean | undefined;
 }
 
 /** Manifests that are compiled to be written, and what speaks against that. */
 export interface OpenedToCompile {
-  readonly texts: InputTexts;
   readonly loaded: LoadedInputs;
   readonly refusals: readonly Finding[];
 }
@@ -43,29 +42,28 @@ export interface OpenedToCompile {
 export async function openToCompile(options: CompileOptions): Promise<OpenedToCompile> {
   const { check, print, hostAddresses } = options;
   const hasMany = isFleet(options);
-  const inputOptions = {
+  const asked = await loadInputs({
     ...options,
     // With many nodes, addresses are read once the nodes are known.
     hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
-  } as const;
-  const texts = await readInputs(inputOptions);
-  const asked = loadTexts(texts, inputOptions);
+  });
   const implied = impliedMode(asked, print);
-  const read = implied === undefined ? asked : loadTexts(texts, { ...inputOptions, proxyMode: implied });
-  if (check === undefined) return { texts, loaded: read, refusals: [] };
+  const loaded = implied === undefined ? asked : asked.inMode(implied);
+  if (check === undefined) return { loaded, refusals: [] };
   const problem = await findCheckProblem(check, hasMany);
   // The folder names the mode.
-  return { texts, loaded: { ...read, modeNote: undefined }, refusals: problem ? [problem] : [] };
+  return { loaded: { ...loaded, modeNote: undefined }, refusals: problem ? [problem] : [] };
 }
 
 /** The mode that --print names, if nothing else does. */
-function impliedMode({ modeNote, prepared }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
+function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
   if (file === undefined || modeNote?.code !== 'default-mode') return undefined;
-  return modeOfPrint(file, prepared.settings.mode);
+  return modeOfPrint(file, settings.mode);
 }
 
-async function findCheckProblem(checked: string, hasMany: boolean): Promise<Finding | undefined> {
+/** Why the folder of --check cannot be compared; undefined if it can. */
+export async function findCheckProblem(checked: string, hasMany: boolean): Promise<Finding | undefined> {
   const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
   return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
@@ -84,10 +82,10 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
 
 /** Why the input is none that is compiled, where it holds nothing: it may be a bundle or a dump. */
 export async function findMistake(
-  { loaded: { diagnostics, prepared } }: OpenedToCompile,
+  { loaded: { diagnostics, services, nodes } }: OpenedToCompile,
   { file = [], readStdin }: CompileOptions,
 ): Promise<Finding | undefined> {
-  const isEmpty = prepared.services.length === 0 && (prepared.nodes.size === 0 || diagnostics.some(isError));
+  const isEmpty = services.length === 0 && (nodes.size === 0 || diagnostics.some(isError));
   if (!isEmpty) return undefined;
   const { describeNoManifests } = await import('../../snapshot/files/read-side.ts');
   return describeNoManifests(file, { readStdin });
@@ -99,7 +97,7 @@ export function compileOne(
   { node: nodes = [], ipFamily, hostAddresses: path, prune }: CompileOptions,
 ): Compilation {
   const [node] = nodes;
-  const nodeName = chooseNodeName(node, loaded.prepared);
+  const nodeName = chooseNodeName(node, loaded);
   const host = isHostFolder(path) ? readHostFolder(path, [nodeName]) : undefined;
   const wrong = [
     ...(host?.diagnostics ?? []),
@@ -112,7 +110,10 @@ export function compileOne(
 }
 
 /** Writes a bundle or golden where options say, if they do. Refuses what cannot be written. */
-export async function writeSnapshot(snapshot: CompiledSnapshot, { out, golden, assume }: CompileOptions) {
+export async function writeSnapshot(
+  snapshot: CompiledSnapshot,
+  { out, golden, assume }: Pick<CompileOptions, 'out' | 'golden' | 'assume'>,
+) {
   const bundle = makeLongBundle(snapshot);
   const { manifest } = bundle;
   if (out !== undefined && assume && (await holdsReal(out, manifest)))
@@ -140,14 +141,8 @@ export function formatOne(name: string, snapshot: CompiledSnapshot): string {
   return text ?? refuse(`there is no ${file} in mode ${settings.mode} for ${families.join(' and ')}`);
 }
 
-/** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. `said` is for people. */
-export async function checkSnapshot(
-  folder: string,
-  snapshot: CompiledSnapshot,
-  format: OutputFormat,
-  diagnostics: readonly Finding[],
-  wordsFor: WordsOfForm,
-) {
+/** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. */
+export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, wordsFor: WordsOfForm) {
   const { checkBundle, lookInto } = await import('../../snapshot/files/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
   const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
@@ -155,12 +150,9 @@ export async function checkSnapshot(
   const result = await checkBundle(folder, fresh, tree);
   if (result.kind === 'unreadable') return refuse(`cannot read ${folder}: ${result.reason}`);
   const isSame = result.kind === 'same';
-  if (isSame && format === 'text') return { isSame, printed: '', said: '' };
-  const { describeDifference, formatCheck, reportCheck } = await import('../../say/check-report.ts');
+  const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);
   // What a revision holds stays as it is.
   const words = tree ? { ...own, accept: undefined } : own;
-  const report = await reportCheck(folder, isSame ? [] : result.files, snapshot, form, words);
-  const { printed, note } = await formatCheck(report, result, format, diagnostics);
-  return { isSame, printed, said: isSame ? note : note + describeDifference(folder, result, words.accept) };
+  return { isSame, result, report: await reportCheck(folder, isSame ? [] : result.files, snapshot, form, words) };
 }

@@ -16,8 +16,8 @@ import { isInShard } from '../../bundle/fleet/shard.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import type { CheckReport, FolderForm, NodeChange, OutputFormat } from '../../say/check-report.ts';
-import { describeFolderProblem, formatError } from '../../say/render-diagnostics.ts';
+import type { CheckReport, FleetReport, FolderForm, NodeChange } from '../../say/check-report.ts';
+import { describeFolderProblem } from '../../say/render-diagnostics.ts';
 import { readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import {
   chooseFleet,
@@ -27,16 +27,11 @@ import {
   type FleetOptions,
 } from '../../snapshot/open/compile.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
-import { loadTexts, type InputOptions } from '../../snapshot/open/load-texts.ts';
+import { loadTexts, type InputOptions, type LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import type { Progress } from '../progress.ts';
 import { refuse } from '../refusal.ts';
 import type { OpenedToCompile, WordsOfForm } from './compile.ts';
-
-/** Told of each node that is done. */
-export interface Progress {
-  readonly step: () => Promise<void>;
-  readonly end: () => Promise<void>;
-}
 
 /** The options of a run over many nodes. */
 interface RunOptions extends Omit<FileOptions, 'node'>, FleetOptions {
@@ -46,18 +41,18 @@ interface RunOptions extends Omit<FileOptions, 'node'>, FleetOptions {
 }
 
 /** Many nodes, which are compiled one after the other. */
-export interface FleetRun extends Pick<OpenedToCompile, 'texts' | 'loaded'> {
+export interface FleetRun extends Pick<OpenedToCompile, 'loaded'> {
   readonly fleet: Fleet;
   readonly nodes: Iterable<FleetNode> | undefined;
   readonly options: RunOptions;
 }
 
 /** Opens the nodes that options choose, with what there is to say of them; `nodes` is undefined if that holds an error. */
-export function openFleet({ texts, loaded, refusals }: OpenedToCompile, options: RunOptions) {
-  const chosen = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
+export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOptions) {
+  const chosen = chooseFleet(options, loaded, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const fleet = { ...chosen, diagnostics: [...refusals, ...chosen.diagnostics] };
   const { nodes, diagnostics } = compileFleet(loaded, fleet, options.ipFamily);
-  return { diagnostics, run: { texts, loaded, fleet, nodes, options } satisfies FleetRun };
+  return { diagnostics, run: { loaded, fleet, nodes, options } satisfies FleetRun };
 }
 
 /** Writes a bundle or golden for each node into a folder named after it, until one cannot be written. `said` is for people. */
@@ -73,11 +68,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
   });
   await progress.end();
   const { written, unchanged } = counts;
-  if (problem) {
-    const done = written + unchanged;
-    const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
-    return { failure: `${formatError(...describeFolderProblem(problem))}${before}` };
-  }
+  if (problem) return { failure: describeFolderProblem(problem), done: written + unchanged };
   const stale = await handleStale(folder, run);
   return {
     counts: { nodes: run.fleet.nodes.length, ...counts },
@@ -85,15 +76,15 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
   };
 }
 
-/** Compares nodes' folders with what the input compiles to. Describes the first that differs, if anybody reads it. `said` is for people. */
+/** Compares nodes' folders with what the input compiles to, and the first that differs in detail, `withExample`. `said` is for people. */
 export async function checkFleet(
   path: string,
   run: FleetRun,
-  format: OutputFormat,
+  withExample: boolean,
   wordsFor: WordsOfForm,
   progress: Progress,
 ) {
-  const { formatFleetCheck, reportCheck } = await import('../../say/check-report.ts');
+  const { reportCheck } = await import('../../say/check-report.ts');
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;
@@ -111,7 +102,7 @@ export async function checkFleet(
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
       // The Services are the same on every node: one node that differs shows how they change.
-      if (format !== 'text') example ??= await reportCheck(own, difference.files, snapshot, form, wordsFor(form, []));
+      if (withExample) example ??= await reportCheck(own, difference.files, snapshot, form, wordsFor(form, []));
     }
     await progress.step();
   }
@@ -122,7 +113,7 @@ export async function checkFleet(
   const isSame = changed.length + stale.length === 0;
   return {
     isSame,
-    printed: await formatFleetCheck({ folder: path, nodes: run.fleet.nodes, changed, stale, example, taken }, format),
+    report: { folder: path, nodes: run.fleet.nodes, changed, stale, example, taken } satisfies FleetReport,
     said: isSame ? '' : `${path} does not match the input. To accept the change:\n  ${printable(accept)}\n`,
   };
 }
@@ -159,7 +150,7 @@ interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
   readonly links: ReadonlyMap<string, string>;
-  readonly texts: Pick<OpenedToCompile['texts'], 'config'> & { readonly manifests: readonly TextFile[] };
+  readonly texts: Pick<LoadedInputs['texts'], 'config'> & { readonly manifests: readonly TextFile[] };
   readonly options: InputOptions;
   readonly fleet: Fleet;
 }
@@ -175,7 +166,7 @@ export const threadCommand = 'fleet-thread';
 
 /** Starts the threads. The main thread keeps the first node, and every --jobs-th one after it. */
 function startThreads(
-  { texts, fleet, options }: FleetRun,
+  { loaded: { texts }, fleet, options }: FleetRun,
   { folder: path, links }: FleetFolder,
   form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
@@ -262,7 +253,7 @@ async function findStale(
   { options, loaded, fleet: { shard } }: FleetRun,
 ): Promise<readonly string[]> {
   if (!options.allNodes) return [];
-  return folder.list((name) => !loaded.prepared.nodes.has(name) && (!shard || isInShard(name, shard)));
+  return folder.list((name) => !loaded.nodes.has(name) && (!shard || isInShard(name, shard)));
 }
 
 /** With --prune, removes stale folders. Returns a message about them; '' if there are none. */

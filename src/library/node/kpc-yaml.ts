@@ -7,6 +7,7 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/file-names.ts';
 import { isWindows, withSlashes } from '../../base/system-paths.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
+import { revisionOf } from '../../git/revision-path.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, findStrayTarget, leadsInto, realPath } from '../../input/files/disk-paths.ts';
@@ -102,7 +103,7 @@ export function readKpcYaml(
 /**
  * The nearest kpc.yaml; undefined if there is none. A file that any user may have put there, as in /tmp, is not read.
  */
-export function findKpcYaml(tree: FileTree = disk): string | undefined {
+function findKpcYaml(tree: FileTree = disk): string | undefined {
   // Windows does not say by a mode who may write to a folder: there, only a repository is looked through.
   const top = isWindows() ? findRepository('.') : undefined;
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
@@ -113,6 +114,11 @@ export function findKpcYaml(tree: FileTree = disk): string | undefined {
     // A repository is not ruled by what is around it.
     if (existsSync(join(folder, '.git')) || folder === dirname(folder) || realPath(folder) === top) return undefined;
   }
+}
+
+/** Whether a kpc.yaml may hold flags for a command line: in this folder or above, or in a git revision that a word names. */
+export function mayHoldFlags(words: readonly string[]): boolean {
+  return words.some((word) => revisionOf(word) !== undefined) || findKpcYaml() !== undefined;
 }
 
 /** Names that people give a kpc.yaml, which is not read then. */

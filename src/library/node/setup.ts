@@ -83,17 +83,14 @@ export interface Setup {
 }
 
 /** The mode, release and node that the manifests tell, or else kube-proxy's defaults. */
-function chooseSetup(
-  { prepared, modeNote }: LoadedInputs,
-  options: SetupOptions,
-  given: ReadonlyMap<string, unknown>,
-): Setup {
-  const nodes = [...prepared.nodes.keys()].toSorted();
+function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: ReadonlyMap<string, unknown>): Setup {
+  const { modeNote } = loaded;
+  const nodes = [...loaded.nodes.keys()].toSorted();
   const node = options.node ?? nodes[0];
-  const release = releaseRunBy(prepared.nodes.get(node ?? chooseNodeName(undefined, prepared)));
+  const release = releaseRunBy(loaded.nodes.get(node ?? chooseNodeName(undefined, loaded)));
   // A configuration in the input says it itself.
   const isUnnamed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
-  const proxyMode = isUnnamed ? prepared.settings.mode : undefined;
+  const proxyMode = isUnnamed ? loaded.settings.mode : undefined;
   const kubernetesVersion = options.kubernetesVersion ?? release ?? newestRelease;
   const reason = release === undefined ? 'the newest: write that of your nodes' : 'as the Node says';
   const others = nodes.length > 1 ? ` # one of ${nodes.length} Nodes: all that are alike have the same rules` : '';

@@ -108,6 +108,10 @@ export const objectWords: WordsOf<typeof objectFindings> = {
       'give what "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
     ],
 
+    'nothing-read': ({ kinds }) => [
+      `nothing to check: the input holds ${nameSome(kinds)}, and nothing that kpc reads`,
+      'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
+    ],
     kustomization: ({ build }) => [
       'nothing to compile: the input is a Kustomization, which names only where the objects are',
       `run "${build}"`,

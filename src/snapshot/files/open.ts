@@ -11,6 +11,8 @@ interface OpenOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
   /** Whether a listing of flows beside manifests adds to them: it says what exists, and they what becomes of the next packet. */
   readonly addsFlows?: boolean;
+  /** What the manifests are called, taken together. */
+  readonly name?: string;
 }
 
 /** Paths that were opened. */
@@ -38,8 +40,8 @@ export async function openPaths(options: OpenOptions): Promise<OpenedPaths> {
   return { ...openReading(dump?.reading ?? input), kind: input.kind, path, leftOut: dump?.leftOut };
 }
 
-async function openFiles(options: OpenOptions): Promise<OpenedPaths> {
-  const opened = openManifests('-f', await loadInputs(options), options);
+async function openFiles({ name = '-f', ...options }: OpenOptions): Promise<OpenedPaths> {
+  const opened = openManifests(name, await loadInputs(options), options);
   return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
 }
 

@@ -165,10 +165,9 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
  * Other diagnostics do not matter here.
  */
 export async function readNames(options: FileOptions) {
-  const { diagnostics: all, files, inputs: objects, prepared } = await loadInputs(options);
+  const { diagnostics: all, files, inputs: objects, settings, cluster: found } = await loadInputs(options);
   const diagnostics = all.filter(isError);
-  const { settings } = prepared;
-  const cluster = diagnostics.length > 0 ? undefined : prepared.cluster;
+  const cluster = diagnostics.length > 0 ? undefined : found;
   return { cluster, release: settings.release, objects, diagnostics, files };
 }
 

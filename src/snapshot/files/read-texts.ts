@@ -25,12 +25,12 @@ export interface FileOptions extends InputOptions {
   readonly file?: readonly string[];
   /** Manifests that were read already. */
   readonly texts?: readonly TextFile[] | undefined;
-  readonly exclude?: readonly string[];
+  readonly exclude?: readonly string[] | undefined;
   /** Whether inputs that are charts or kustomizations are rendered. */
   readonly render?: boolean;
   /** The files of values for charts. */
   readonly renderValues?: readonly string[];
-  readonly config?: string;
+  readonly config?: string | undefined;
   readonly hostAddresses?: string | undefined;
   /** Reads all of standard input, for the path "-"; returns the same each time. */
   readonly readStdin?: (() => Promise<Stdin>) | undefined;
@@ -41,7 +41,7 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
 }
 
 /** Reads all files that the options name, without checking what they hold. */
-export async function readInputs(options: FileOptions): Promise<InputTexts> {
+async function readInputs(options: FileOptions): Promise<InputTexts> {
   const { file: named = [], texts = [], exclude, config, hostAddresses } = options;
   const rendered = await renderNamed(named, options);
   const sources = rendered?.others ?? named;

@@ -122,12 +122,8 @@ function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
 }
 
 /** What is compiled all the same for a node, but not as the user may think. */
-export function describeNodeGaps(
-  nodeName: string,
-  prepared: Prepared,
-  hostAddresses: readonly Address[] | undefined,
-): readonly Finding[] {
-  const { nodes, settings } = prepared;
+export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly Finding[] {
+  const { nodes, settings, hostAddresses } = prepared;
   const node = describeNode(nodeName, nodes.get(nodeName), hostAddresses, settings);
   if (nodes.has(nodeName)) {
     return families.flatMap((family) => findUnreachableNodePorts(node, prepared, family, hostAddresses !== undefined));

@@ -34,13 +34,12 @@ export function compareReleases(
   options: { readonly ipFamily: IpFamilyChoice; readonly foreign?: boolean | undefined },
 ): { readonly from: Snapshot; readonly to: Snapshot; readonly diff: SideDiff; readonly notes: readonly string[] } {
   const { nodeName } = pair;
-  const { prepared, hostAddresses } = loaded;
   const compileWith = (release: Release, does: Behaviours, ipFamily: IpFamilyChoice): ReleaseSide => {
-    const request = { nodeName, hostAddresses, ipFamily, name: `${name} by Kubernetes ${release}` };
-    return { release, does, side: compileNode(prepareForRelease(prepared, release, does), request) };
+    const asked = { ipFamily, name: `${name} by Kubernetes ${release}` };
+    return { release, does, side: compileNode(prepareForRelease(loaded, release, does), nodeName, asked) };
   };
   const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>
-    compileWith(release, behavioursOf(release, prepared.gates), ipFamily);
+    compileWith(release, behavioursOf(release, loaded.gates), ipFamily);
   const isDual = new Set([pair.from, pair.to].flatMap((each) => compileBy(each, options.ipFamily).side.families));
   // What one release programs for no Service of a family is no reason to leave the family out there.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
@@ -114,7 +113,7 @@ export function openReleases(
   toVersion: string,
   toFlag: string,
 ) {
-  const nodeName = chooseNodeName(options.node, loaded.prepared);
+  const nodeName = chooseNodeName(options.node, loaded);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, toVersion, toFlag);
   // Both releases are known already, also with auto.
   const asRead = { ...loaded, version: undefined } as const;
@@ -125,13 +124,13 @@ export function openReleases(
 
 /** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined if one is unknown. */
 function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: string, toFlag: string) {
-  const { version, prepared } = loaded;
+  const { version } = loaded;
   const wanted = parseVersionChoice(toVersion, toFlag);
   if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };
   const diagnostics: Finding[] = [];
   const releaseFor = (choice: VersionChoice, flag: string): Release | undefined => {
     if (choice !== undefined && choice !== 'auto') return choice;
-    const release = releaseOfNode(prepared.nodes.get(nodeName), nodeName, flag);
+    const release = releaseOfNode(loaded.nodes.get(nodeName), nodeName, flag);
     if (typeof release === 'string') return release;
     diagnostics.push(release);
     return undefined;
@@ -139,6 +138,6 @@ function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: strin
   const fromFlag = version === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';
   const [from, to] = [releaseFor(version, fromFlag), releaseFor(wanted.choice, `${toFlag} auto`)];
   const named = [...new Set([from, to])].filter((release) => release !== undefined);
-  const seen = named.map((release) => prepareForRelease(prepared, release));
+  const seen = named.map((release) => prepareForRelease(loaded, release));
   return { from, to, diagnostics: [...diagnostics, ...checkReleases(loaded, seen)] };
 }

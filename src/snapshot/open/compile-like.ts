@@ -51,31 +51,27 @@ export function compileLike(
   const likeNode = like?.node?.name || undefined;
   const loaded = { ...read, modeNote: undefined };
   const settings = settingsLike(like, loaded, options);
-  const isTaken = settings !== loaded.prepared.settings;
+  const isTaken = settings !== loaded.settings;
   const modeFrom =
     isTaken && like?.kind === 'dump' ? ofDump : read.modeNote?.code === 'default-mode' && !isTaken ? ofNothing : '';
   if (!like || loaded.diagnostics.some(isError)) {
     return readingOf(path, loaded, compileLoaded(loaded, { node, ipFamily, name: path }), modeFrom, undefined);
   }
-  const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded.prepared);
-  const ofNode = loaded.prepared.nodes.get(nodeName);
+  const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded);
+  const ofNode = loaded.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(like.hostAddresses, ofNode);
-  const request = { nodeName, hostAddresses, ipFamily: ipFamily === 'auto' && isDualStack(like) ? 'dual' : ipFamily };
-  const prepareFor = (release: Release) => prepareWithSettings(loaded.prepared, { ...settings, release });
+  const request = { ipFamily: ipFamily === 'auto' && isDualStack(like) ? ('dual' as const) : ipFamily };
+  const ofHost = { ...loaded, hostAddresses };
+  const prepareFor = (release: Release) => prepareWithSettings(ofHost, { ...settings, release });
   const found = findRelease(loaded, nodeName, like, settings.mode, (release) =>
-    compileNode(prepareFor(release), request),
+    compileNode(prepareFor(release), nodeName, request),
   );
   const { release } = found;
   const { version } = loaded;
   if (release === undefined) return failedReading(loaded, [found.diagnostic, ...loaded.diagnostics]);
-  const refused = checkMode(settings.mode, { release, gates: loaded.prepared.gates });
+  const refused = checkMode(settings.mode, { release, gates: loaded.gates });
   if (refused.length > 0) return failedReading(loaded, [...refused, ...loaded.diagnostics]);
-  const asOther: LoadedInputs = {
-    ...loaded,
-    hostAddresses,
-    prepared: prepareFor(release),
-    version: release,
-  };
+  const asOther: LoadedInputs = { ...prepareFor(release), version: release };
   const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily, name: path });
   const reading = readingOf(path, loaded, compiled, modeFrom, found.reason);
   const { side } = reading;
@@ -89,7 +85,7 @@ export function compileLike(
 
 /** The release to compile by: the flag's, or what the other side shows. `reason` says why, if no flag did. */
 function findRelease(
-  { version, prepared: { gates, nodes } }: LoadedInputs,
+  { version, gates, nodes }: LoadedInputs,
   nodeName: string,
   like: Snapshot,
   mode: ProxyMode,
@@ -155,7 +151,7 @@ function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeO
 /** The settings of a side made of manifests: the other side's, if neither manifests nor flags set up kube-proxy. */
 function settingsLike(
   like: Snapshot | undefined,
-  { configured, prepared: { settings } }: LoadedInputs,
+  { configured, settings }: LoadedInputs,
   options: LikeOptions,
 ): ProxySettings {
   if (configured || !like) return settings;

@@ -42,7 +42,7 @@ import { version } from '../../base/version.ts';
 import { CompiledSnapshot, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
-/** Inputs that were read and checked, and what all nodes have in common. */
+/** What all nodes have in common: the Cluster of checked objects, and what it was made with. */
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
@@ -56,9 +56,14 @@ export interface Prepared {
   readonly services: readonly Sourced<Service>[];
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
-  readonly diagnostics: readonly Finding[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
+  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
+  readonly hostAddresses: readonly Address[] | undefined;
+  /** The objects beside the Services. */
+  readonly inputs: SnapshotObjects;
+  /** Which mode was taken and why, if nothing names one. */
+  readonly modeNote?: Finding | undefined;
 }
 
 export interface ClusterFacts {
@@ -75,7 +80,7 @@ export function prepare(
   settings: ProxySettings,
   gates: FeatureGates,
   { ranges, hostAddresses, assumedNetworks, assumptions }: ClusterFacts,
-): Prepared {
+): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { serviceCidrs } = inputs;
   const chosen = assumptions?.ranges ?? ranges;
   // Cluster IPs are chosen as the API server would, by the objects of the cluster, if no flag says otherwise.
@@ -99,6 +104,8 @@ export function prepare(
     cluster,
     settings,
     gates,
+    hostAddresses,
+    inputs,
     buildCluster: build,
     nodes: new Map(nodes.map(({ object }) => [object.metadata.name, object])),
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
@@ -184,11 +191,11 @@ function hasWorkloads({ skipped, pods }: Inputs): boolean {
 }
 
 /** Prepares the same inputs for another release, or for behaviours that no release has. */
-export function prepareForRelease(
-  prepared: Prepared,
+export function prepareForRelease<Known extends Prepared>(
+  prepared: Known,
   release: Release,
   behaviours: Behaviours = behavioursOf(release, prepared.gates),
-): Prepared {
+): Known {
   return {
     ...prepared,
     cluster: prepared.buildCluster(behaviours),
@@ -198,21 +205,9 @@ export function prepareForRelease(
 }
 
 /** Prepares the same inputs under other settings, such as those of a bundle; the release is the one that they name. */
-export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
+export function prepareWithSettings<Known extends Prepared>(prepared: Known, settings: ProxySettings): Known {
   const gates = new Map([...prepared.gates, ...gatesOfSettings(settings)]);
   return prepareForRelease({ ...prepared, settings }, settings.release, behavioursOf(settings.release, gates));
-}
-
-export interface NodeRequest {
-  readonly nodeName: string;
-  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
-  readonly hostAddresses: readonly Address[] | undefined;
-  readonly ipFamily: IpFamilyChoice;
-  /** What the user calls the manifests; without it, the node names them. */
-  readonly name?: string | undefined;
-  readonly objects?: SnapshotObjects | undefined;
-  /** Whether nothing named the mode. */
-  readonly isModeAssumed?: boolean | undefined;
 }
 
 /** Remembers what nodes have in common while one after the other is compiled. It changes no result. */
@@ -222,13 +217,23 @@ export class NodeMemo {
   readonly nftables = new NftablesMemo();
 }
 
-/** What a node has of the inputs. Its state is compiled when it is asked for. */
-export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): CompiledSnapshot {
-  const { settings, assigned, assumedEndpoints } = prepared;
-  const { nodeName, name = nodeName || 'manifests', objects, isModeAssumed } = request;
-  const node = describeNode(nodeName, prepared.nodes.get(nodeName), request.hostAddresses, settings);
+/**
+ * What a node has of the inputs, which the user may call by a `name`; else the node names them. Its state is compiled when it is asked
+ * for.
+ */
+export function compileNode(
+  prepared: Prepared,
+  nodeName: string,
+  {
+    ipFamily,
+    name = nodeName || 'manifests',
+  }: { readonly ipFamily: IpFamilyChoice; readonly name?: string | undefined },
+  memo?: NodeMemo,
+): CompiledSnapshot {
+  const { settings, assigned, assumedEndpoints, inputs: objects, modeNote } = prepared;
+  const node = describeNode(nodeName, prepared.nodes.get(nodeName), prepared.hostAddresses, settings);
   const cluster = clusterOfNode(prepared.cluster, node, behavioursFor(prepared));
-  const asked = chooseFamilies(request.ipFamily, () => usedFamilies(cluster, node));
+  const asked = chooseFamilies(ipFamily, () => usedFamilies(cluster, node));
   const known = modeFacts[settings.mode].families;
   const families = known.length === allFamilies.length ? asked : known;
   return new CompiledSnapshot({
@@ -241,7 +246,7 @@ export function compileNode(prepared: Prepared, request: NodeRequest, memo?: Nod
     assigned,
     assumedEndpoints,
     isNodeAssumed: prepared.assumedNodes.includes(nodeName) ? true : undefined,
-    isModeAssumed,
+    isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
     kpcVersion: version,
     objects,
     state: () => compileState(cluster, node, settings, families, memo, behavioursFor(prepared)),

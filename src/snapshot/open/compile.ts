@@ -60,16 +60,13 @@ export function compileLoaded(
   refusals: readonly Finding[] = [],
   memo?: NodeMemo,
 ): Compilation {
-  const { hostAddresses, modeNote } = loaded;
-  const nodeName = chooseNodeName(node ?? likeNode, loaded.prepared);
+  const nodeName = chooseNodeName(node ?? likeNode, loaded);
   const named = node === undefined ? undefined : [node];
   const { preparedFor, diagnostics } = prepareChecked(loaded, { names: [nodeName], flag: named }, refusals);
   if (!preparedFor) return { snapshot: undefined, diagnostics, gaps: () => [] };
   const prepared = preparedFor(nodeName);
-  const objects = loaded.inputs;
-  const isModeAssumed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
-  const snapshot = compileNode(prepared, { nodeName, hostAddresses, ipFamily, name, objects, isModeAssumed }, memo);
-  const gaps = () => [...describeNodeGaps(nodeName, prepared, hostAddresses), ...describeLocalhostListeners(snapshot)];
+  const snapshot = compileNode(prepared, nodeName, { ipFamily, name }, memo);
+  const gaps = () => [...describeNodeGaps(nodeName, prepared), ...describeLocalhostListeners(snapshot)];
   return { snapshot, diagnostics, gaps };
 }
 
@@ -79,9 +76,9 @@ export function prepareChecked(
   nodes: CheckedNodes,
   refusals: readonly Finding[],
 ): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Finding[] } {
-  const { prepared, modeNote } = loaded;
+  const { modeNote } = loaded;
   // An object that is wrong is not there.
-  const found = loaded.diagnostics.some(isError) ? [] : checkNodes(nodes, prepared);
+  const found = loaded.diagnostics.some(isError) ? [] : checkNodes(nodes, loaded);
   const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
   const known = [...refusals, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
   if (known.some(isError)) return { preparedFor: undefined, diagnostics: known };
@@ -96,23 +93,22 @@ function prepareForNodes(
   loaded: LoadedInputs,
   nodes: readonly string[],
 ): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Finding[] } {
-  const { prepared } = loaded;
-  if (loaded.version !== 'auto') return { preparedFor: () => prepared, diagnostics: [] };
+  if (loaded.version !== 'auto') return { preparedFor: () => loaded, diagnostics: [] };
   const ofRelease = new Map<Release, Prepared>();
   const diagnostics: Finding[] = [];
   for (const node of nodes) {
-    const known = prepared.nodes.get(node);
+    const known = loaded.nodes.get(node);
     const release = releaseOfNode(known, node);
     if (typeof release === 'object') diagnostics.push(release);
     else if (!ofRelease.has(release)) {
-      ofRelease.set(release, prepareForRelease(prepared, release));
+      ofRelease.set(release, prepareForRelease<Prepared>(loaded, release));
       const version = known?.kubernetesVersion ?? '';
       if (nodes.length === 1) diagnostics.push(diagnose('kubernetes-version', { release, node, version }));
     }
   }
   const preparedFor = (node: string): Prepared => {
-    const release = releaseRunBy(prepared.nodes.get(node));
-    return (release && ofRelease.get(release)) ?? prepared;
+    const release = releaseRunBy(loaded.nodes.get(node));
+    return (release && ofRelease.get(release)) ?? loaded;
   };
   return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
 }
@@ -171,19 +167,18 @@ export function compileFleet(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFam
   const texts = new BundleMemo();
   const eachNode = function* (): Generator<FleetNode> {
     for (const node of fleet.nodes) {
-      const prepared = preparedFor(node);
-      const request = { nodeName: node, hostAddresses: fleet.hostAddresses.get(node), ipFamily };
-      yield { node, snapshot: compileNode(prepared, request, memo), gates: prepared.gates, texts };
+      const prepared = { ...preparedFor(node), hostAddresses: fleet.hostAddresses.get(node) };
+      yield { node, snapshot: compileNode(prepared, node, { ipFamily }, memo), gates: prepared.gates, texts };
     }
   };
-  return { diagnostics: [...describeListenersOfNodes(loaded.prepared), ...diagnostics], nodes: eachNode() };
+  return { diagnostics: [...describeListenersOfNodes(loaded), ...diagnostics], nodes: eachNode() };
 }
 
 export interface FleetOptions {
-  readonly allNodes?: boolean;
-  readonly node?: readonly string[];
-  readonly shard?: string;
-  readonly prune?: boolean;
+  readonly allNodes?: boolean | undefined;
+  readonly node?: readonly string[] | undefined;
+  readonly shard?: string | undefined;
+  readonly prune?: boolean | undefined;
 }
 
 /** Whether each node gets its own folder inside the named one. */

@@ -69,20 +69,18 @@ export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
 }
 
 /** Everything read and checked; it must not be compiled if a diagnostic is an error. */
-export interface LoadedInputs {
+export interface LoadedInputs extends Prepared {
+  readonly texts: InputTexts;
+  readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
-  /** Which mode was taken and why, if nothing names one. */
-  readonly modeNote: Finding | undefined;
   /** The same input, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /** Reports what is wrong with the settings for the kube-proxy of a release. */
   readonly checkSettings: (release: Release) => readonly Finding[];
-  readonly prepared: Prepared;
   /** As flags and configurations name them. */
   readonly ranges: AssignmentRanges;
-  readonly hostAddresses: readonly Address[] | undefined;
   readonly inputs: Inputs;
   /** Sorted by place. */
   readonly diagnostics: readonly Finding[];
@@ -123,24 +121,23 @@ function loadBeside(
   const assumptions = assume
     ? assumeCluster(inputs, [options.node ?? []].flat(), ipFamily, settings, ranges, pods.networks ?? [])
     : undefined;
-  const prepared = prepare(inputs, settings, gates, {
+  const { diagnostics: ofCluster, ...prepared } = prepare(inputs, settings, gates, {
     ranges,
     hostAddresses: host?.addresses,
     assumedNetworks: pods.networks,
     assumptions,
   });
-  const found = skipInvalid && rounds < mostRounds ? findUncompiled(prepared.diagnostics, uncompiled) : [];
+  const found = skipInvalid && rounds < mostRounds ? findUncompiled(ofCluster, uncompiled) : [];
   if (found.length > 0) return loadBeside(texts, options, [...uncompiled, ...found], rounds + 1);
   return {
     ...read,
+    ...prepared,
+    texts,
     inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, inputs),
-    prepared,
     ranges,
-    hostAddresses: host?.addresses,
-    inputs,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
-      ...describeEmptiness(inputs, prepared, options),
+      ...describeEmptiness(inputs, prepared, ofCluster, options),
       ...checkNamespace(namespace),
       ...describeSkipped(inputs.skipped, workloads),
       ...inputs.diagnostics,
@@ -150,7 +147,7 @@ function loadBeside(
       ...pods.diagnostics,
       ...(host?.diagnostics ?? []),
       // One note about assumptions is enough.
-      ...prepared.diagnostics.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
+      ...ofCluster.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
   };
@@ -289,6 +286,7 @@ export function releaseOfNode(
 function describeEmptiness(
   inputs: Inputs,
   prepared: Prepared,
+  ofCluster: readonly Finding[],
   { emptyResult, ipFamily, into }: InputOptions,
 ): readonly Finding[] {
   const { services, skipped, diagnostics, nodes, pods, workloads } = inputs;
@@ -298,7 +296,7 @@ function describeEmptiness(
   const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
   const isRefused = emptyResult !== undefined && !isOfCluster;
   if (services.length > 0) {
-    if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
+    if (emptyResult === undefined || ofCluster.some(isError)) return [];
     const takesAll = ipFamily === 'auto' || ipFamily === 'dual';
     const isProgrammed = prepared.cluster.servicePorts.some(({ family }) => takesAll || family === ipFamily);
     if (isProgrammed) return [];

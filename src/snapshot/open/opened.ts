@@ -75,7 +75,7 @@ export function openManifests(
     }
     return { ...reading, diagnostics };
   };
-  return { loaded, nodes: allNodes ? [...loaded.prepared.nodes.keys()].toSorted() : [''], at };
+  return { loaded, nodes: allNodes ? [...loaded.nodes.keys()].toSorted() : [''], at };
 }
 
 /** A node that cannot be compiled, for the reasons in the diagnostics. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BundleMemo, makeBundle } from '../../../src/bundle/make-bundle.ts';
-import { compileNode, NodeMemo, prepare, type NodeRequest } from '../../../src/snapshot/open/compile-node.ts';
+import { compileNode, NodeMemo, prepare } from '../../../src/snapshot/open/compile-node.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../../src/input/configuration/range-flags.ts';
 import { collectFiles } from '../../../src/input/read-inputs.ts';
@@ -75,9 +75,9 @@ describe('what one node leaves for the next', () => {
       const bundleMemo = new BundleMemo();
       // Each node twice, so that each follows each other one.
       for (const nodeName of ['node-1', 'node-2', 'stranger', 'node-3', 'node-1', 'node-3', 'stranger', 'node-2']) {
-        const request: NodeRequest = { nodeName, hostAddresses: undefined, ipFamily: 'dual' };
-        const alone = makeBundle(compileNode(prepared, request));
-        const after = makeBundle(compileNode(prepared, request, nodeMemo), bundleMemo);
+        const request = { ipFamily: 'dual' } as const;
+        const alone = makeBundle(compileNode(prepared, nodeName, request));
+        const after = makeBundle(compileNode(prepared, nodeName, request, nodeMemo), bundleMemo);
         expect(after).toEqual(alone);
       }
     }

@@ -9,7 +9,7 @@ export const unboundSourceRanges: Rule<'unbound-source-ranges'> = ofRestricted(
   (service, { nodes, settings, loaded }) => {
     if (isOpen(service)) return undefined;
     const { written, name, ports, source } = service;
-    const knowsIpMode = behavioursOf(settings.release, loaded.prepared.gates).has('load-balancer-ip-mode');
+    const knowsIpMode = behavioursOf(settings.release, loaded.gates).has('load-balancer-ip-mode');
     return written.ingress.flatMap(({ ip, hostname, ipMode }, i): readonly Found<'unbound-source-ranges'>[] => {
       const place = source.place(['status', 'loadBalancer', 'ingress', i]);
       const about = { service: name };

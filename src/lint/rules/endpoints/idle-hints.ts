@@ -48,7 +48,7 @@ function findIdle(
   if (object.spec.internalTrafficPolicy === 'Local' && !ports.some(isExternallyAccessible)) {
     return { details: { ...about, problem: 'policy-local' }, place };
   }
-  const behaviours = behavioursOf(release, loaded.prepared.gates);
+  const behaviours = behavioursOf(release, loaded.gates);
   const behaviour = needs.find((each) => !behaviours.has(each));
   if (behaviour !== undefined) return { details: { ...about, problem: 'not-in-release', release, behaviour }, place };
   const endpoints = slices.flatMap((slice) => slice.object.endpoints).filter(({ status }) => status.ready);

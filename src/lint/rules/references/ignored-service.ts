@@ -4,8 +4,8 @@ import type { Rule } from '../../rule.ts';
 
 /** Services that kube-proxy ignores for a label. */
 export const ignoredService: Rule<'ignored-service'> = {
-  check: ({ loaded: { inputs, prepared } }) => {
-    const watched = new Set(prepared.cluster.services.map(fullName));
+  check: ({ loaded: { inputs, cluster } }) => {
+    const watched = new Set(cluster.services.map(fullName));
     return inputs.services.flatMap(({ object: { metadata }, source }) => {
       const label = [proxyNameLabel, headlessLabel].find((each) => Object.hasOwn(metadata.labels, each));
       const service = fullName(metadata);

@@ -6,7 +6,7 @@ import type { Rule } from '../../rule.ts';
 /** Sets with more entries than kube-proxy makes room for, on the nodes that have them. */
 export const fullSet: Rule<'full-set'> = {
   check: ({ loaded, settings, nodes, compile }) => {
-    const { cluster } = loaded.prepared;
+    const { cluster } = loaded;
     // Mostly no set can be full, and nothing needs compiling.
     const most = cluster.servicePorts.reduce((sum, port) => sum + entriesOf(port), 0);
     if (!programs(settings.mode, 'sets') || most <= usualSetSize) return [];

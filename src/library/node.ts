@@ -1,0 +1,182 @@
+/**
+ * The library with a machine: what `index.ts` does with texts, over files, folders, git revisions, packs and a cluster; and what is
+ * about folders: writing and checking bundles and goldens of one node or of many, packing and verifying them.
+ */
+import type { Shaped } from '../base/json-shape.ts';
+import type { Manifest } from '../bundle/manifest.ts';
+import { asWarning, isError } from '../base/findings/finding.ts';
+import type { CheckReport } from '../say/check-report.ts';
+import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile.ts';
+import { openPaths } from '../snapshot/files/open.ts';
+import type { FileOptions } from '../snapshot/files/read-texts.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
+import {
+  bundleOf,
+  written,
+  type CompileOptions as CompileTexts,
+  type CompileResult,
+  type FleetOptions as FleetTexts,
+} from './compile.ts';
+import { shownOptions } from './inputs.ts';
+import { readCluster } from './node/cluster.ts';
+import {
+  checkSnapshot,
+  compileOne,
+  findCheckProblem,
+  findMistake,
+  openToCompile,
+  writeSnapshot,
+} from './node/compile.ts';
+import { checkFleet as checkNodes, openFleet, writeFleet as writeNodes } from './node/fleet.ts';
+import { looked, openedTexts, type ManifestsOfNodes, type OpenedTexts } from './open.ts';
+import { noProgress } from './progress.ts';
+import { refuse } from './refusal.ts';
+import { checkOptionNames } from './texts.ts';
+import { diagnosticsOf } from './words.ts';
+import type { SaidFinding as Finding } from '../say/words/said.ts';
+
+export { packBundle, verifyBundle } from './node/bundle.ts';
+export { Refusal } from './refusal.ts';
+export type { CompileResult, OpenedTexts };
+
+/** What a folder holds of a node: its bundle, or a golden for git. */
+export type FolderForm = 'bundle' | 'golden';
+
+/** Files, folders, packs, or what git has of a path: "main:deploy". */
+export type Paths = string | readonly string[];
+
+/** Options of the library, with paths in the place of texts. */
+type OfPaths<Options> = Omit<Options, 'manifests' | 'config' | 'hostAddresses'> & {
+  /** The file with kube-proxy's configuration. */
+  readonly config?: string | undefined;
+  /** The file with what `ip -j addr` prints on the node; of many nodes, a folder with NODE.json for each. */
+  readonly hostAddresses?: string | undefined;
+  /** Patterns of files in folders to leave out, as in .gitignore. */
+  readonly exclude?: readonly string[] | undefined;
+};
+
+/** Options of open: the flags of `kpc describe` that say what is read and how manifests are compiled. */
+export interface OpenOptions extends OfPaths<ManifestsOfNodes> {
+  /** Also read a cluster with kubectl: true for the current context of the kubeconfig, or the name of one. */
+  readonly cluster?: boolean | string | undefined;
+}
+
+/**
+ * Opens paths, whatever they are, taken together: manifests, a bundle, a golden or a pack, or a dump or support bundle with the
+ * manifests beside it. Rejects with a Refusal if it cannot ask the cluster.
+ *
+ * ```ts
+ * import { describe } from 'kube-proxy-compiler';
+ * import { open } from 'kube-proxy-compiler/node';
+ *
+ * const [side] = (await open('fixtures/quickstart/svc.yaml')).snapshots;
+ * if (side?.kind === 'manifests') console.log(describe(side).map(({ service }) => service).join()); // default/nginx
+ * ```
+ */
+export async function open(paths: Paths, { cluster, ...options }: OpenOptions = {}): Promise<OpenedTexts> {
+  checkOptionNames(options, [...looked, 'exclude']);
+  const file = [paths].flat();
+  const shown = shownOptions(options);
+  const assume = shown.assume ?? (cluster ? false : ('by-default' as const));
+  const asked = { ...shown, assume, traffic: true, addsFlows: true, file, name: file.join(', ') } as const;
+  const { kind, leftOut, ...opened } = await openPaths(cluster ? await withCluster(asked, cluster) : asked);
+  const found = openedTexts(kind, opened);
+  // Nobody chose the manifests of a support bundle.
+  const left = leftOut ? diagnosticsOf([asWarning(leftOut)]) : [];
+  return { ...found, diagnostics: [...left, ...found.diagnostics] };
+}
+
+async function withCluster<Asked extends FileOptions & { readonly file: readonly string[] }>(
+  asked: Asked,
+  cluster: true | string,
+) {
+  const context = cluster === true ? undefined : cluster;
+  const { text, unread } = await readCluster(context, 'traffic', asked, async () => {});
+  return { ...asked, file: [...asked.file, '-'], readStdin: async () => text, unread };
+}
+
+/** Options of compile: the flags of `kpc compile` for one node. */
+export type CompileOptions = OfPaths<CompileTexts>;
+
+/** As `compile` of the library, of the manifests in files. */
+export async function compile(paths: Paths, options: CompileOptions = {}): Promise<CompileResult> {
+  checkOptionNames(options, [...written, 'node', 'exclude']);
+  const { node, ...asked } = ofFiles(paths, options);
+  const named = { ...asked, ...(node === undefined ? {} : { node: [node] }) };
+  const opened = await openToCompile(named);
+  const mistake = await findMistake(opened, named);
+  if (mistake) return { bundle: undefined, diagnostics: diagnosticsOf([mistake]) };
+  const { snapshot, gaps, diagnostics } = compileOne(opened, named);
+  return { bundle: snapshot && bundleOf(snapshot), diagnostics: diagnosticsOf([...gaps(), ...diagnostics]) };
+}
+
+function ofFiles<Options extends CompileOptions>(paths: Paths, options: Options) {
+  return { ...options, ipFamily: options.ipFamily ?? 'auto', file: [paths].flat() } as const;
+}
+
+/** Writes the bundle of a node into a folder, or its golden; replaces all that is there, or nothing. Rejects with a Refusal. */
+export async function write(
+  folder: string,
+  snapshot: CompiledSnapshot,
+  form: FolderForm = 'bundle',
+): Promise<Manifest> {
+  const { manifest } = await writeSnapshot(snapshot, form === 'golden' ? { golden: folder } : { out: folder });
+  return manifest;
+}
+
+/** Compares the bundle or golden in a folder, which may be one of a git revision, with a node. Rejects with a Refusal. */
+export async function check(folder: string, snapshot: CompiledSnapshot): Promise<Shaped<typeof checked>> {
+  refuseErrors(diagnosticsOf([(await findCheckProblem(folder, false)) ?? []].flat()));
+  const { report } = await checkSnapshot(folder, snapshot, () => noWords);
+  const { checkToJson } = await import('../say/check-report.ts');
+  return checkToJson(report, []);
+}
+
+/** No command line proposes anything. */
+const noWords = { accept: undefined, trace: [], pathOf: (path: string) => path } satisfies Partial<CheckReport>;
+
+/** Options of many nodes: the flags of `kpc compile --all-nodes`. */
+export interface FleetOptions extends OfPaths<FleetTexts> {
+  /** Remove the folders of nodes that are no longer among the manifests. */
+  readonly prune?: boolean | undefined;
+}
+
+/** Writes a folder for each node. Rejects with a Refusal for wrong manifests, and for a folder that cannot be written. */
+export async function writeFleet(
+  folder: string,
+  paths: Paths,
+  options: FleetOptions = {},
+  form: FolderForm = 'bundle',
+): Promise<Shaped<typeof compiledFleet>> {
+  const { run, diagnostics } = await openNodes(paths, options);
+  const { failure, counts } = await writeNodes(folder, run, form, noProgress);
+  return counts ? { diagnostics, folder, ...counts } : refuse(...failure);
+}
+
+/** Compares the folders of nodes with what the manifests compile to. Rejects with a Refusal. */
+export async function checkFleet(
+  folder: string,
+  paths: Paths,
+  options: FleetOptions = {},
+): Promise<Shaped<typeof checkedFleet>> {
+  const { run } = await openNodes(paths, { ...options, check: folder });
+  const { report } = await checkNodes(folder, run, true, () => noWords, noProgress);
+  const { fleetCheckToJson } = await import('../say/check-report.ts');
+  return fleetCheckToJson(report);
+}
+
+async function openNodes(paths: Paths, { nodes, ...options }: FleetOptions & { readonly check?: string }) {
+  checkOptionNames(options, [...written, 'shard', 'prune', 'exclude', 'check']);
+  // All of them are one shard: a single node is in a folder of its own, too.
+  const { shard = '0/1' } = options;
+  const named = { ...ofFiles(paths, options), ...(nodes ? { node: nodes, shard } : { allNodes: true }), jobs: 1 };
+  const { run, diagnostics } = openFleet(await openToCompile(named), named);
+  const said = diagnosticsOf(diagnostics);
+  refuseErrors(said);
+  return { run, diagnostics: said };
+}
+
+function refuseErrors(diagnostics: readonly Finding[]): void {
+  const wrong = diagnostics.find(isError);
+  if (wrong) refuse(wrong.text, wrong.help);
+}

@@ -1,0 +1,61 @@
+import type { Finding } from '../../base/findings/finding.ts';
+import { repositoryPaths } from '../../git/repository-paths.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import { loadFile } from '../../input/files/load-files.ts';
+import type { FileTree } from '../../input/files/file-tree.ts';
+import { openPaths, type OpenedPaths } from '../../snapshot/files/open.ts';
+import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
+import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
+import type { Opened, Reading } from '../../snapshot/open/opened.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { lintLoaded, optionsOfLint } from '../lint.ts';
+import type { TestRun } from '../test-run.ts';
+
+export { openPaths, repositoryPaths };
+export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, Snapshot };
+
+/** Files that were read, by the names that diagnostics give them. */
+export type ReadFiles = Reading['files'];
+
+/** A path that is no manifests: what it is, and why it cannot be read. */
+export interface OtherInput {
+  readonly path: string;
+  readonly kind: 'bundle' | 'dump' | 'unreadable';
+  readonly diagnostics: readonly Finding[];
+}
+
+/** The first of paths that is no manifests. */
+export async function findOther(paths: readonly string[], node?: string): Promise<OtherInput | undefined> {
+  for (const path of paths) {
+    const { kind, diagnostics } = await readStoredSide(path, { node });
+    if (kind !== 'manifests') return { path, kind, diagnostics };
+  }
+  return undefined;
+}
+
+/** Reads manifests, and asks the rules about them. */
+export async function lintFiles(
+  options: FileOptions & { readonly node?: string | undefined },
+  words: Parameters<typeof lintLoaded>[2],
+) {
+  const loaded = await loadInputs(optionsOfLint(options));
+  return { ...lintLoaded(loaded, options, words), files: loaded.files };
+}
+
+/** Reads files of expectations, and reports those that cannot be read; `stdin` is what "-" names. */
+export function readTestFiles(
+  paths: readonly string[],
+  stdin: Parameters<typeof loadFile>[1],
+  run: (files: readonly TextFile[]) => TestRun,
+) {
+  const read = paths.map((path) => loadFile(path, path === '-' ? stdin : undefined));
+  const files = read.filter((file) => file instanceof TextFile);
+  const made = run(files);
+  for (const file of read) if (!(file instanceof TextFile)) made.report(file);
+  return { run: made, files: new Map(files.map((file) => [file.name, file])) };
+}
+
+/** Whether a diagnostic of manifests is an error that says that nothing was read. */
+export function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
+  return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
+}

@@ -1,0 +1,185 @@
+import { existsSync, statSync } from 'node:fs';
+import { findNearest } from '../../base/find-nearest.ts';
+import { joinWords } from '../../base/join-words.ts';
+import { readNamedFile } from '../../base/read-file.ts';
+import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
+import { openTrees } from '../../git/open-trees.ts';
+import { revisionOf } from '../../git/revision-path.ts';
+import type { TextFile } from '../../input/documents/text-file.ts';
+import type { FileTree } from '../../input/files/file-tree.ts';
+import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
+import { planChange, type AskedChange } from '../../equivalence/change.ts';
+import { proxyModes } from '../../kube-proxy/modes.ts';
+import type { Flag } from '../../settings/flag.ts';
+import { compileSide } from '../../snapshot/files/open.ts';
+import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
+import { loadInputs } from '../../snapshot/files/read-texts.ts';
+import { failedReading, openManifests, openReading, type Opened, type Recognised } from '../../snapshot/open/opened.ts';
+import { manifests } from '../../snapshot/open/stored-side.ts';
+import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { refuse } from '../refusal.ts';
+
+export type { AskedChange };
+
+/** The old and the new side. */
+export type Pair<T> = readonly [from: T, to: T];
+
+/** One side of a comparison: a path, or manifests with options of its own. */
+export interface NamedSide {
+  readonly name: string;
+  /** Options in addition to those of both sides, such as a mode; undefined for a path. */
+  readonly adds: Partial<Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates'>> | undefined;
+}
+
+/** A side, when it is known what it is. */
+export interface FoundSide extends NamedSide {
+  readonly found: Recognised;
+}
+
+export function pathSide(name: string): NamedSide {
+  return { name, adds: undefined };
+}
+
+/** Reads a word that says how a side differs (a mode, a release, a configuration), or else a path. */
+export function readSide(name: string): NamedSide {
+  const proxyMode = proxyModes.find((mode) => mode === name);
+  if (proxyMode) return { name, adds: { proxyMode } };
+  if (/^v?1\.\d+(\.\d+)?$/.test(name) && !existsSync(name)) return { name, adds: { kubernetesVersion: name } };
+  return { name, adds: holdsConfiguration(name) ? { config: name } : undefined };
+}
+
+function holdsConfiguration(path: string): boolean {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
+  const start = readNamedFile(path).subarray(0, 0x10000).toString('latin1');
+  return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
+}
+
+/** What a word can only have been meant as; undefined if it is a mode, a release, or something that there is. */
+export function findMeant({ name, adds }: NamedSide): string | undefined {
+  if (adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name))
+    return undefined;
+  const mode = proxyModes.find((each) => each.startsWith(name.toLowerCase())) ?? findNearest(name, proxyModes);
+  return mode ?? joinWords([...proxyModes, 'a release', 'a file'], 'or');
+}
+
+/** Finds out what both sides are. */
+export async function recognisePair([from, to]: Pair<NamedSide>, options: SideOptions): Promise<Pair<FoundSide>> {
+  if (from.name === '-' && to.name === '-') refuse('only one side can be read from stdin');
+  const recognise = async (side: NamedSide) => {
+    return { ...side, found: side.adds ? manifests : await readStoredSide(side.name, options) };
+  };
+  return [await recognise(from), await recognise(to)];
+}
+
+/** Whether neither side needs compiling. */
+export function areStored(sides: Pair<FoundSide>): boolean {
+  return sides.every(({ found: { kind } }) => kind === 'bundle' || kind === 'dump');
+}
+
+/** Whether a flag has an effect on sides without manifests: it gives a dump names, or selects a node of a fleet. */
+export function isUsefulForStored({ key, needs }: Flag, sides: Pair<FoundSide>): boolean {
+  if (key === 'file') return sides.some(({ found }) => found.kind === 'dump');
+  // The bundle of a node was found inside the named folder.
+  if (needs === 'nodes') return sides.some(({ found, name }) => found.kind === 'bundle' && found.side.name !== name);
+  return needs === undefined;
+}
+
+/** What a kpc.yaml of a side's revision says of its options; undefined if there is none. */
+type OptionsOfRevision = (tree: FileTree) => Promise<
+  | {
+      readonly options: Partial<SideOptions>;
+      readonly diagnostics: readonly Finding[];
+      readonly file: TextFile;
+    }
+  | undefined
+>;
+
+/** How both sides are opened. */
+interface PairOptions extends SideOptions {
+  readonly allNodes?: boolean;
+}
+
+/**
+ * Opens both sides: each path that is manifests is compiled as the other side, with the manifests of `beside`, and what names
+ * options of its own is compiled from the manifests of both. Refuses what cannot be compared.
+ */
+export async function openPair(
+  [from, to]: Pair<FoundSide>,
+  options: PairOptions,
+  beside: readonly string[] = [],
+  optionsOf: OptionsOfRevision = async () => undefined,
+): Promise<Pair<Opened>> {
+  if ((from.adds || to.adds) && (options.file ?? []).length === 0)
+    refuse('no input is named', 'add the manifests that both sides are compiled from, with -f');
+  if (options.allNodes && !(from.adds && to.adds))
+    refuse('--all-nodes: only for manifests, and a bundle or dump is of one node');
+  const said = new Set<string>();
+  const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened> => {
+    const shared = { ...options, ...adds };
+    if (adds) return openManifests(name, await loadInputs(shared), shared, said);
+    if (found.kind !== 'manifests') return openReading(found);
+    const tree = (await openTrees([name])).trees.get(name);
+    const own = tree && (await optionsOf(tree));
+    if (own?.diagnostics.some(isError))
+      return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
+    const asOther = { ...options, ...other.adds, file: beside, ...own?.options };
+    return openReading(await compileSide(name, other.found, asOther));
+  };
+  return [await open(from, to), await open(to, from)];
+}
+
+/** Reads both sides of a difference. */
+export function readPair([from, to]: Pair<Opened>, [{ name }]: Pair<NamedSide>) {
+  const readings = [from.at(''), to.at('')] as const;
+  const [old, fresh] = readings;
+  const isKept = keptBeside(name, fresh.diagnostics);
+  return {
+    sides: [old.side, fresh.side] as const,
+    diagnostics: sortDiagnostics([...old.diagnostics.filter(isKept), ...fresh.diagnostics]),
+    files: new Map(readings.flatMap(({ files }) => [...files])),
+    /** What both were compiled for, if that is the same. */
+    made: old.made === fresh.made ? old.made : undefined,
+    notes: readings.flatMap(({ notes }) => notes),
+  };
+}
+
+/** Leaves out the warnings and notes of a revision that are still true of the new side. */
+function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) => boolean {
+  const revision = revisionOf(path);
+  if (revision === undefined) return () => true;
+  const words = (each: Finding): string =>
+    JSON.stringify([keyOfFault(each), each.place?.file]).replaceAll(`${revision}:`, '');
+  const said = new Set(fresh.map(words));
+  return (each) => isError(each) || !said.has(words(each));
+}
+
+/** The sides with the Services of manifests, which name what dumps show. */
+export async function nameSides(sides: Pair<Snapshot>, options: SideOptions) {
+  const { cluster, release, ...read } = await readNames(options);
+  const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
+  return { ...read, sides: [name(sides[0]), name(sides[1])] as const };
+}
+
+/** Both sides of a change of mode or an upgrade of manifests, and what is announced of it. Refuses what is no change. */
+export async function openChange(options: SideOptions & AskedChange) {
+  const loaded = await loadInputs(options);
+  const change = planChange(options, loaded);
+  if (change.kind === 'refused') return refuse(change.what, change.help);
+  const { from, to, announced } = change;
+  const sideOf = ({ words, options: adds }: typeof from): FoundSide => ({ name: words, adds, found: manifests });
+  const allNodes = options.node === undefined && loaded.nodes.size > 1;
+  return { pair: [sideOf(from), sideOf(to)] as const, announced, allNodes };
+}
+
+/** The same manifests, called `name`, by two releases of Kubernetes; `compare` says what differs, if no diagnostic is an error. */
+export async function openUpgrade(
+  name: string,
+  options: SideOptions & { readonly foreign?: boolean | undefined },
+  toVersion: string,
+  toFlag: string,
+) {
+  const loaded = await loadInputs(options);
+  const { diagnostics, pair } = openReleases(loaded, options, toVersion, toFlag);
+  return { diagnostics, files: loaded.files, compare: pair && (() => compareReleases(loaded, name, pair, options)) };
+}
