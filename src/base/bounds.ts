@@ -14,6 +14,9 @@ export const mostWords = 8_000_000;
 /** Bytes of all texts of one input, as far as they are ASCII: V8 holds them all. */
 const mostBytes = 2 ** 30;
 
+/** For what is counted again once it is read. */
+export const bytesAlone = { lines: Number.POSITIVE_INFINITY, bytes: mostBytes };
+
 /** A bound that an input exceeds. */
 export interface Exceeded {
   readonly of: Bounded;

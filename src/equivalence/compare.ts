@@ -5,9 +5,10 @@ import type { Fate, Packet, PacketProtocol, Way } from '../packet/packet.ts';
 import type { AskedSource } from '../packet/step.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import { wholeState } from '../trace/knowledge.ts';
-import { packetOf } from '../trace/question.ts';
+import { packetOf, type Destination } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import type { Scene } from '../trace/scene.ts';
+import { Likeness } from './likeness.ts';
 import { type PortKey, Questions } from './questions.ts';
 import { representatives, type Only } from './representatives.ts';
 import { Clients, existsOn, ownAddresses, type PlacedSender } from './senders.ts';
@@ -29,52 +30,142 @@ export interface Counts {
   readonly reasons: ReadonlySet<string>;
 }
 
+/** A destination, and when it is asked if each is asked by itself. */
+interface Target extends Destination {
+  readonly turn: number;
+}
+
+/** A destination that is like another. */
+export interface Like extends Target {
+  /** What stands here for an address of the other: for its endpoint, the endpoint here. Others are the same. */
+  readonly insteadOf: (address: string) => string;
+}
+
+/** Takes a difference with the turn of its destination, and the destinations of other Services that differ in the same way. */
+type Found = (difference: Difference, alike: readonly Like[], turn: number) => void;
+
+export interface ComparisonOptions {
+  /** Leaves out what another node stands for. */
+  readonly only?: Only | undefined;
+  /** Whether each destination is asked by itself, also where others are alike. */
+  readonly isSingle?: boolean;
+}
+
 /**
  * Sends one packet of each class to both sides. Packets are of one class if neither side can distinguish them:
- * destinations and ports are cut at all values that occur, sources at those that rules on the packet's path match.
+ * destinations and ports are cut at all values that occur, sources at those that rules on the packet's path match. Of destinations
+ * that differ in their Service alone, one is asked, and stands for all: the counts are those of all.
  */
-export function compareScenes(from: Scene, to: Scene, found: (difference: Difference) => void, only?: Only): Counts {
+export function compareScenes(
+  from: Scene,
+  to: Scene,
+  found: Found,
+  { only, isSingle = false }: ComparisonOptions = {},
+): Counts {
   const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
   const nodes = ownAddresses([from, to]);
   const endpoints = [from, to].flatMap((scene) =>
     [...scene.side.endpoints.values()].map(({ address }) => address.text),
   );
   const clients = new Clients([from, to], asked, nodes, new Set(endpoints));
+  const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
   const counts = { classes: 0, unknown: 0, reasons: new Set<string>() };
-  for (const [address, keys] of destinationsOf(asked, nodes, only)) {
-    for (const key of keys) {
-      const [name, port] = key.split(' ');
-      const target = { address, port: Number(port), protocol: name as PacketProtocol, label: undefined };
-      const sources = new Set<AskedSource>();
-      const reached = new Map<string, Address>();
-      const senders = [...clients.usual[address.family]];
-      const done = new Set<string>();
-      for (let at = 0; at < senders.length; at++) {
-        const sender = senders[at] as PlacedSender;
-        if (existsOn(nodes, sender, address)) {
-          const packet = packetOf(sender, target);
-          const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
-          counts.classes++;
-          if (!endsAlike(fates, nodes)) found({ sender, packet, from: fates[0], to: fates[1] });
-          else if (fates.some(({ verdict }) => verdict === 'unknown')) {
-            counts.unknown++;
-            for (const [side, scene] of [from, to].entries()) {
-              for (const reason of fates[side]?.reasons ?? [])
-                counts.reasons.add(reasonSentence(reasonWords(reason, address.family, scene)));
-            }
-          }
-          for (const fate of fates) {
-            for (const value of fate.sources) sources.add(value);
-            // An endpoint cannot answer a packet that has its own address for source.
-            for (const each of fate.endpoints) reached.set(each.address.text, each.address);
-          }
-        }
-        // Rules on the way of one sender's packet may distinguish others.
-        if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
-      }
-    }
+  for (const { target, alike } of groupTargets(destinationsOf(asked, nodes, only), likeness)) {
+    const ask = (asks: Target, same: readonly Like[]): Answer => {
+      const answer = compareTarget([from, to], asks, clients, nodes);
+      const times = isFirm(answer) ? 1 + same.length : 1;
+      counts.classes += answer.classes * times;
+      counts.unknown += answer.unknown;
+      for (const reason of answer.reasons) counts.reasons.add(reason);
+      for (const difference of answer.differences) found(difference, times > 1 ? same : [], asks.turn);
+      return answer;
+    };
+    // What is not known of one may have reasons of its own.
+    if (!isFirm(ask(target, alike))) for (const each of alike) ask(each, []);
   }
   return counts;
+}
+
+interface Group {
+  readonly target: Target;
+  readonly alike: Like[];
+  readonly addresses: readonly string[];
+}
+
+/** Destinations that are alike, together with the first of them. */
+function groupTargets(
+  destinations: Iterable<readonly [Address, ReadonlySet<PortKey>]>,
+  likeness: Likeness | undefined,
+): Iterable<Group> {
+  const groups = new Map<string, Group>();
+  let turn = 0;
+  for (const [address, keys] of destinations) {
+    for (const key of keys) {
+      const [protocol, port] = key.split(' ');
+      const target = {
+        address,
+        port: Number(port),
+        protocol: protocol as PacketProtocol,
+        label: undefined,
+        turn: turn++,
+      };
+      const { shape, addresses } = likeness?.describe(address, key) ?? {
+        shape: `${address.text} ${key}`,
+        addresses: [],
+      };
+      const group = groups.get(shape);
+      if (!group) groups.set(shape, { target, alike: [], addresses });
+      else group.alike.push({ ...target, insteadOf: (text) => addresses[group.addresses.indexOf(text)] ?? text });
+    }
+  }
+  return groups.values();
+}
+
+/** What packets to one destination meet. */
+interface Answer extends Counts {
+  readonly differences: readonly Difference[];
+}
+
+function isFirm({ unknown, differences }: Answer): boolean {
+  return unknown === 0 && differences.every(({ from, to }) => from.verdict !== 'unknown' && to.verdict !== 'unknown');
+}
+
+function compareTarget(
+  scenes: readonly [Scene, Scene],
+  target: Destination,
+  clients: Clients,
+  nodes: ReadonlyMap<string, Address>,
+): Answer {
+  const { address } = target;
+  const answer = { classes: 0, unknown: 0, reasons: new Set<string>(), differences: [] as Difference[] };
+  const sources = new Set<AskedSource>();
+  const reached = new Map<string, Address>();
+  const senders = [...clients.usual[address.family]];
+  const done = new Set<string>();
+  for (let at = 0; at < senders.length; at++) {
+    const sender = senders[at] as PlacedSender;
+    if (existsOn(nodes, sender, address)) {
+      const packet = packetOf(sender, target);
+      const fates = [scenes[0].evaluate(packet), scenes[1].evaluate(packet)] as const;
+      answer.classes++;
+      if (!endsAlike(fates, nodes)) answer.differences.push({ sender, packet, from: fates[0], to: fates[1] });
+      else if (fates.some(({ verdict }) => verdict === 'unknown')) {
+        answer.unknown++;
+        for (const [side, scene] of scenes.entries()) {
+          for (const reason of fates[side]?.reasons ?? [])
+            answer.reasons.add(reasonSentence(reasonWords(reason, address.family, scene)));
+        }
+      }
+      for (const fate of fates) {
+        for (const value of fate.sources) sources.add(value);
+        // An endpoint cannot answer a packet that has its own address for source.
+        for (const each of fate.endpoints) reached.set(each.address.text, each.address);
+      }
+    }
+    // Rules on the way of one sender's packet may distinguish others.
+    if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
+  }
+  return answer;
 }
 
 /** One address of each class, with ports that represent all its ports. */

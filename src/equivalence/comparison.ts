@@ -22,7 +22,7 @@ export class Comparison {
 
   /** Compares both sides of one node; `only` leaves out what another node stands for. */
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
-    const { classes, unknown, reasons } = compareScenes(...scenes, this.#findings.collector(...scenes), only);
+    const { classes, unknown, reasons } = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
     for (const reason of reasons) this.#reasons.add(reason);
     this.#classes += classes;
     this.#unknown += unknown;

@@ -24,7 +24,7 @@ import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
-import { compareScenes, sourceWord, type Difference } from './compare.ts';
+import { compareScenes, sourceWord, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { ownAddresses, type PlacedSender } from './senders.ts';
 import { portKey } from './questions.ts';
 
@@ -117,6 +117,9 @@ export function findingWith<E>(effect: Shape<E>) {
 /** All packet classes that differ for one reason. */
 export type Divergence = Shaped<ReturnType<typeof findingWith<Effect>>>;
 
+/** Where packets are sent. */
+type Sent = Pick<Packet, 'destination' | 'protocol' | 'port'>;
+
 interface Destination {
   readonly kind: (typeof destinationKinds)[number];
   readonly ports: readonly ShownPort[];
@@ -139,13 +142,14 @@ export class Findings {
   readonly #byCause = new Map<CauseId, Gathered>();
 
   /** Returns a callback for the differences between two sides of one node. */
-  collector(from: Scene, to: Scene): (difference: Difference) => void {
-    const explain = explainer(from, to);
+  collector(from: Scene, to: Scene): (difference: Difference, alike?: readonly Like[]) => void {
+    const { explain, find } = explainer(from, to);
     const node = from.side.node?.name ?? to.side.nodeName;
-    return (difference) => {
+    return (difference, alike = []) => {
       const { cause, because, ports, effect: found } = explain(difference);
+      const others = alike.map(({ address, port, protocol }) => find({ destination: address, port, protocol }));
       // Over all Services of a cluster, numbers of endpoints would split what has one cause.
-      const effect = { ...found, choice: undefined };
+      const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {
         effects: new Map(),
         services: new Set(),
@@ -155,7 +159,7 @@ export class Findings {
         served: { old: new Set(), new: new Set() },
       };
       this.#byCause.set(cause, known);
-      for (const { label } of ports) known.services.add(label);
+      for (const { label } of [ports, ...others.map((other) => other.ports)].flat()) known.services.add(label);
       for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
       const { advice }: Cause = causes[cause];
       if (advice && needsAdvice(effect.severity)) {
@@ -168,7 +172,8 @@ export class Findings {
       known.nodes.add(node);
       addTo(known.effects, effect);
       if (cause !== 'node-port-addresses') return;
-      known.served[difference.from.endpoints.length > 0 ? 'old' : 'new'].add(difference.packet.destination.text);
+      const served = known.served[difference.from.endpoints.length > 0 ? 'old' : 'new'];
+      for (const { text } of [difference.packet.destination, ...alike.map(({ address }) => address)]) served.add(text);
     };
   }
 
@@ -233,14 +238,14 @@ function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
   return [from, to].flatMap(({ side: { mode } }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
 }
 
-/** Returns a function that explains differences between two sides of one node. */
+/** Functions that explain differences between two sides of one node, and find what packets are sent to. */
 function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = ownAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
   const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
   const lostJumps = scenes.map((scene) => ({ name: scene.side.name, jumps: lostJumpsOf(scene) }));
-  return (difference: Difference) => {
+  const explain = (difference: Difference) => {
     const { sender, packet, from, to } = difference;
     const target = find(packet);
     const isOwnEndpoint =
@@ -262,7 +267,7 @@ function explainer(...scenes: readonly [Scene, Scene]) {
       choice: choiceOf(from, to, source),
       example: {
         from: sender.address?.text ?? 'node',
-        to: packet.protocol === 'icmp' ? packet.destination.text : joinHostPort(packet.destination.text, packet.port),
+        to: textOf(packet),
         protocol: packet.protocol,
         interface: sender.enters?.interface,
         node: scene.side.nodeName,
@@ -274,6 +279,11 @@ function explainer(...scenes: readonly [Scene, Scene]) {
     const lost = isOfService.has(target.kind) && cause !== 'not-understood' ? findLost(difference, lostJumps) : [];
     return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect } as const;
   };
+  return { explain, find };
+}
+
+function textOf({ destination: { text }, protocol, port }: Sent): string {
+  return protocol === 'icmp' ? text : joinHostPort(text, port);
 }
 
 /** What rules of Services take. */
@@ -358,7 +368,7 @@ function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | unde
 function destinationFinder(
   scenes: readonly Scene[],
   nodes: ReadonlyMap<string, Address>,
-): (packet: Packet) => Destination {
+): (packet: Sent) => Destination {
   /** Keyed by socket, by address, and by port of the node. */
   const targets = new Map<string, { readonly kind: Destination['kind']; readonly ports: ShownPort[] }>();
   const add = (key: string, kind: Destination['kind'], port: ShownPort): void => {
@@ -376,7 +386,7 @@ function destinationFinder(
     if (nodePort) add(`${family} ${portKey(protocol, nodePort)}`, 'node-port', port);
     if (healthCheckNodePort) add(`${family} ${portKey('tcp', healthCheckNodePort)}`, 'health-check', port);
   }
-  const find = ({ destination: { text, family }, protocol, port }: Packet): Omit<Destination, 'isServed'> => {
+  const find = ({ destination: { text, family }, protocol, port }: Sent): Omit<Destination, 'isServed'> => {
     const key = portKey(protocol, port);
     const isNode = nodes.has(text);
     const own = targets.get(`${text} ${key}`) ?? (isNode ? targets.get(`${family} ${key}`) : undefined);
@@ -531,21 +541,33 @@ export interface ServiceEffects {
 }
 
 /** Sends one packet of each class to both sides, and returns the differences by Service. */
-export function effectsByService(from: Scene, to: Scene): ServiceEffects {
-  const explain = explainer(from, to);
+export function effectsByService(from: Scene, to: Scene, options?: ComparisonOptions): ServiceEffects {
+  const { explain, find } = explainer(from, to);
   const ofServices = new Map<string, Map<string, Effect>>();
   let touchesHairpins = false;
-  const { unknown } = compareScenes(from, to, (difference) => {
+  const gathered: { readonly turn: number; readonly ports: readonly ShownPort[]; readonly effect: Effect }[] = [];
+  const collect = (difference: Difference, alike: readonly Like[], turn: number): void => {
     const { cause, ports, effect } = explain(difference);
-    if (cause === 'hairpin') touchesHairpins = true;
-    else {
-      for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
-        const known = ofServices.get(service) ?? new Map<string, Effect>();
-        ofServices.set(service, known);
-        addTo(known, effect);
-      }
+    if (cause === 'hairpin') {
+      touchesHairpins = true;
+      return;
     }
-  });
+    gathered.push({ turn, ports, effect });
+    for (const { address, port, protocol, insteadOf, ...like } of alike) {
+      const packet = { destination: address, port, protocol };
+      const example = { ...effect.example, from: insteadOf(effect.example.from), to: textOf(packet) };
+      gathered.push({ turn: like.turn, ports: find(packet).ports, effect: { ...effect, example } });
+    }
+  };
+  const { unknown } = compareScenes(from, to, collect, options);
+  // Of what ends the same, the first is the example.
+  for (const { ports, effect } of gathered.sort((a, b) => a.turn - b.turn)) {
+    for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
+      const known = ofServices.get(service) ?? new Map<string, Effect>();
+      ofServices.set(service, known);
+      addTo(known, effect);
+    }
+  }
   const effects = new Map<string, ServiceEffects['effects'][number]>();
   for (const [service, known] of [...ofServices].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     for (const effect of [...known.values()].sort(bySeverity)) {

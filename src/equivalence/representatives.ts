@@ -1,7 +1,7 @@
 import { addressAt, addressBits, describeSpecial, type Address } from '../kernel/address.ts';
 import { spanOf, type AddressSpan } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Cluster, ServicePort } from '../cluster/model.ts';
+import { portAddresses, type Cluster, type ServicePort, type ShownPort } from '../cluster/model.ts';
 import { zoneLabel } from '../cluster/node-context.ts';
 import type { Node } from '../cluster/objects.ts';
 import { isSingle, portKey, type PortKey } from './questions.ts';
@@ -62,6 +62,19 @@ function firstFree(
 export interface Only {
   readonly addresses: ReadonlySet<string>;
   readonly ports: ReadonlySet<PortKey>;
+}
+
+/** The packets that Service ports have a part in. */
+export function packetsTo(servicePorts: readonly ShownPort[]): Only {
+  const addresses = new Set<string>();
+  const ports = new Set<PortKey>();
+  for (const port of servicePorts) {
+    const { protocol, nodePort, healthCheckNodePort, endpoints = [] } = port;
+    for (const { address } of [...portAddresses(port), ...endpoints]) if (address) addresses.add(address.text);
+    if (nodePort) ports.add(portKey(protocol, nodePort));
+    if (healthCheckNodePort) ports.add(portKey('tcp', healthCheckNodePort));
+  }
+  return { addresses, ports };
 }
 
 /** A node that represents others, with the packets to compare; undefined for all. */

@@ -1,9 +1,10 @@
 import {
   addressAt,
-  contains,
+  addressBits,
   hostNetwork,
   isLinkLocal,
   isLoopback,
+  numberOf,
   parseAddress,
   parseNetwork,
   type Address,
@@ -87,6 +88,11 @@ export class Clients {
     this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
   }
 
+  /** The place of a sender with that address that is not the node's own. */
+  placeOf(address: Address): SenderPlace {
+    return this.#places.find(address) ?? 'outside';
+  }
+
   #read(from: string, family: Family, inInterface?: string): readonly PlacedSender[] {
     const sender = readSender({ from, inInterface, namespace: undefined }, family, this.#scene);
     return sender.kind === 'read' ? [placeSender(from, sender.value, this.#places, this.#nodes)] : [];
@@ -141,16 +147,38 @@ export function placeSender(
   const { address, enters } = sender;
   const kind = senderKinds.find((each) => each === from);
   const isOwn = !enters || !address || nodes.has(address.text);
-  const place = kind
-    ? placesOfKinds[kind]
-    : isOwn
-      ? 'node'
-      : (places.find(([network]) => contains(network, address))?.[1] ?? 'outside');
+  const place = kind ? placesOfKinds[kind] : isOwn ? 'node' : (places.find(address) ?? 'outside');
   return { ...sender, place };
 }
 
 /** Networks and who is in them; the first that holds an address wins. */
-export type Places = readonly (readonly [Network, SenderPlace])[];
+export class Places {
+  /** The turn and the place of each network, by its prefix length and the bits of that. */
+  readonly #networks = new Map<string, readonly [turn: number, place: SenderPlace]>();
+  readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
+
+  constructor(places: Iterable<readonly [Network, SenderPlace]>) {
+    for (const [{ family, address, prefixLength }, place] of places) {
+      const key = prefixKey(address, prefixLength);
+      this.#lengths[family].add(prefixLength);
+      if (!this.#networks.has(key)) this.#networks.set(key, [this.#networks.size, place]);
+    }
+  }
+
+  find(address: Address): SenderPlace | undefined {
+    let first: readonly [turn: number, place: SenderPlace] | undefined;
+    for (const length of this.#lengths[address.family]) {
+      const found = this.#networks.get(prefixKey(address, length));
+      if (found && (!first || found[0] < first[0])) first = found;
+    }
+    return first?.[1];
+  }
+}
+
+function prefixKey(address: Address, length: number): string {
+  const { family } = address;
+  return `${family} ${length} ${numberOf(address) >> BigInt(addressBits[family] - length)}`;
+}
 
 /** Where senders are, as both sides of a node show it: endpoints, the Nodes with their Pods, then all Pods. */
 export function placesOf(scenes: readonly Scene[]): Places {
@@ -173,7 +201,7 @@ export function placesOf(scenes: readonly Scene[]): Places {
       at([...addresses.map(({ address }) => address), ...podCIDRs]),
     ),
   );
-  return [...known, ...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs))];
+  return new Places([...known, ...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs))]);
 }
 
 function isSet(asked: AskedSource): asked is readonly SetEntry[] {

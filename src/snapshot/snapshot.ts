@@ -88,6 +88,8 @@ interface CompiledFacts extends Facts {
   /** Flags for what the other side of a comparison decided, with their values: with them, this snapshot comes out alone. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
+  /** Whether the state is what the Services compile to, and nothing else. */
+  readonly isAsCompiled: boolean;
   /** Compiles other Services for the same node. */
   readonly compile: (cluster: Cluster) => KernelState;
 }
@@ -202,6 +204,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly assumed: AssumedValues;
   readonly taken: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
+  readonly isAsCompiled: boolean;
   readonly compile: (cluster: Cluster) => KernelState;
   #services: ShownServices | undefined;
 
@@ -220,6 +223,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     this.assumed = { services: assigned, pods: new Set(pods), node: isNodeAssumed === true, mode: isModeAssumed };
     this.taken = facts.taken;
     this.kpcVersion = facts.kpcVersion;
+    this.isAsCompiled = facts.isAsCompiled;
     this.compile = facts.compile;
   }
 
@@ -260,8 +264,16 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   }
 
   /** The same with other facts. */
-  with(changes: Partial<CompiledFacts>): CompiledSnapshot {
-    return new CompiledSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
+  with(changes: Partial<Omit<CompiledFacts, 'isAsCompiled'>>): CompiledSnapshot {
+    const isAsCompiled = this.isAsCompiled && !changes.state && !changes.cluster;
+    const { facts } = this;
+    return new CompiledSnapshot({
+      ...facts,
+      state: () => this.state,
+      labels: () => this.labels,
+      ...changes,
+      isAsCompiled,
+    });
   }
 }
 

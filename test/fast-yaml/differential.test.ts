@@ -18,9 +18,8 @@ import {
 } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { readYamlFast } from '../../src/input/yaml/fast-reader.ts';
+import { Memory, readYamlFast } from '../../src/input/yaml/fast-reader.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
-import { Words } from '../../src/input/yaml/words.ts';
 import { rounds } from '../support/rounds.ts';
 import { createRandom, excerpt, mutate, realDocuments, type Random } from './documents.ts';
 
@@ -29,8 +28,8 @@ const runs = Number(process.env['FAST_YAML_RUNS'] ?? rounds(6000));
 const firstSeed = Number(process.env['FAST_YAML_SEED'] ?? 1);
 
 /** Fails where the fast reader gives a value, and the full parser finds a fault or gives another value. */
-function checkAgreement(text: string, words?: Words): void {
-  const fast = readYamlFast(text, undefined, words);
+function checkAgreement(text: string, memory?: Memory): void {
+  const fast = readYamlFast(text, undefined, memory);
   if (fast?.kind !== 'value') return;
   const full = parseYamlValue(text);
   const expected = full.kind === 'value' ? full.value : full.faults;
@@ -42,11 +41,11 @@ function checkAgreement(text: string, words?: Words): void {
 
 /** Checks a text for each seed; returns how many of them the fast reader accepted. */
 function checkMany(makeText: (random: Random) => string): number {
-  const words = new Words();
+  const memory = new Memory();
   let accepted = 0;
   for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
     const text = makeText(createRandom(seed));
-    checkAgreement(text, words);
+    checkAgreement(text, memory);
     if (readYamlFast(text)) accepted++;
   }
   return accepted;

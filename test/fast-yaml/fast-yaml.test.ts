@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { readYamlFast as readAny } from '../../src/input/yaml/fast-reader.ts';
+import { Memory, readYamlFast as readAny } from '../../src/input/yaml/fast-reader.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 import { resolvePlainScalar } from '../../src/input/yaml/scalars.ts';
-import { Words } from '../../src/input/yaml/words.ts';
 
 /** The value of a text that is short enough. */
 function readYamlFast(...asked: Parameters<typeof readAny>): { readonly value: unknown } | undefined {
@@ -156,11 +155,19 @@ describe('keys', () => {
 });
 
 test('words with one hash are kept apart, and each means what it does alone', () => {
-  const words = new Words();
+  const memory = new Memory();
   // The hash looks at the length, the first and the last character, and two in between.
   const alike = ['+1234567', '+1294567', '+_234567', '+1234_67', '+1234o67', '+1234567'];
-  for (const word of [...alike, '80', 'on', '08', '80', 'on', 'x', '80', 'node-17', 'node-71', 'node-17'])
-    expect(words.resolve(`- ${word} `, 2, 2 + word.length)).toBe(resolvePlainScalar(word));
+  // To the reader, all characters beyond ASCII are one letter.
+  const foreign = ['caf\u00e9', 'caf\u00e8', '\u4e16\u754c', '\u754c\u4e16', 'caf\u00e9'];
+  for (const word of [...alike, ...foreign, '80', 'on', '08', '80', 'on', 'x', '80', 'node-17', 'node-71', 'node-17'])
+    expect(readYamlFast(`- ${word}\n`, undefined, memory)).toEqual({ value: [resolvePlainScalar(word)] });
+});
+
+test('a document is read without what is left of the one before', () => {
+  const memory = new Memory();
+  for (const text of ['a: 1234567 # comment', 'a: 1', 'a:', 'a: b\u00e9', 'a: 12'])
+    expect(readYamlFast(text, undefined, memory)).toEqual(readYamlFast(text));
 });
 
 describe('a stretch of a text', () => {
@@ -221,6 +228,16 @@ describe('what is left to the full parser', () => {
     ['tabs', 'a:\tb'],
     ['a carriage return within a line', 'a: 1\rb: 2'],
     ['control characters', 'a: \u0007'],
+    ['control characters in quotes', 'a: "\u0007"'],
+    ['control characters in single quotes', "a: '\u0007'"],
+    ['control characters in a comment', 'a: 1 # \u0007'],
+    ['control characters in a comment behind the first line', '--- # \u0007\na: 1'],
+    ['control characters in a block', 'a: |\n  b\u0007'],
+    ['control characters in a key', '"a\u0007": 1'],
+    ['control characters in brackets', 'a: [\u0007]'],
+    ['delete, the last of them', 'a: b\u007f'],
+    ['control characters beyond ASCII', 'a: \u0085'],
+    ['a tab behind a quote', 'a: "b"\t'],
     ['a byte order mark', '\ufeffa: 1'],
     ['other line ends', 'a: b\u2028c'],
     ['keys that are no text', '80: a'],

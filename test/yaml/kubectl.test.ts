@@ -7,7 +7,7 @@ import { createYamlReader, readDocuments, type YamlReader } from '../../src/inpu
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { readLongList } from '../../src/input/yaml/long-list.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
-import { Words } from '../../src/input/yaml/words.ts';
+import { Memory } from '../../src/input/yaml/fast-reader.ts';
 
 /**
  * What kubectl makes of a file: the values that NewYAMLOrJSONDecoder of k8s.io/apimachinery hands over one after the other,
@@ -117,11 +117,11 @@ describe("kubectl's answers", () => {
   });
 
   test('are those of a long list that is read in pieces, an item each', () => {
-    const words = new Words();
+    const memory = new Memory();
     let inPieces = 0;
     const readInPieces: YamlReader = (text, { start, end }) => {
       const document = text.slice(start, end);
-      const list = readLongList(document, words, 1);
+      const list = readLongList(document, memory, 1);
       if (list) inPieces++;
       return list ?? parseYamlValue(document);
     };

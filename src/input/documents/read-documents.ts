@@ -6,9 +6,8 @@ import { findExcess, parseJson, TooLong } from '../../base/bounds.ts';
 import { mostJsonValues } from './room.ts';
 import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';
 import { describeConflict, type Span, type TextFile } from './text-file.ts';
-import { readYamlFast } from '../yaml/fast-reader.ts';
+import { Memory, readYamlFast } from '../yaml/fast-reader.ts';
 import { readLongList } from '../yaml/long-list.ts';
-import { Words } from '../yaml/words.ts';
 import { type ParsedValue, parseYamlValue } from '../yaml/parse.ts';
 import { findUnclosed } from '../yaml/unclosed.ts';
 
@@ -190,12 +189,12 @@ export type YamlReader = (text: string, span: Span) => ParsedValue;
 
 /** What reads the documents of one run: a fast parser for plain ones, with the full one for all others. */
 export function createYamlReader(): YamlReader {
-  const words = new Words();
+  const memory = new Memory();
   return (text, span) => {
-    const fast = readYamlFast(text, span, words);
+    const fast = readYamlFast(text, span, memory);
     if (fast) return fast;
     const document = text.slice(span.start, span.end);
-    return readLongList(document, words) ?? parseYamlValue(document);
+    return readLongList(document, memory) ?? parseYamlValue(document);
   };
 }
 

@@ -1,6 +1,6 @@
 import { describeError } from '../../base/system-errors.ts';
 import { isUtf8 } from 'node:buffer';
-import { TextBudget } from '../../base/bounds.ts';
+import { bytesAlone, TextBudget } from '../../base/bounds.ts';
 import { existsSync } from 'node:fs';
 import { blankContainerLogs, describePacked } from '../../base/odd-texts.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
@@ -29,7 +29,7 @@ export function loadFiles(
   const diagnostics: Finding[] = [];
   const unreadable: Finding[] = [];
   const outside: (ListedFile & { readonly tree: FileTree })[] = [];
-  const budget = new TextBudget();
+  const budget = new TextBudget(bytesAlone);
   for (const source of sources) {
     const tree = trees.get(source) ?? disk;
     for (const { path, origin } of listFiles(source, exclude, tree, { diagnostics, outside })) {

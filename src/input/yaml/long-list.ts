@@ -1,8 +1,7 @@
 import type { SyntaxFault } from '../documents/syntax-fault.ts';
 import type { Span } from '../documents/text-file.ts';
-import { readYamlFast } from './fast-reader.ts';
+import { type Memory, readYamlFast } from './fast-reader.ts';
 import { PieceReader, parseYamlValue, type ParsedValue } from './parse.ts';
-import type { Words } from './words.ts';
 
 /** Shorter documents are read whole: the full parser takes little memory for them. */
 const usualLeast = 2 ** 20;
@@ -31,7 +30,7 @@ interface LongList {
  * takes two hundred times the memory of the fast one. The value is that of parseYamlValue; undefined for any other document.
  * Each piece begins in between two items, as all items before it could be read.
  */
-export function readLongList(document: string, words: Words, least = usualLeast): ParsedValue | undefined {
+export function readLongList(document: string, memory: Memory, least = usualLeast): ParsedValue | undefined {
   if (document.length < least || oddLineEnd.test(document)) return undefined;
   const list = findList(document, Math.min(pieceLength, least));
   if (!list) return undefined;
@@ -41,7 +40,7 @@ export function readLongList(document: string, words: Words, least = usualLeast)
   if (/[&*]/.test(around)) return undefined;
   const outer = readYamlFast(around) ?? parseYamlValue(around);
   if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;
-  const items = readItems(document, list, words);
+  const items = readItems(document, list, memory);
   if (items.kind === 'faults') return items;
   if (outer.kind === 'faults') return moveFaults(outer.faults, (offset) => offset + end - start);
   const value = outer.value as Readonly<Record<string, unknown>>;
@@ -52,7 +51,7 @@ export function readLongList(document: string, words: Words, least = usualLeast)
 function readItems(
   document: string,
   { pieces, end }: LongList,
-  words: Words,
+  memory: Memory,
 ): { readonly kind: 'value'; readonly value: readonly unknown[] } | Faults {
   const reader = new PieceReader();
   const items: unknown[] = [];
@@ -60,7 +59,7 @@ function readItems(
   for (let i = 0; i < pieces.length;) {
     const start = pieces[i] ?? end;
     let next = i + 1;
-    let read = readPiece(document, { start, end: pieces[next] ?? end }, words, reader);
+    let read = readPiece(document, { start, end: pieces[next] ?? end }, memory, reader);
     if (brokenIn(read)) {
       while (next < pieces.length && (pieces[next] ?? end) - start < faultLength) next++;
       read = parsePiece(document, { start, end: pieces[next] ?? end }, reader);
@@ -83,8 +82,8 @@ function brokenIn(read: ParsedValue): Faults | undefined {
   return read.kind === 'faults' && read.faults.some(({ code }) => code !== 'duplicate-key') ? read : undefined;
 }
 
-function readPiece(document: string, span: Span, words: Words, reader: PieceReader): ParsedValue {
-  return readYamlFast(document, span, words, reader.counts) ?? parsePiece(document, span, reader);
+function readPiece(document: string, span: Span, memory: Memory, reader: PieceReader): ParsedValue {
+  return readYamlFast(document, span, memory, reader.counts) ?? parsePiece(document, span, reader);
 }
 
 function parsePiece(document: string, { start, end }: Span, reader: PieceReader): ParsedValue {

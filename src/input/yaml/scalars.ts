@@ -17,10 +17,9 @@ const floatPattern = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
  * `on` are true, 010 and 0o10 are 8, 0x10 is 16 and 1_000 is 1000; 1:20 and dates stay text.
  */
 export function resolvePlainScalar(text: string): string | number | boolean | null {
-  // Most scalars are longer than any of the words, or are small numbers or addresses: no number has a second dot.
-  if (text.length > longestWord && isLetter(text.charCodeAt(0))) return text;
+  // Most scalars are longer than any of the words, or are addresses or small numbers: no number has a second dot.
+  if (text.length > longestWord && (isLetter(text.charCodeAt(0)) || /^\d+\.\d+\./.test(text))) return text;
   if (/^(?:0|[1-9]\d{0,14})$/.test(text)) return Number(text);
-  if (/^\d+\.\d+\./.test(text)) return text;
   const word = words.get(text);
   return word === undefined ? (resolveNumber(text) ?? text) : word;
 }

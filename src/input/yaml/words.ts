@@ -1,3 +1,4 @@
+import { beyondAscii, type PlainText } from './plain-text.ts';
 import { resolvePlainScalar } from './scalars.ts';
 
 /** How many are kept: a power of two. */
@@ -7,34 +8,48 @@ const longest = 32;
 
 /** Plain scalars that were read lately: keys and most values come again and again, and need not be copied and looked at again. */
 export class Words {
-  readonly #texts = Array.from({ length: slots }, () => '');
+  /** The bytes of each word, from its slot times `longest` on. */
+  readonly #bytes = new Uint8Array(slots * longest);
+  readonly #lengths = new Uint8Array(slots);
   readonly #values = Array.from<unknown>({ length: slots });
 
   /** What resolvePlainScalar makes of a stretch of a text. */
-  resolve(text: string, start: number, end: number): unknown {
+  resolve({ text, bytes }: PlainText, start: number, end: number): unknown {
     const length = end - start;
     // Nor are addresses and times.
-    if (length > longest || (length > 5 && isDigit(text.charCodeAt(start))))
+    if (length > longest || (length > 5 && isDigit(bytes[start] as number)))
       return resolvePlainScalar(text.slice(start, end));
-    const slot = slotOf(text, start, end);
-    const known = this.#texts[slot] as string;
-    if (known.length === length) {
-      let i = 0;
-      while (i < length && known.charCodeAt(i) === text.charCodeAt(start + i)) i++;
-      if (i === length) return this.#values[slot];
-    }
-    const word = text.slice(start, end);
-    const value = resolvePlainScalar(word);
-    this.#texts[slot] = word;
+    const slot = slotOf(bytes, start, end);
+    if (this.#lengths[slot] === length && this.#isIn(slot, bytes, start, end)) return this.#values[slot];
+    const value = resolvePlainScalar(text.slice(start, end));
+    this.#keep(slot, bytes, start, end);
     this.#values[slot] = value;
     return value;
+  }
+
+  #isIn(slot: number, bytes: Uint8Array, start: number, end: number): boolean {
+    const known = this.#bytes;
+    let at = start;
+    for (let i = slot * longest; at < end && known[i] === bytes[at]; i++) at++;
+    return at === end;
+  }
+
+  #keep(slot: number, bytes: Uint8Array, start: number, end: number): void {
+    let isAscii = true;
+    for (let i = 0; i < end - start; i++) {
+      const byte = bytes[start + i] as number;
+      this.#bytes[slot * longest + i] = byte;
+      isAscii &&= byte !== beyondAscii;
+    }
+    // Other words with characters beyond ASCII have the same bytes.
+    this.#lengths[slot] = isAscii ? end - start : 0;
   }
 }
 
 /** Words that differ in length, or at either end or in the middle, have slots of their own. */
-function slotOf(text: string, start: number, end: number): number {
-  const ends = text.charCodeAt(start) * 7 + text.charCodeAt(end - 1);
-  const middle = text.charCodeAt((start + end) >>> 1) * 3 + text.charCodeAt((start * 3 + end) >>> 2);
+function slotOf(bytes: Uint8Array, start: number, end: number): number {
+  const ends = (bytes[start] as number) * 7 + (bytes[end - 1] as number);
+  const middle = (bytes[(start + end) >>> 1] as number) * 3 + (bytes[(start * 3 + end) >>> 2] as number);
   return (ends * 31 + middle * 5 + (end - start) * 101) & (slots - 1);
 }
 

@@ -248,6 +248,7 @@ export function compileNode(
     isNodeAssumed: prepared.assumedNodes.includes(nodeName) ? true : undefined,
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
     kpcVersion: version,
+    isAsCompiled: true,
     objects,
     state: () => compileState(cluster, node, settings, families, memo, behavioursFor(prepared)),
     compile: (own) => compileState(own, node, settings, families),

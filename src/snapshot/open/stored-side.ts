@@ -52,7 +52,15 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   // A bundle's files hold no origins. If no comments name the Services, compiling them again does.
   const labels = modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster);
   const made = { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
-  const side = new CompiledSnapshot({ kind: 'bundle', name: path, state: () => state, labels, compile, ...made });
+  const side = new CompiledSnapshot({
+    kind: 'bundle',
+    name: path,
+    state: () => state,
+    labels,
+    compile,
+    ...made,
+    isAsCompiled: false,
+  });
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
 }
 

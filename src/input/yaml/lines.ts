@@ -1,0 +1,161 @@
+import type { PlainText } from './plain-text.ts';
+
+/** Thrown for whatever only the full parser can decide; it carries nothing, so one is enough. */
+export const unsure = new Error('left to the full YAML parser');
+
+/** A quoted string that ends on its line, with only the escapes that mean the same in JSON. */
+export const quoted = /"[ !#-[\]-\uffff]*(?:\\["\\bfnrt][ !#-[\]-\uffff]*)*"|'[ -&(-\uffff]*(?:''[ -&(-\uffff]*)*'/y;
+
+const lineFeed = 0x0a;
+const space = 0x20;
+const doubleQuote = 0x22;
+const hash = 0x23;
+const singleQuote = 0x27;
+const dash = 0x2d;
+const dot = 0x2e;
+const colon = 0x3a;
+
+/**
+ * Goes over the lines of a document, once. Control characters, which YAML forbids or reads in several ways, and tabs make it unsure
+ * wherever they are: nothing is passed over unseen.
+ */
+export class Lines {
+  readonly text: string;
+  readonly #bytes: Uint8Array;
+  readonly #end: number;
+  pos = 0;
+  /** Of the first character at `pos` in its line; -1 at the end of the document. */
+  column = 0;
+  /** Line feeds between the last two lines with content, and whether a comment was there. */
+  lineFeeds = 0;
+  passedComment = false;
+  /** Where the plain scalar that was gone over last ends. */
+  wordEnd = 0;
+
+  constructor({ text, bytes }: PlainText) {
+    this.text = text;
+    this.#bytes = bytes;
+    this.#end = text.length;
+  }
+
+  /** Skips what the pattern matches. */
+  skip(pattern: RegExp): boolean {
+    pattern.lastIndex = this.pos;
+    const fits = pattern.test(this.text);
+    if (fits) this.pos = pattern.lastIndex;
+    return fits;
+  }
+
+  at(code: number): boolean {
+    return this.#bytes[this.pos] === code;
+  }
+
+  atDash(): boolean {
+    return this.at(dash) && this.#isBlankBehind(this.pos);
+  }
+
+  atQuote(): boolean {
+    return this.at(doubleQuote) || this.at(singleQuote);
+  }
+
+  /** Whether there is a colon that ends a key. */
+  atColon(): boolean {
+    return this.at(colon) && this.#isBlankBehind(this.pos);
+  }
+
+  /** Whether a blank follows the sign at that offset. */
+  #isBlankBehind(at: number): boolean {
+    const next = this.#bytes[at + 1];
+    return next === space || next === lineFeed;
+  }
+
+  /** Whether there is a key with its colon at `pos`. */
+  atKey(): boolean {
+    const start = this.pos;
+    if (this.atQuote()) this.skip(quoted);
+    else if (this.#mayBeginPlain(start)) this.pos = this.passRest(start);
+    const isKey = this.pos > start && this.atColon();
+    this.pos = start;
+    return isKey;
+  }
+
+  /**
+   * Goes over the plain scalar that begins at `start`, on its line: up to the end of the line, a comment, or a colon before a
+   * blank. Returns where it stops; blanks before that are no part of the scalar.
+   */
+  passPlain(start: number): number {
+    if (!this.#mayBeginPlain(start)) throw unsure;
+    return this.passRest(start);
+  }
+
+  /** As passPlain, for a later line of a scalar, which may begin with any sign. */
+  passRest(start: number): number {
+    const bytes = this.#bytes;
+    let at = start;
+    for (; ; at++) {
+      let code = bytes[at] as number;
+      while (code > hash && code !== colon) code = bytes[++at] as number;
+      if (code === lineFeed) break;
+      if (code === colon && this.#isBlankBehind(at)) break;
+      if (code === hash && bytes[at - 1] === space) break;
+      if (code < space) throw unsure;
+    }
+    let end = at;
+    while (end > start && bytes[end - 1] === space) end--;
+    this.wordEnd = end;
+    return at;
+  }
+
+  /** Whether a plain scalar begins at an offset. Those that begin with another sign are left to the full parser. */
+  #mayBeginPlain(at: number): boolean {
+    const code = this.#bytes[at] as number;
+    return code === dash || code === colon ? !this.#isBlankBehind(at) : beginsPlain[code] === 1;
+  }
+
+  /** Moves to the next sign on the line; whether there is none but a comment. */
+  passSpaces(): boolean {
+    while (this.at(space)) this.pos++;
+    return this.at(lineFeed) || this.at(hash);
+  }
+
+  /** Goes on to the next line with content, if nothing but a comment is left of this one. */
+  endLine(): boolean {
+    const start = this.pos;
+    if (!this.passSpaces() || (this.at(hash) && this.pos === start)) return false;
+    this.toContent();
+    return true;
+  }
+
+  /** Moves to the next line with content, whatever is left of this one. */
+  toContent(): void {
+    const bytes = this.#bytes;
+    let at = this.pos;
+    let lineStart = at;
+    let lineFeeds = 0;
+    let code = bytes[at] as number;
+    this.passedComment = false;
+    do {
+      if (code === hash) this.passedComment = true;
+      for (; code !== lineFeed; code = bytes[++at] as number) if (code < space) throw unsure;
+      lineStart = at + 1;
+      lineFeeds++;
+      at = lineStart;
+      if (at >= this.#end) break;
+      while ((code = bytes[at] as number) === space) at++;
+    } while (code === lineFeed || code === hash);
+    this.lineFeeds = lineFeeds;
+    this.pos = at;
+    this.startLine(lineStart);
+  }
+
+  /** A line that begins like the end or the start of a document is hardly ever a key or an item. */
+  startLine(start: number): void {
+    this.column = this.pos < this.#end ? this.pos - start : -1;
+    if (this.column !== 0 || (!this.at(dash) && !this.at(dot))) return;
+    if (this.text.startsWith('---', start) || this.text.startsWith('...', start)) throw unsure;
+  }
+}
+
+const beginsPlain = Uint8Array.from({ length: 0x100 }, (_, code) =>
+  Number(code > 0x7e || /[A-Za-z0-9$()+./;\\^_~]/.test(String.fromCharCode(code))),
+);
