@@ -15,8 +15,8 @@ import { dirname, join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
 
-/** @typedef {typeof import('../src/diagnostics/codes-module.d.ts')} Module */
-/** @typedef {import('../src/diagnostics/codes-module.d.ts').Example} Example */
+/** @typedef {typeof import('../src/say/codes-module.d.ts')} Module */
+/** @typedef {import('../src/say/codes-module.d.ts').Example} Example */
 
 export const codesFolder = join(dirname(fileURLToPath(import.meta.url)), '../fixtures/codes');
 

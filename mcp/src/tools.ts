@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { codes, examples, failures } from '#codes';
 import { failureCodes } from '../../src/base/failure-codes.ts';
-import { diagnosticCodes, severitiesOf } from '../../src/diagnostics/codes.ts';
+import { findingCodes, severitiesOf } from '../../src/base/findings/codes.ts';
 import {
   compile,
   describe,
@@ -228,10 +228,10 @@ function describeDump(found: {
 }
 
 function explain(name: string): unknown {
-  const code = diagnosticCodes.find((each) => each === name);
+  const code = findingCodes.find((each) => each === name);
   const failure = failureCodes.find((each) => each === name);
   if (code === undefined && failure === undefined) {
-    const near = findNearest(name, [...diagnosticCodes, ...failureCodes]);
+    const near = findNearest(name, [...findingCodes, ...failureCodes]);
     throw new RefusedPath(`no message has the code ${name}${near === undefined ? '' : `: did you mean ${near}?`}`);
   }
   const ofKpc = code && {

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../src/say/words/words.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { count } from '../../src/base/format-count.ts';
 import { groupBy } from '../../src/cluster/group-by.ts';
@@ -6,15 +7,15 @@ import { describeLeftovers } from '../../src/snapshot/decompile.ts';
 import { describeService } from '../../src/describe/describe-services.ts';
 import { describeServiceInWords } from '../../src/describe/describe-words.ts';
 import { formatRows, serviceRows } from '../../src/describe/service-table.ts';
-import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import type { Finding } from '../../src/base/findings/finding.ts';
 import { joinHostPort } from '../../src/kernel/address.ts';
 import { modeFacts } from '../../src/kube-proxy/modes.ts';
-import { mainFile, printNames, summarizeSide } from '../../src/report/bundle-text.ts';
-import { formatDescription } from '../../src/report/colours.ts';
-import { describeFound, formatDump } from '../../src/report/dump-text.ts';
-import { answerTrace } from '../../src/report/trace-answer.ts';
-import { formatMatrix } from '../../src/report/trace-matrix.ts';
-import { drawWays } from '../../src/report/draw-way.ts';
+import { mainFile, printNames, summarizeSide } from '../../src/say/bundle-text.ts';
+import { formatDescription } from '../../src/say/colours.ts';
+import { describeFound, formatDump } from '../../src/say/dump-text.ts';
+import { answerTrace } from '../../src/say/trace-answer.ts';
+import { formatMatrix } from '../../src/say/trace-matrix.ts';
+import { drawWays } from '../../src/say/draw-way.ts';
 import { traceMatrix } from '../../src/trace/matrix.ts';
 import { senderKinds } from '../../src/trace/question.ts';
 import type { Scene } from '../../src/trace/scene.ts';
@@ -201,8 +202,9 @@ function answerPacket(
   return { kind: 'trace', text: found.text(true, undefined), svg: drawWays(found.ways, width) };
 }
 
-function sentences(diagnostics: readonly Diagnostic[], kind: Shown['kind']): string {
+function sentences(diagnostics: readonly Finding[], kind: Shown['kind']): string {
   return diagnostics
+    .map(wordsOf)
     .flatMap(({ text, help }) => (help === undefined ? [text] : [text, help]))
     .map((each) => inPageWords(each, kind))
     .join('\n');

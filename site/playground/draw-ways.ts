@@ -1,4 +1,4 @@
-import { barWidth, layOutWay, type Box } from '../../src/report/draw-way.ts';
+import { barWidth, layOutWay, type Box } from '../../src/say/draw-way.ts';
 import type { NamedWay } from './questions.ts';
 
 const svgNamespace = 'http://www.w3.org/2000/svg';

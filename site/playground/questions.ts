@@ -2,7 +2,7 @@ import type { PacketProtocol } from '../../src/packet/packet.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 import type { Way } from '../../src/trace/way.ts';
-import type { JsonDiagnostic } from '../../src/report/json.ts';
+import type { SaidFinding } from '../../src/say/words/said.ts';
 
 /** What is looked at: manifests, and how they are compiled; or what a node printed. */
 export interface Input {
@@ -49,8 +49,8 @@ export type Answer =
   | { readonly kind: 'wrong'; readonly text: string };
 
 /** What there is to say of a text; a remark of a dump has no code. */
-export type Problem = Pick<JsonDiagnostic, 'severity' | 'text' | 'help' | 'line' | 'column'> & {
-  readonly code?: JsonDiagnostic['code'] | undefined;
+export type Problem = Pick<SaidFinding, 'severity' | 'text' | 'help' | 'line' | 'column'> & {
+  readonly code?: SaidFinding['code'] | undefined;
 };
 
 export interface ReadInput {

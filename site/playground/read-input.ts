@@ -1,7 +1,7 @@
 import { compileLoaded } from '../../src/snapshot/open/compile.ts';
 import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/snapshot/open/load-texts.ts';
 import { readDumped, type DumpReading } from '../../src/describe/read-dumped.ts';
-import { isError } from '../../src/diagnostics/diagnostic.ts';
+import { isError } from '../../src/base/findings/finding.ts';
 import { holdsOutput } from '../../src/dumps/split-outputs.ts';
 import type { CompiledSnapshot, Snapshot } from '../../src/snapshot/snapshot.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';

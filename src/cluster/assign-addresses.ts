@@ -2,8 +2,8 @@ import { contains, parseAddress, type Address, type Network } from '../kernel/ad
 import { familyNames, type Family } from '../kernel/family.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { PortRange } from '../kernel/socket-address.ts';
-import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';
 import { fullName, type FieldPath, type Service, type ServicePortSpec, type Sourced } from './objects.ts';
 import { pick, pickAddress, poolSize } from './pick-by-hash.ts';
@@ -55,7 +55,7 @@ export interface Assignment {
   readonly services: readonly Sourced<Service>[];
   /** Sorted by namespace and name; without Services that got nothing. */
   readonly assigned: readonly AssignedService[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /**
@@ -79,7 +79,7 @@ export function assignAddresses(services: readonly Sourced<Service>[], ranges: A
 }
 
 /** One note for all load balancers without an address, as most have none in git. */
-function describePending(services: readonly Sourced<Service>[]): readonly Diagnostic[] {
+function describePending(services: readonly Sourced<Service>[]): readonly Finding[] {
   const pending = services
     .filter(({ object }) => lacksLoadBalancer(object) && skipReason(object) !== 'headless' && !isLeftToOther(object))
     .sort(compareServices);
@@ -149,7 +149,7 @@ export function sharesPort(a: Pick<Service, 'spec'>, b: Pick<Service, 'spec'>): 
 
 class Assigner {
   readonly assigned: AssignedService[] = [];
-  readonly diagnostics: Diagnostic[] = [];
+  readonly diagnostics: Finding[] = [];
   readonly #services: readonly Sourced<Service>[];
   readonly #ranges: AssignmentRanges;
   readonly #usedAddresses = new Set<string>();
@@ -378,7 +378,7 @@ class Assigner {
     return range.first + offset;
   }
 
-  #report<Code extends DiagnosticCode>(
+  #report<Code extends FindingCode>(
     { source }: Sourced<Service>,
     path: FieldPath,
     code: Code,

@@ -1,7 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Finding, keyOfFault } from '../base/findings/finding.ts';
 import { hasSelector, type ServiceWithSlices } from './endpoints.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import { fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
@@ -15,7 +15,7 @@ export function findUnserved(
   cluster: Cluster,
   /** Whether Pods could be assumed for workloads of the input. */
   hasWorkloads: boolean,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   if (services.every(({ object, isServed }) => isServed || !hasSelector(object))) return [];
   const programmed = new Set(
     cluster.servicePorts.map(({ namespace, service }) => fullName({ namespace, name: service })),
@@ -36,11 +36,11 @@ export function findUnserved(
  * in the table of releases). The kernel's hash sets refuse such a range: kube-proxy logs it and goes on, but `ipset
  * restore` stops there.
  */
-export function findUnloadableRanges({ servicePorts }: Cluster): readonly Diagnostic[] {
+export function findUnloadableRanges({ servicePorts }: Cluster): readonly Finding[] {
   return servicePorts
     .filter(({ loadBalancerIPs }) => loadBalancerIPs.length > 0)
     .flatMap((port) =>
-      port.sourceRanges.flatMap((range, index): readonly Diagnostic[] => {
+      port.sourceRanges.flatMap((range, index): readonly Finding[] => {
         if (range.prefixLength > 0) return [];
         const details = { servicePort: port.label, range: range.text, family: range.family };
         return [diagnose('unloadable-range', details, port.places?.sourceRange(index))];
@@ -58,9 +58,9 @@ interface ClaimedSocket {
  * Warns of Service ports that claim the same address, port and protocol. kube-proxy serves whichever it happened to
  * program last; kpc serves the first by namespace, name, port name and protocol, in every mode.
  */
-export function findConflicts({ servicePorts }: Cluster): readonly Diagnostic[] {
+export function findConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
-  const diagnostics = new Map<string, Diagnostic>();
+  const diagnostics = new Map<string, Finding>();
   for (const port of servicePorts) {
     const { protocol, label } = port;
     const claim = (socket: ClaimedSocket, findPlace: () => Place | undefined, isAllocated: boolean): void => {
@@ -71,7 +71,7 @@ export function findConflicts({ servicePorts }: Cluster): readonly Diagnostic[] 
         const refused = holder.isAllocated && isAllocated ? { isRefused: true as const } : {};
         const details = { ...socket, protocol, holder: holder.port.label, rival: label, ...refused };
         const diagnostic = diagnose('address-conflict', details, findPlace());
-        diagnostics.set(diagnostic.text, diagnostic);
+        diagnostics.set(keyOfFault(diagnostic), diagnostic);
       }
     };
     const claimAddress = ({ text }: Address, findPlace: () => Place | undefined, isAllocated = false): void => {
@@ -108,7 +108,7 @@ export function checkSize(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
   nodeAddresses: number,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   let lines = 0;
   let largest: Size | undefined;
   for (const service of services) {
@@ -143,7 +143,7 @@ function countSliceEntries({ object }: Sourced<EndpointSlice>): number {
   return object.ports.length + object.endpoints.length;
 }
 
-function describeSize({ service, pairs }: Size, lines: number, limit: number): Diagnostic {
+function describeSize({ service, pairs }: Size, lines: number, limit: number): Finding {
   const { metadata, spec, ingress } = service.object;
   const factors = {
     ports: spec.ports.length,

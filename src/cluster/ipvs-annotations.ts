@@ -1,6 +1,6 @@
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
-import { foundOf } from '../diagnostics/fields.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { foundOf } from '../base/findings/fields.ts';
+import { diagnose, type Finding, distinct } from '../base/findings/finding.ts';
 import { groupBy } from './group-by.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
@@ -28,7 +28,7 @@ export function readForwardingMethod(annotations: Annotations): ForwardingMethod
  * Checks kpc's annotations of all Services: the values exist, and no forwarding method has to change a port. Only
  * masquerading rewrites packets; a direct or tunnelled packet reaches the pod with the port that it came with.
  */
-export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Diagnostic[] {
+export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
   const annotated = services.filter(({ object: { metadata } }) =>
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
   );
@@ -48,21 +48,19 @@ function checkValue(
   { object, source }: Sourced<Service>,
   annotation: string,
   known: readonly string[],
-): readonly Diagnostic[] {
+): readonly Finding[] {
   const value = object.metadata.annotations[annotation];
   if (value === undefined || known.includes(value)) return [];
   const details = { field: annotation, found: foundOf(value), expected: `one of ${known.join(', ')}` };
   return [diagnose('bad-value', details, annotationPlace(source, annotation))];
 }
 
-function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Diagnostic[] {
+function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Finding[] {
   const method = readForwardingMethod(object.metadata.annotations);
   if (method === undefined || method === 'masquerade') return [];
   const place = annotationPlace(source, forwardingAnnotation);
-  const found = ports
-    .flatMap(portChanges)
-    .map((change) => diagnose('forwarding-changes-port', { method, ...change }, place));
-  return [...new Map(found.map((each) => [each.text, each])).values()];
+  const changes = ports.flatMap(portChanges);
+  return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
 }
 
 /** Why a packet to the Service port would need another port on its way, and what to do about that. */

@@ -1,4 +1,4 @@
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { namesOf } from './by-name.ts';
 import { hasSelector, serviceNameLabel } from './endpoints.ts';
@@ -33,7 +33,7 @@ interface MirrorSources {
 interface MirroredSlices {
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** Says what is past the limit. */
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** An address of the Endpoints object, with its path in it. */
@@ -120,7 +120,7 @@ function chooseMirrored({ addresses }: MirroredPort): readonly Mirrored[] {
   return [...addresses.values()].sort(order).slice(0, maxAddresses);
 }
 
-function describeLeftOut({ source }: Sourced<Endpoints>, ports: readonly MirroredPort[]): readonly Diagnostic[] {
+function describeLeftOut({ source }: Sourced<Endpoints>, ports: readonly MirroredPort[]): readonly Finding[] {
   const largest = ports.toSorted((a, b) => b.addresses.size - a.addresses.size)[0];
   if (!largest || largest.addresses.size <= maxAddresses) return [];
   const details = {

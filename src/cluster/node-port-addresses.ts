@@ -11,7 +11,7 @@ import {
   type Network,
 } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { isNodePortWord } from '../kube-proxy/modes.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Cluster, NodeContext } from './model.ts';
@@ -99,7 +99,7 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
 export function findCoveredAddresses(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
   { servicePorts }: Cluster,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   return families.flatMap((family) => {
     const ofFamily = servicePorts.filter((port) => port.family === family);
     const listener = ofFamily.find(({ nodePort }) => nodePort > 0);

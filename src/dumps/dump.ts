@@ -11,8 +11,8 @@ import { baseChains } from '../kube-proxy/chain-names.ts';
 import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
 import { findUnlistedServer, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
 import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
-import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
-import { faultOf, type Fault } from '../diagnostics/diagnostic.ts';
+import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
+import { faultOf, type Fault } from '../base/findings/finding.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import { isWholeNftTable } from '../kube-proxy/nft-references.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
@@ -174,7 +174,7 @@ export class DumpDraft {
   readonly #log = new ProxyLog();
 
   /** Adds what is wrong with a file. */
-  fault<Code extends DiagnosticCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
+  fault<Code extends FindingCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
     const key = JSON.stringify([file, code, details]);
     if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
   }

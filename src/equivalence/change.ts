@@ -1,3 +1,4 @@
+import type { Finding } from '../base/findings/finding.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import { quote } from '../base/printable.ts';
 import { announcedEnds, lastAnnounced } from '../kube-proxy/announced.ts';
@@ -10,7 +11,6 @@ import {
   type FeatureGates,
   type Release,
 } from '../kube-proxy/releases.ts';
-import type { Preparation } from './preparations.ts';
 import { announcementsFor, readUpgrade, setupAfter } from './upgrade.ts';
 
 /** What a user asks of a change. */
@@ -50,7 +50,7 @@ export type Change =
       readonly kind: 'change';
       readonly from: ChangedSide;
       readonly to: ChangedSide;
-      readonly announced: readonly Preparation[];
+      readonly announced: readonly Finding[];
     }
   | { readonly kind: 'refused'; readonly what: string; readonly help: string };
 
@@ -109,6 +109,10 @@ function planMode({ from: asked, to = 'nftables' }: AskedChange, { settings, ver
 }
 
 /** What to do before a change, the required first: what is announced, and what the nodes need. */
-export function sortPreparations(preparations: readonly Preparation[]): readonly Preparation[] {
-  return preparations.toSorted((a, b) => Number(b.isRequired) - Number(a.isRequired));
+export function sortPreparations(preparations: readonly Finding[]): readonly Finding[] {
+  return preparations.toSorted((a, b) => Number(isRequired(b)) - Number(isRequired(a)));
+}
+
+export function isRequired({ severity }: Finding): boolean {
+  return severity !== 'note';
 }

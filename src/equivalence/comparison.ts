@@ -1,6 +1,6 @@
 import type { Scene } from '../trace/scene.ts';
 import { compareScenes } from './compare.ts';
-import { Findings, type Finding } from './findings.ts';
+import { Findings, type Divergence } from './findings.ts';
 import type { Only } from './representatives.ts';
 
 /** What a comparison of many nodes found. */
@@ -10,7 +10,7 @@ export interface Compared {
   readonly unknown: number;
   /** Why, and what would settle it. */
   readonly reasons: readonly string[];
-  readonly findings: readonly Finding[];
+  readonly findings: readonly Divergence[];
 }
 
 /** Compares two sides, node by node. */

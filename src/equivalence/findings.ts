@@ -97,7 +97,7 @@ const effectShape = objectOf(effectFields);
 /** How packets end on both sides; the same for all these senders. */
 export type Effect = Shaped<typeof effectShape>;
 
-/** A Finding, with effects of this shape. */
+/** A Divergence, with effects of this shape. */
 export function findingWith<E>(effect: Shape<E>) {
   return objectOf({
     cause: oneOf(...causeIds),
@@ -115,7 +115,7 @@ export function findingWith<E>(effect: Shape<E>) {
 }
 
 /** All packet classes that differ for one reason. */
-export type Finding = Shaped<ReturnType<typeof findingWith<Effect>>>;
+export type Divergence = Shaped<ReturnType<typeof findingWith<Effect>>>;
 
 /** Where packets are sent. */
 type Sent = Pick<Packet, 'destination' | 'protocol' | 'port'>;
@@ -178,8 +178,8 @@ export class Findings {
   }
 
   /** Sorted by what concerns clients most. */
-  list(): readonly Finding[] {
-    const found = causeIds.flatMap((cause): readonly Finding[] => {
+  list(): readonly Divergence[] {
+    const found = causeIds.flatMap((cause): readonly Divergence[] => {
       const known = this.#byCause.get(cause);
       if (!known) return [];
       const effects = [...known.effects.values()].sort(bySeverity);

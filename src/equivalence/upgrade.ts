@@ -1,17 +1,9 @@
-import { nameSome } from '../base/join-words.ts';
 import type { ServicePort } from '../cluster/model.ts';
-import {
-  announcedDefault,
-  announcedEnds,
-  endWords,
-  kepLink,
-  lastAnnounced,
-  parseMinor,
-  type Minor,
-} from '../kube-proxy/announced.ts';
-import { gateWords } from '../diagnostics/settings.ts';
-import { findGateFaults, type GateFault } from '../kube-proxy/feature-gates.ts';
-import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { announcedDefault, announcedEnds, lastAnnounced, parseMinor, type Minor } from '../kube-proxy/announced.ts';
+import type { PreparationArguments } from '../base/findings/equivalence.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { findGateFaults } from '../kube-proxy/feature-gates.ts';
+import { type ProxyMode } from '../kube-proxy/modes.ts';
 import {
   modeHistories,
   lastRelease,
@@ -20,7 +12,7 @@ import {
   type FeatureGates,
   type Release,
 } from '../kube-proxy/releases.ts';
-import type { Preparation } from './preparations.ts';
+import { prepare } from './preparations.ts';
 
 export interface Upgrade {
   readonly minor: Minor;
@@ -71,52 +63,18 @@ export function announcementsFor(
   { minor, release }: Upgrade,
   { ended }: UpgradedSetup,
   servicePorts: readonly ServicePort[],
-): readonly Preparation[] {
-  const rows = findGateFaults(setup.gates, release).map(gateToLeaveOut);
-  const title = modeFacts[setup.mode].title;
-  if (ended.some((behaviour) => behaviour === modeHistories[setup.mode].needs)) {
-    rows.push({
-      what: `leave ${title} before the upgrade`,
-      why: `it is ${endWords('ipvs-mode', minor)}`,
-      check: 'kubectl get configmap -n kube-system kube-proxy -o yaml | grep mode:',
-      isRequired: true,
-    });
+): readonly Finding[] {
+  const rows: PreparationArguments[] = findGateFaults(setup.gates, release).map((fault) => ({ step: 'gate', fault }));
+  const { mode, namesMode } = setup;
+  if (ended.some((behaviour) => behaviour === modeHistories[mode].needs)) {
+    rows.push({ step: 'leave-mode', mode, minor });
   }
   const users = [...new Set(servicePorts.filter(usesExternalIPs).map((port) => `${port.namespace}/${port.service}`))];
   if (ended.includes('external-ips') && users.length > 0) {
-    rows.push({
-      what: `give ${nameSome(users, 5)} another address, such as that of a load balancer (MetalLB, kube-vip) or a Gateway`,
-      why: `externalIPs are ${endWords('external-ips', minor)}`,
-      check:
-        'kubectl get services -A -o jsonpath=\'{range .items[?(@.spec.externalIPs)]}{.metadata.namespace}/{.metadata.name}{"\\n"}{end}\'',
-      isRequired: true,
-    });
+    rows.push({ step: 'replace-external-ips', services: users, minor });
   }
-  if (!setup.namesMode && minor >= announcedDefault.since) {
-    rows.push({
-      what: "set the mode in kube-proxy's configuration, or prepare for another",
-      why: `the configuration sets none, which means ${announcedDefault.mode} from 1.${announcedDefault.since} on, and iptables before (announced: KEP-${announcedDefault.kep}, ${kepLink(announcedDefault.kep)})`,
-      check: `mode: ${setup.mode}`,
-      isRequired: false,
-    });
-  }
-  return rows;
-}
-
-/** Feature gates with which no kube-proxy of the cluster would start after the upgrade. */
-function gateToLeaveOut(fault: GateFault): Preparation {
-  const words = gateWords(fault);
-  const [why, help = ''] = typeof words === 'string' ? [words] : words;
-  const what =
-    fault.problem === 'needs'
-      ? `in kube-proxy's feature gates, before the upgrade: ${help}`
-      : `take ${fault.gate} out of kube-proxy's feature gates before the upgrade`;
-  return {
-    what,
-    why,
-    check: 'kubectl get configmap -n kube-system kube-proxy -o yaml | grep -A9 featureGates:',
-    isRequired: true,
-  };
+  if (!namesMode && minor >= announcedDefault.since) rows.push({ step: 'set-mode', mode });
+  return rows.map(prepare);
 }
 
 function usesExternalIPs({ externalIPs, hasIgnoredExternalIPs }: ServicePort): boolean {

@@ -1,4 +1,4 @@
-import type { FileProblem } from '../diagnostics/files.ts';
+import type { FileProblem } from '../base/findings/files.ts';
 import { listTree } from './objects.ts';
 import { RevisionTree } from './revision-tree.ts';
 import { failureWords, runGit } from './run-git.ts';

@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
-import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Finding } from '../base/findings/finding.ts';
 import type { FileTree } from '../input/files/file-tree.ts';
 import { revisionOf } from './revision-path.ts';
 
 /** The trees of the paths that are in a revision, and why others cannot be read. */
 export interface OpenTrees {
   readonly trees: ReadonlyMap<string, FileTree>;
-  readonly faults: ReadonlyMap<string, Diagnostic>;
+  readonly faults: ReadonlyMap<string, Finding>;
 }
 
 /** Opens the revision of each path that is REVISION:PATH; those of one revision share it. */
 export async function openTrees(paths: readonly string[]): Promise<OpenTrees> {
   const trees = new Map<string, FileTree>();
-  const faults = new Map<string, Diagnostic>();
+  const faults = new Map<string, Finding>();
   const revisions = new Map<string, FileTree>();
   for (const path of paths) {
     const revision = revisionOf(path);

@@ -1,7 +1,7 @@
 import { findExcess } from '../base/bounds.ts';
 import { resolvePath } from '../base/file-names.ts';
-import { diagnose, diagnoseFault, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { Tally } from '../diagnostics/tally.ts';
+import { diagnose, diagnoseFault, isError, type Finding, cite } from '../base/findings/finding.ts';
+import { Tally } from '../base/findings/tally.ts';
 import type { ClusterFacts } from './configuration/cluster-config.ts';
 import type { Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/place.ts';
@@ -43,7 +43,7 @@ export type Inputs = {
   /** What is wrong in some field, so that it is in no list or not as it is written. */
   readonly faulty: readonly FaultyObject[];
   /** Sorted by file, line, column and code. */
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** The files read, by the names that diagnostics give them. */
   readonly files: ReadonlyMap<string, TextFile>;
 };
@@ -67,7 +67,7 @@ export interface ReadOptions {
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
   /** Errors of objects that can be read, but not compiled beside the others: these objects are left out, too. */
-  readonly uncompiled?: readonly Diagnostic[] | undefined;
+  readonly uncompiled?: readonly Finding[] | undefined;
   /** What of a cluster could not be read. */
   readonly unread?: UnreadLists | undefined;
   /** How many diagnostics of one code and file are made; the others are counted. */
@@ -92,7 +92,7 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
 export function collectFiles(
   files: readonly TextFile[],
   options: ReadOptions = {},
-  unreadable: readonly Diagnostic[] = [],
+  unreadable: readonly Finding[] = [],
 ): CollectedObjects {
   const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
@@ -149,7 +149,7 @@ export function collectFiles(
 
 /** The collected objects that errors are in. */
 function objectsWith(
-  errors: readonly Diagnostic[],
+  errors: readonly Finding[],
   { skipped: _, unread: __, ...lists }: CollectedObjects,
 ): readonly object[] {
   const wrong = new Set(errors.flatMap(({ place }) => (place ? keyOfObject(place) : [])));
@@ -173,7 +173,7 @@ function workloadsOf({ workloads }: CollectedObjects): CollectedObjects {
 /** A part of the input that --skip-invalid leaves out: files, or objects of a file that others already define. */
 interface LeftOut {
   /** Of one with several errors, the first. */
-  readonly error: Diagnostic;
+  readonly error: Finding;
   readonly more?: number;
   readonly files?: number;
   readonly objects?: number;
@@ -194,7 +194,7 @@ function leftOutOf({ file, found, errors, areApart, template }: FileReading, int
   return error && !template ? [{ error, more: others.length }] : [];
 }
 
-function describeLeftOut(parts: readonly LeftOut[]): readonly Diagnostic[] {
+function describeLeftOut(parts: readonly LeftOut[]): readonly Finding[] {
   if (parts.length === 0) return [];
   const objects = parts.reduce((sum, part) => sum + (part.objects ?? 0), 0);
   const whole = parts.filter((part) => part.objects === undefined && part.of === undefined);
@@ -203,8 +203,8 @@ function describeLeftOut(parts: readonly LeftOut[]): readonly Diagnostic[] {
   return [diagnose('left-out', { problem: 'all', files, partial, objects }), ...parts.map(describePart)];
 }
 
-function describePart({ error: { text, place }, files = 1, more = 0 }: LeftOut): Diagnostic {
-  return diagnose('left-out', { problem: 'part', reason: text, files, more }, place);
+function describePart({ error, files = 1, more = 0 }: LeftOut): Finding {
+  return diagnose('left-out', { problem: 'part', error: cite(error), files, more }, error.place);
 }
 
 interface FileReading {
@@ -215,7 +215,7 @@ interface FileReading {
   /** Whether its objects without errors can be used although others have errors. */
   readonly areApart: boolean;
   /** All errors, whether they result from a template or not. */
-  readonly errors: readonly Diagnostic[];
+  readonly errors: readonly Finding[];
   /** Whether it is clearly no manifest: its errors are not reported. */
   readonly isForeign: boolean;
 }

@@ -1,14 +1,15 @@
 import { sortPreparations } from '../equivalence/change.ts';
 import { Comparison } from '../equivalence/comparison.ts';
-import { preparationsFor, type Preparation } from '../equivalence/preparations.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { preparationsFor } from '../equivalence/preparations.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { needsWork, type EquivalenceReport, type Tracing } from '../report/equivalence.ts';
+import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
 
 export type { Scene };
-export { equivalenceOutputs, formatEquivalence } from '../report/equivalence.ts';
+export { equivalenceOutputs, formatEquivalence } from '../say/equivalence.ts';
 
 /** Both sides of one node. */
 export interface ComparedNode {
@@ -27,14 +28,14 @@ export class NodeComparison {
   /** How many nodes there are, and how many of them stand for all. */
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
-  readonly #announced: readonly Preparation[] | undefined;
+  readonly #announced: readonly Finding[] | undefined;
   readonly #standIns: ReturnType<typeof chooseStandIns>;
   readonly #comparison = new Comparison();
-  #preparations: readonly Preparation[] | undefined;
+  #preparations: readonly Finding[] | undefined;
   #last: readonly [Scene, Scene] | undefined;
 
   /** `announced`: what a change of mode or release asks for; undefined for any other comparison. */
-  constructor(from: Opened, to: Opened, announced?: readonly Preparation[]) {
+  constructor(from: Opened, to: Opened, announced?: readonly Finding[]) {
     const ofBoth = from.loaded && to.loaded ? from.loaded : undefined;
     const nodes = ofBoth ? from.nodes : [''];
     this.#sides = [from, to];

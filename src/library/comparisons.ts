@@ -1,14 +1,13 @@
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { type Finding, distinct } from '../base/findings/finding.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { planChange } from '../equivalence/change.ts';
-import type { Preparation } from '../equivalence/preparations.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
-import { equivalenceJson } from '../report/equivalence.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
-import type { equivalence as equivalenceShape } from '../report/outputs/equivalence.ts';
+import { equivalenceJson } from '../say/equivalence.ts';
+import type { SaidFinding } from '../say/words/said.ts';
+import type { equivalence as equivalenceShape } from '../say/outputs/equivalence.ts';
 import { NodeComparison } from './compare-nodes.ts';
 import { flagWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
@@ -34,7 +33,7 @@ export interface EquivalenceResult {
   readonly passed: boolean;
   /** Undefined if a diagnostic is an error. */
   readonly report: Equivalence | undefined;
-  readonly diagnostics: readonly JsonDiagnostic[];
+  readonly diagnostics: readonly SaidFinding[];
   /** What one side does not show, and is taken to be as on the other. */
   readonly notes: readonly string[];
 }
@@ -107,10 +106,7 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Par
 }
 
 /** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
-function compareSpecs(
-  [from, to]: readonly [Spec, Spec],
-  announced: readonly Preparation[] | undefined,
-): EquivalenceResult {
+function compareSpecs([from, to]: readonly [Spec, Spec], announced: readonly Finding[] | undefined): EquivalenceResult {
   const comparison = new NodeComparison(from.opened, to.opened, announced);
   const nodes = [...comparison.run()];
   const diagnostics = toldOnce(nodes.flatMap(({ readings }) => readings.flatMap(diagnosticsOfNode)));
@@ -120,8 +116,8 @@ function compareSpecs(
   return { passed, report: report && equivalenceJson(report), diagnostics, notes };
 }
 
-function toldOnce(diagnostics: readonly Diagnostic[]): readonly JsonDiagnostic[] {
-  return diagnosticsOf([...new Map(diagnostics.map((each) => [each.text, each])).values()]);
+function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {
+  return diagnosticsOf(distinct(diagnostics));
 }
 
 /** Options of migrate: the flags of `kpc migrate`. All Nodes of the manifests are compared, or the one that `node` names. */

@@ -10,7 +10,7 @@ import {
 } from '../snapshot/open/compile.ts';
 import { parseHostAddresses, loadTexts } from '../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
+import type { SaidFinding } from '../say/words/said.ts';
 import { pipelineOptions, textsOf, type InputOptions } from './inputs.ts';
 import { openOptions } from './options.ts';
 import { checkOptionNames, mapOf, type NamedText, type Texts } from './texts.ts';
@@ -37,7 +37,7 @@ export interface CompiledBundle {
 export interface CompileResult {
   /** Undefined if a diagnostic is an error. */
   readonly bundle: CompiledBundle | undefined;
-  readonly diagnostics: readonly JsonDiagnostic[];
+  readonly diagnostics: readonly SaidFinding[];
 }
 
 /** The options of a result that is written. */
@@ -87,7 +87,7 @@ export interface NodeBundle extends CompiledBundle {
 export interface FleetResult {
   /** Sorted by node. Each is compiled when it is asked for; undefined if a diagnostic is an error. */
   readonly bundles: Iterable<NodeBundle> | undefined;
-  readonly diagnostics: readonly JsonDiagnostic[];
+  readonly diagnostics: readonly SaidFinding[];
 }
 
 /** As compile, for many nodes, in much less time than one after the other. */

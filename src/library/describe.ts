@@ -1,6 +1,6 @@
 import { count } from '../base/format-count.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { formatError } from '../report/render-diagnostics.ts';
+import { formatError } from '../say/render-diagnostics.ts';
 import { decompiledJson, serviceJson } from '../describe/describe-json.ts';
 import { flowsJson } from '../describe/describe-flows.ts';
 import { describeService } from '../describe/describe-services.ts';
@@ -8,11 +8,11 @@ import { describeServiceInWords, describeSharedInWords, line } from '../describe
 import { findInDump, findSubject } from '../describe/find-subject.ts';
 import { knowsServices, readDumped, readingJson, skippedJson } from '../describe/read-dumped.ts';
 import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
-import { summarizeSide } from '../report/bundle-text.ts';
-import { formatDescription } from '../report/colours.ts';
-import { describeFound, formatDump, isAmong } from '../report/dump-text.ts';
-import { formatJson } from '../report/format-json.ts';
-import { describedDump, describedServices, serviceTable, sharedSubjects } from '../report/outputs/describe.ts';
+import { summarizeSide } from '../say/bundle-text.ts';
+import { formatDescription } from '../say/colours.ts';
+import { describeFound, formatDump, isAmong } from '../say/dump-text.ts';
+import { formatJson } from '../say/format-json.ts';
+import { describedDump, describedServices, serviceTable, sharedSubjects } from '../say/outputs/describe.ts';
 import { printable } from '../base/printable.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';

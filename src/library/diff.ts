@@ -1,5 +1,5 @@
 import { diffSides } from '../diff/diff-sides.ts';
-import { diffToJson, type DifferenceJson } from '../report/json.ts';
+import { diffToJson, type DifferenceJson } from '../say/json.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatDifferences } from './differences.ts';
 import { checkOptionNames } from './texts.ts';

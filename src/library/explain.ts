@@ -1,15 +1,15 @@
 import { codes, failures } from '#codes';
 import { failureCodes } from '../base/failure-codes.ts';
 import { findNearest } from '../base/find-nearest.ts';
-import { diagnosticCodes, severitiesOf, type DiagnosticCode } from '../diagnostics/codes.ts';
+import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
 
 /** What the code of a message means. Both programs may have a code of this name. */
 export function explain(name: string): { readonly text: string } | { readonly nearest: string | undefined } {
-  const code = diagnosticCodes.find((each) => each === name);
+  const code = findingCodes.find((each) => each === name);
   const failure = failureCodes.find((each) => each === name);
   const texts = [...(code ? [explainCode(code)] : []), ...(failure ? [explainFailure(failure)] : [])];
   if (texts.length > 0) return { text: texts.join('\n') };
-  return { nearest: findNearest(name, [...diagnosticCodes, ...failureCodes]) };
+  return { nearest: findNearest(name, [...findingCodes, ...failureCodes]) };
 }
 
 function explainFailure(failure: (typeof failureCodes)[number]): string {
@@ -17,7 +17,7 @@ function explainFailure(failure: (typeof failureCodes)[number]): string {
   return `${failure}: error of kpc-apply\n${meaning}\n\n${adviceLine(advice)}`;
 }
 
-function explainCode(code: DiagnosticCode): string {
+function explainCode(code: FindingCode): string {
   const { meaning, shown, advice } = codes[code];
   const help = advice === undefined ? '' : `\n${adviceLine(advice)}`;
   return `${code}: ${severitiesOf(code).join(' or ')}\n${meaning}\n\n${shown}${help}`;
@@ -31,7 +31,7 @@ function adviceLine(advice: string): string {
 /** All codes, with what they mean. */
 export function listCodes(): string {
   const meanings = [
-    ...diagnosticCodes.map((code) => [code, codes[code].meaning] as const),
+    ...findingCodes.map((code) => [code, codes[code].meaning] as const),
     ...failureCodes.map((code) => [code, `kpc-apply: ${failures[code].meaning}`] as const),
   ];
   const width = Math.max(...meanings.map(([code]) => code.length));

@@ -14,15 +14,11 @@ export * from './comparisons.ts';
 export { lint, type Linted, type LintOptions, type LintResult } from './lint.ts';
 export type { InputOptions } from './inputs.ts';
 export type { ManifestsOfNodes, PacketInput } from './open.ts';
-export type { TraceQuestion } from '../report/trace-answer.ts';
+export type { TraceQuestion } from '../say/trace-answer.ts';
 export type { NamedText, Texts } from './texts.ts';
 export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
 export type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 export type { KernelState } from '../kernel/state.ts';
-export type {
-  ChangeJson as KernelChange,
-  DifferenceJson as Difference,
-  JsonDiagnostic as Diagnostic,
-  ServicePortDifference,
-} from '../report/json.ts';
+export type { ChangeJson as KernelChange, DifferenceJson as Difference, ServicePortDifference } from '../say/json.ts';
+export type { SaidFinding as Finding } from '../say/words/said.ts';

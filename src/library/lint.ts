@@ -1,17 +1,16 @@
-import { mostForPrograms } from '../diagnostics/tally.ts';
+import { mostForPrograms } from '../base/findings/tally.ts';
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import type { Ignore } from '../lint/ignores.ts';
 import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
-import { diagnosticCodes, type DiagnosticCode } from '../diagnostics/codes.ts';
-import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { findingCodes, type FindingCode } from '../base/findings/codes.ts';
+import { isError, type Finding } from '../base/findings/finding.ts';
 import { lintInputs, type LintResult as Linting } from '../lint/lint.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
-import { lintJson } from '../report/lint.ts';
-import { reportLint, type LintReport } from '../report/lint-report.ts';
-import type { linted } from '../report/outputs/lint.ts';
+import { lintJson, type LintReport } from '../say/lint.ts';
+import { findingReporter, type SaidFinding } from '../say/words/said.ts';
+import type { linted } from '../say/outputs/lint.ts';
 import { shownOptions, textsOf } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { listOf } from './texts.ts';
@@ -34,17 +33,16 @@ export function lintLoaded(
   { ignores, trace, weigh = (each) => each }: LintWords,
 ): { readonly report: LintReport; readonly passed: boolean } {
   const found = lintInputs(loaded, named, ignores);
-  const findings = withoutDefaults(found, loaded, named).map((finding) => {
-    return { ...finding, diagnostic: weigh(finding.diagnostic) };
-  });
-  const passed = !findings.some(({ diagnostic }) => isError(diagnostic));
-  return { report: reportLint({ ...found, findings }, trace), passed };
+  const findings = withoutDefaults(found, loaded, named).map(weigh);
+  const reported = findingReporter(trace, found.below);
+  const report = { ...found, findings: findings.map(reported), ignored: found.ignored.map(reported) };
+  return { report, passed: !findings.some(isError) };
 }
 
 interface LintWords {
   readonly ignores: readonly Ignore[];
   readonly trace: readonly string[];
-  readonly weigh?: (diagnostic: Diagnostic) => Diagnostic;
+  readonly weigh?: (diagnostic: Finding) => Finding;
 }
 
 /** The findings that do not rest on a mode that nothing names: those that there are in each mode of the release. */
@@ -57,8 +55,7 @@ function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOption
     .map((each) => lintInputs(loaded.inMode(each), named, []))
     .flatMap((other) => (other.hasRun ? [new Set(other.findings.map(subjectOf))] : []));
   return findings.filter(
-    (finding) =>
-      finding.diagnostic.code === 'idle-ignore' || inOthers.every((subjects) => subjects.has(subjectOf(finding))),
+    (finding) => finding.code === 'idle-ignore' || inOthers.every((subjects) => subjects.has(subjectOf(finding))),
   );
 }
 
@@ -66,14 +63,14 @@ function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOption
 const usualModes = ['ipvs', 'iptables', 'nftables'] as const;
 
 /** What a finding is about, whatever mode it is found in. */
-function subjectOf({ diagnostic: { code, place }, service, object }: Linting['findings'][number]): string {
-  return JSON.stringify([code, place?.locate(), service, object]);
+function subjectOf({ code, place, about }: Finding): string {
+  return JSON.stringify([code, place?.locate(), about]);
 }
 
 /** Options of lint: the flags of `kpc lint`. It looks at all Nodes of the manifests, or at the one that `node` names. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
   /** Codes whose findings are not reported; errors are, all the same. */
-  readonly ignore?: readonly DiagnosticCode[] | undefined;
+  readonly ignore?: readonly FindingCode[] | undefined;
 }
 
 /** What `kpc lint --output json` prints. */
@@ -85,7 +82,7 @@ export interface LintResult {
   readonly passed: boolean;
   readonly report: Linted;
   /** Notes about the input. */
-  readonly diagnostics: readonly JsonDiagnostic[];
+  readonly diagnostics: readonly SaidFinding[];
 }
 
 /**
@@ -102,7 +99,7 @@ export interface LintResult {
 export function lint(options: LintOptions): LintResult {
   checkPacketOptions(options, ['ignore']);
   const { ignore = [], ...input } = options;
-  const strange = ignore.find((code) => !diagnosticCodes.includes(code));
+  const strange = ignore.find((code) => !findingCodes.includes(code));
   if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
   const request = shownOptions(input);
   const loaded = loadTexts(textsOf(input, input.hostAddresses), optionsOfLint(request));

@@ -4,9 +4,9 @@
  */
 import type { Shaped } from '../base/json-shape.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { isError } from '../diagnostics/diagnostic.ts';
-import type { CheckReport } from '../report/check-report.ts';
-import type { checked, checkedFleet, compiledFleet } from '../report/outputs/compile.ts';
+import { asWarning, isError } from '../base/findings/finding.ts';
+import type { CheckReport } from '../say/check-report.ts';
+import type { checked, checkedFleet, compiledFleet } from '../say/outputs/compile.ts';
 import { openPaths } from '../snapshot/files/open.ts';
 import type { FileOptions } from '../snapshot/files/read-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
@@ -33,7 +33,7 @@ import { noProgress } from './progress.ts';
 import { refuse } from './refusal.ts';
 import { checkOptionNames } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
-import type { JsonDiagnostic as Diagnostic } from '../report/json.ts';
+import type { SaidFinding as Finding } from '../say/words/said.ts';
 
 export { packBundle, verifyBundle } from './node/bundle.ts';
 export { Refusal } from './refusal.ts';
@@ -82,7 +82,7 @@ export async function open(paths: Paths, { cluster, ...options }: OpenOptions = 
   const { kind, leftOut, ...opened } = await openPaths(cluster ? await withCluster(asked, cluster) : asked);
   const found = openedTexts(kind, opened);
   // Nobody chose the manifests of a support bundle.
-  const left = leftOut ? diagnosticsOf([{ ...leftOut, severity: 'warning' }]) : [];
+  const left = leftOut ? diagnosticsOf([asWarning(leftOut)]) : [];
   return { ...found, diagnostics: [...left, ...found.diagnostics] };
 }
 
@@ -128,7 +128,7 @@ export async function write(
 export async function check(folder: string, snapshot: CompiledSnapshot): Promise<Shaped<typeof checked>> {
   refuseErrors(diagnosticsOf([(await findCheckProblem(folder, false)) ?? []].flat()));
   const { report } = await checkSnapshot(folder, snapshot, () => noWords);
-  const { checkToJson } = await import('../report/check-report.ts');
+  const { checkToJson } = await import('../say/check-report.ts');
   return checkToJson(report, []);
 }
 
@@ -161,7 +161,7 @@ export async function checkFleet(
 ): Promise<Shaped<typeof checkedFleet>> {
   const { run } = await openNodes(paths, { ...options, check: folder });
   const { report } = await checkNodes(folder, run, true, () => noWords, noProgress);
-  const { fleetCheckToJson } = await import('../report/check-report.ts');
+  const { fleetCheckToJson } = await import('../say/check-report.ts');
   return fleetCheckToJson(report);
 }
 
@@ -176,7 +176,7 @@ async function openNodes(paths: Paths, { nodes, ...options }: FleetOptions & { r
   return { run, diagnostics: said };
 }
 
-function refuseErrors(diagnostics: readonly Diagnostic[]): void {
+function refuseErrors(diagnostics: readonly Finding[]): void {
   const wrong = diagnostics.find(isError);
   if (wrong) refuse(wrong.text, wrong.help);
 }

@@ -1,11 +1,11 @@
 import { goldenHead } from '../base/file-names.ts';
 import { findExcess } from '../base/bounds.ts';
 import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
-import { diagnose, diagnoseFault, isError, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, diagnoseFault, isError, placeAtLine, type Finding, keyOfFault } from '../base/findings/finding.ts';
 import { isForeign } from '../dumps/dump.ts';
 import { expectDumpFile, readDump } from '../dumps/read-dump.ts';
 import { holdsOutput } from '../dumps/split-outputs.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
+import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
 import { manifests as asManifests, sideOfBundle, sideOfDump, sideOfGolden } from '../snapshot/open/stored-side.ts';
@@ -38,7 +38,7 @@ export interface OpenedTexts {
   readonly kind: Recognised['kind'];
   /** One a node, by its name; none if a diagnostic is an error. */
   readonly snapshots: readonly Snapshot[];
-  readonly diagnostics: readonly JsonDiagnostic[];
+  readonly diagnostics: readonly SaidFinding[];
 }
 
 /**
@@ -98,7 +98,7 @@ export function checkPacketOptions(options: PacketInput, others: readonly string
 export interface Scenes {
   /** Undefined if a diagnostic is an error. */
   readonly scenes: readonly Scene[] | undefined;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** Reads manifests, to be compiled node by node. */
@@ -134,11 +134,11 @@ export function halfReadFiles({ doubts }: Snapshot): ReadonlySet<string> {
 }
 
 /** What there is to say of a node. */
-export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): readonly Diagnostic[] {
+export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): readonly Finding[] {
   return [...gaps(), ...diagnostics];
 }
 
 /** What two diagnostics have in common that say the same of the same place. */
-export function keyOf({ text, place }: Diagnostic): string {
-  return JSON.stringify([text, place?.locate()]);
+export function keyOf(finding: Finding): string {
+  return JSON.stringify([keyOfFault(finding), finding.place?.locate()]);
 }

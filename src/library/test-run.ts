@@ -1,8 +1,8 @@
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
-import { holdingTests, leavesOutNodePorts } from '../report/holding-tests.ts';
+import { holdingTests, leavesOutNodePorts } from '../say/holding-tests.ts';
 import {
   readPacketTests,
   runPacketTest,
@@ -15,11 +15,11 @@ import type { Scene } from '../trace/scene.ts';
 import { keyOf } from './open.ts';
 
 export type { SceneSettings };
-export { testOutputs, formatResults } from '../report/packet-tests.ts';
+export { testOutputs, formatResults } from '../say/packet-tests.ts';
 
 /** Files of expectations, to be run: what they need is opened by who knows how. */
 export class TestRun {
-  readonly #found = new Map<string, Diagnostic>();
+  readonly #found = new Map<string, Finding>();
   readonly #tests: PacketTest[];
   readonly #scenes = new Map<string, readonly Scene[]>();
 
@@ -27,7 +27,7 @@ export class TestRun {
     this.#tests = files.flatMap((file) => readPacketTests(file, context, this.report));
   }
 
-  readonly report = (each: Diagnostic): void => void this.#found.set(keyOf(each), each);
+  readonly report = (each: Finding): void => void this.#found.set(keyOf(each), each);
 
   /** The different inputs that the tests name, in order. */
   get settings(): readonly SceneSettings[] {
@@ -41,7 +41,7 @@ export class TestRun {
   }
 
   /** Reports a setting at each test that has it. */
-  refuse(refuses: (settings: SceneSettings, test: PacketTest) => Diagnostic | undefined): void {
+  refuse(refuses: (settings: SceneSettings, test: PacketTest) => Finding | undefined): void {
     for (const test of this.#tests) {
       for (const settings of test.settings) {
         const wrong = refuses(settings, test);
@@ -62,7 +62,7 @@ export class TestRun {
   }
 
   /** What is wrong with the files and their tests. */
-  get diagnostics(): readonly Diagnostic[] {
+  get diagnostics(): readonly Finding[] {
     return sortDiagnostics([...this.#found.values()]);
   }
 }

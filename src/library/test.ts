@@ -1,9 +1,9 @@
 import type { Shaped } from '../base/json-shape.ts';
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
 import { TextFile } from '../input/documents/text-file.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
-import type { tested } from '../report/outputs/trace.ts';
-import { resultJson } from '../report/packet-tests.ts';
+import type { SaidFinding } from '../say/words/said.ts';
+import type { tested } from '../say/outputs/trace.ts';
+import { resultJson } from '../say/packet-tests.ts';
 import type { SceneSettings } from '../trace/packet-tests.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { TestRun } from './test-run.ts';
@@ -26,7 +26,7 @@ export interface TestResult {
   readonly passed: boolean;
   /** Undefined if a diagnostic is an error. */
   readonly results: readonly PacketTestResult[] | undefined;
-  readonly diagnostics: readonly JsonDiagnostic[];
+  readonly diagnostics: readonly SaidFinding[];
 }
 
 const settingsOfTests = ['proxyMode', 'kubernetesVersion', 'node', 'allNodes', 'namespace'] as const;
@@ -63,9 +63,8 @@ export function test(options: TestOptions): TestResult {
   return { passed, results: results.map(resultJson), diagnostics };
 }
 
-function noFile(place: Diagnostic['place']): Diagnostic {
-  const help = 'give it as the option hostAddresses, and leave this field out';
-  const details = { problem: 'refused', field: 'hostAddresses', reason: 'the library reads no file', help } as const;
+function noFile(place: Finding['place']): Finding {
+  const details = { problem: 'no-file', field: 'hostAddresses', option: 'hostAddresses' } as const;
   return diagnose('bad-expectation', details, place);
 }
 

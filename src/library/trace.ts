@@ -1,10 +1,10 @@
 import type { Shaped } from '../base/json-shape.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { drawWays } from '../report/draw-way.ts';
-import { formatJson } from '../report/format-json.ts';
-import type { JsonDiagnostic } from '../report/json.ts';
-import { traced } from '../report/outputs/trace.ts';
-import { answerTrace, type TraceAnswer, type TraceQuestion } from '../report/trace-answer.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { drawWays } from '../say/draw-way.ts';
+import { formatJson } from '../say/format-json.ts';
+import type { SaidFinding } from '../say/words/said.ts';
+import { traced } from '../say/outputs/trace.ts';
+import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
 import type { Scene } from '../trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';
@@ -25,7 +25,7 @@ export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
   isList: boolean,
-): TraceAnswers | readonly Diagnostic[] {
+): TraceAnswers | readonly Finding[] {
   const nodes: TraceAnswers['nodes'][number][] = [];
   for (const scene of scenes) {
     const answer = answerTrace(question, scene);
@@ -68,7 +68,7 @@ export type Traced = Shaped<typeof traced>;
 export interface TraceResult {
   /** Undefined if a diagnostic is an error. */
   readonly trace: Traced | undefined;
-  readonly diagnostics: readonly JsonDiagnostic[];
+  readonly diagnostics: readonly SaidFinding[];
 }
 
 const questionOptions = ['from', 'to', 'proto', 'inInterface', 'all', 'namespace'] as const;

@@ -1,7 +1,8 @@
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { diagnosticsForPeople, sortDiagnostics } from '../input/sort-diagnostics.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { sortDiagnostics } from '../input/sort-diagnostics.ts';
+import { diagnosticsForPeople } from '../say/words/for-people.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
-import { diagnosticsToJson, type JsonDiagnostic } from '../report/json.ts';
+import { sayFindings, type SaidFinding } from '../say/words/said.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openOptions } from './options.ts';
 
@@ -26,11 +27,8 @@ const library: CallerWords = {
 };
 
 /** Diagnostics as data, in the words of the library: its callers write options, not flags. */
-export function diagnosticsOf(
-  diagnostics: readonly Diagnostic[],
-  caller: CallerWords = library,
-): readonly JsonDiagnostic[] {
-  return diagnosticsToJson(diagnostics).map((each) => ({
+export function diagnosticsOf(diagnostics: readonly Finding[], caller: CallerWords = library): readonly SaidFinding[] {
+  return sayFindings(diagnostics).map((each) => ({
     ...each,
     text: nameOptions(each.text, caller),
     ...(each.help === undefined ? {} : { help: nameOptions(each.help, caller) }),

@@ -2,7 +2,7 @@ import type { ServicePort } from '../cluster/model.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Verdict } from '../packet/packet.ts';
-import type { PacketClaim } from './finding.ts';
+import type { PacketClaim } from './rule.ts';
 import type { LintInput } from './lint-input.ts';
 
 /** The ends of a packet that reaches no endpoint. */

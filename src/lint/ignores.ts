@@ -2,9 +2,9 @@ import { findNearest } from '../base/find-nearest.ts';
 import { fullName } from '../cluster/objects.ts';
 import { ownAnnotations } from '../cluster/own-annotations.ts';
 import { keyOfObject, type Inputs } from '../input/read-inputs.ts';
-import { diagnosticCodes } from '../diagnostics/codes.ts';
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Finding } from './finding.ts';
+import { findingCodes } from '../base/findings/codes.ts';
+import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
+import type { Subjects } from './subjects.ts';
 import { listObjects, titleOf } from './listed-objects.ts';
 
 const { ignore: ignoreAnnotation } = ownAnnotations;
@@ -16,7 +16,7 @@ export interface Ignore {
   readonly service?: string | undefined;
   /** What asks for it: "--ignore", or the name of the file. */
   readonly by: string;
-  readonly place?: Diagnostic['place'];
+  readonly place?: Finding['place'];
 }
 
 /** An ignore, and which findings it is about. */
@@ -28,20 +28,25 @@ export interface Kept {
   readonly kept: readonly Finding[];
   readonly ignored: readonly Finding[];
   /** Ignores that match nothing or an error, or name no code. */
-  readonly idle: readonly Diagnostic[];
+  readonly idle: readonly Finding[];
 }
 
 /**
  * Leaves out what flags, kpc.yaml and the annotations of objects accept. That is never an error: with one, nothing is
  * compiled, so nothing else is known to be right.
  */
-export function applyIgnores(findings: readonly Finding[], ignores: readonly Ignore[], inputs: Inputs): Kept {
-  const all = [...ignores.map(scope), ...annotatedIgnores(inputs)];
+export function applyIgnores(
+  findings: readonly Finding[],
+  ignores: readonly Ignore[],
+  inputs: Inputs,
+  { servicesOf }: Pick<Subjects, 'servicesOf'>,
+): Kept {
+  const all = [...ignores.map((ignore) => scope(ignore, servicesOf)), ...annotatedIgnores(inputs, servicesOf)];
   const used = new Set<Scoped>();
   const refused = new Set<Scoped>();
   const ignored = findings.filter((finding) => {
-    const own = all.filter(({ code, covers }) => code === finding.diagnostic.code && covers(finding));
-    const isWrong = isError(finding.diagnostic);
+    const own = all.filter(({ code, covers }) => code === finding.code && covers(finding));
+    const isWrong = isError(finding);
     for (const each of own) (isWrong ? refused : used).add(each);
     return own.length > 0 && !isWrong;
   });
@@ -56,7 +61,7 @@ export function applyIgnores(findings: readonly Finding[], ignores: readonly Ign
   };
 }
 
-function scope(ignore: Ignore): Scoped {
+function scope(ignore: Ignore, servicesOf: Subjects['servicesOf']): Scoped {
   const { service } = ignore;
   return {
     ...ignore,
@@ -65,19 +70,15 @@ function scope(ignore: Ignore): Scoped {
   };
 }
 
-function describeIdle({ by, code, service, place }: Ignore): Diagnostic {
-  if (diagnosticCodes.some((each) => each === code)) {
+function describeIdle({ by, code, service, place }: Ignore): Finding {
+  if (findingCodes.some((each) => each === code)) {
     return diagnose('idle-ignore', { problem: 'matches-nothing', by, code, service }, place);
   }
-  return diagnose(
-    'idle-ignore',
-    { problem: 'no-such-code', by, code, near: findNearest(code, diagnosticCodes) },
-    place,
-  );
+  return diagnose('idle-ignore', { problem: 'no-such-code', by, code, near: findNearest(code, findingCodes) }, place);
 }
 
 /** An object covers what names its Service, and what is found in its own lines. */
-function annotatedIgnores(inputs: Inputs): readonly Scoped[] {
+function annotatedIgnores(inputs: Inputs, servicesOf: Subjects['servicesOf']): readonly Scoped[] {
   return listObjects(inputs).flatMap((object): readonly Scoped[] => {
     const { kind, metadata, source } = object;
     const written = metadata.annotations[ignoreAnnotation];
@@ -85,7 +86,7 @@ function annotatedIgnores(inputs: Inputs): readonly Scoped[] {
     const key = keyOfObject(source.place([]));
     const service = kind === 'Service' ? fullName(metadata) : undefined;
     const covers = (finding: Finding): boolean => {
-      const { place } = finding.diagnostic;
+      const { place } = finding;
       const isInside = key !== undefined && place !== undefined && keyOfObject(place) === key;
       return isInside || (service !== undefined && servicesOf(finding).includes(service));
     };
@@ -93,9 +94,4 @@ function annotatedIgnores(inputs: Inputs): readonly Scoped[] {
     const codes = written.split(/[\s,]+/).filter((code) => code !== '');
     return codes.map((code) => ({ code, by: `${ignoreAnnotation} of ${titleOf(object)}`, place, covers }));
   });
-}
-
-/** The Services that a finding is about, or names. */
-function servicesOf({ service, named }: Finding): readonly string[] {
-  return service === undefined ? named : [service, ...named];
 }

@@ -18,7 +18,7 @@ import { compileNode, NodeMemo } from '../snapshot/open/compile-node.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { prepareChecked, type NodeOptions } from '../snapshot/open/compile.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Finding } from '../base/findings/finding.ts';
 
 /** All that the rules look at. */
 export interface LintInput {
@@ -66,7 +66,7 @@ export interface LintedNode {
 export function readLintInput(
   loaded: LoadedInputs,
   { node: only, ipFamily }: NodeOptions,
-): { readonly input: LintInput | undefined; readonly diagnostics: readonly Diagnostic[] } {
+): { readonly input: LintInput | undefined; readonly diagnostics: readonly Finding[] } {
   const all = loaded.inputs.nodes.map(({ object }) => object.metadata.name).toSorted();
   const names = only === undefined ? all : [only];
   const flag = only === undefined ? undefined : names;

@@ -1,26 +1,25 @@
 import { pathBelow } from '../base/file-names.ts';
 import { count } from '../base/format-count.ts';
-import { fullName } from '../cluster/objects.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
-import type { DiagnosticCode } from '../diagnostics/codes.ts';
-import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isOfCompiling, type FindingCode } from '../base/findings/codes.ts';
+import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { Finding, PacketClaim } from './finding.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
-import { objectFinder, titleOf } from './listed-objects.ts';
-import { namesMode, readLintInput, serviceOf, type LintInput } from './lint-input.ts';
+import { namesMode, readLintInput, type LintInput } from './lint-input.ts';
 import { packetTracer, type TracePacket } from './packets.ts';
+import type { PacketClaim } from './rule.ts';
 import { ruleCodes, ruleOf } from './rules.ts';
+import { subjectsOf, type Subjects } from './subjects.ts';
 
 export interface LintResult {
   /** In the order of their places. */
   readonly findings: readonly Finding[];
   readonly ignored: readonly Finding[];
   /** How the input was read, as far as that leaves something open. */
-  readonly notes: readonly Diagnostic[];
+  readonly notes: readonly Finding[];
   /** False if errors of the input kept the rules from looking at it. */
   readonly hasRun: boolean;
   readonly mode: ProxyMode;
@@ -34,44 +33,27 @@ export interface LintResult {
   readonly below: ReadonlyMap<string, string>;
 }
 
-/** Warnings and notes on how manifests are compiled, which say nothing about them. */
-const ofCompiling: ReadonlySet<DiagnosticCode> = new Set([
-  'assumed',
-  'assumed-endpoints',
-  'default-mode',
-  'endpoints-from-pods',
-  'kubernetes-preview',
-  'kubernetes-version',
-  'no-load-balancer-ip',
-  // Of Pods that kpc would assume: no manifest has their addresses.
-  'no-pod-address',
-  'no-service-cidrs',
-  'skipped-kinds',
-]);
-
 /** Everything that is wrong with the input, but for what is ignored. */
 export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintResult {
   const { input, diagnostics } = readLintInput(loaded, options);
   const trace = packetTracer(loaded, options.ipFamily);
-  // Beside an error, what a rule says may result from it. Without one, a folder without Services is as right as any other.
-  const isOfRules = (code: DiagnosticCode): boolean =>
-    input ? ruleOf(code)?.check !== undefined || code === 'nothing-programmed' : ruleOf(code) !== undefined;
-  const findSubjects = subjectFinder(loaded);
+  const subjects = subjectsOf(loaded);
+  // Beside an error, what a rule says may result from it.
+  const isOfRules = (code: FindingCode): boolean => (input ? ruleOf(code)?.check : ruleOf(code)) !== undefined;
   const said = [...diagnostics, ...findNothing(loaded)]
-    .filter(({ severity, code }) => !isOfRules(code) && (severity === 'error' || !ofCompiling.has(code)))
-    .map(findSubjects);
+    .filter((each) => !isOfRules(each.code) && (isError(each) || !isOfCompiling(each.code)))
+    .map(subjects.name);
+  const isNote = (each: Finding): boolean =>
+    each.severity === 'note' && !ruleOf(each.code) && !subjects.isInObject(each);
   const ofObjects = said.filter((each) => !isNote(each));
-  const found = input ? [...showSaid(ofObjects, input, trace), ...check(input, findSubjects, trace)] : ofObjects;
-  const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs);
+  const found = input ? [...showSaid(ofObjects, input, trace), ...check(input, subjects, trace)] : ofObjects;
+  const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs, subjects);
   // What is not looked at cannot match.
   const shownIdle = input ? idle : idle.filter(isCertain);
   return {
-    findings: inOrder([
-      ...kept,
-      ...shownIdle.map((diagnostic) => ({ diagnostic, service: undefined, object: undefined, named: [] })),
-    ]),
+    findings: sortDiagnostics([...kept, ...shownIdle]),
     ignored,
-    notes: said.filter(isNote).map(({ diagnostic }) => diagnostic),
+    notes: said.filter(isNote),
     hasRun: input !== undefined,
     mode: loaded.settings.mode,
     namesMode: namesMode(loaded),
@@ -82,7 +64,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
 }
 
 /** An error where the input has no object that kpc reads: to look at nothing is not to find nothing. */
-function findNothing({ inputs }: LoadedInputs): readonly Diagnostic[] {
+function findNothing({ inputs }: LoadedInputs): readonly Finding[] {
   const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = inputs;
   const { ingresses, gateways, referenceGrants, policies, namespaces, skipped, diagnostics } = inputs;
   const lists = [services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts];
@@ -94,12 +76,7 @@ function findNothing({ inputs }: LoadedInputs): readonly Diagnostic[] {
   return [diagnose('no-input', { problem: 'nothing-read', kinds })];
 }
 
-/** Whether it is about the input as a whole. What points into an object is a finding. */
-function isNote({ diagnostic: { severity, code }, object }: Finding): boolean {
-  return severity === 'note' && !ruleOf(code) && object === undefined;
-}
-
-function isCertain(idle: Diagnostic): boolean {
+function isCertain(idle: Finding): boolean {
   return idle.code !== 'idle-ignore' || idle.arguments.problem !== 'matches-nothing';
 }
 
@@ -108,11 +85,11 @@ function nameBelow({ name, origin }: TextFile): string {
 }
 
 /** What all rules find, but for what the packet that shows it denies. */
-function check(input: LintInput, findSubjects: FindSubjects, trace: TracePacket): readonly Finding[] {
+function check(input: LintInput, subjects: Subjects, trace: TracePacket): readonly Finding[] {
   return ruleCodes.flatMap((code) =>
     (ruleOf(code)?.check?.(input) ?? []).flatMap(({ details, place, packet }): readonly Finding[] => {
-      const shown = showPacket(packet, trace);
-      return shown === 'otherwise' ? [] : [{ ...findSubjects(diagnose(code, details, place)), shown }];
+      const evidence = show(packet, trace);
+      return evidence === 'otherwise' ? [] : [{ ...subjects.name(diagnose(code, details, place)), evidence }];
     }),
   );
 }
@@ -121,47 +98,17 @@ function check(input: LintInput, findSubjects: FindSubjects, trace: TracePacket)
 function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket): readonly Finding[] {
   const services = new Map(input.services.map((service) => [service.name, service]));
   return said.map((finding) => {
-    const { code, arguments: details } = finding.diagnostic;
-    const packet = ruleOf(code)?.show?.(details, input, services.get(finding.service ?? ''));
-    const shown = showPacket(packet, trace);
-    return shown === 'otherwise' ? finding : { ...finding, shown };
+    const { code, arguments: details, about } = finding;
+    const packet = ruleOf(code)?.show?.(details, input, services.get(about?.name ?? ''));
+    const evidence = show(packet, trace);
+    return evidence === 'otherwise' ? finding : { ...finding, evidence };
   });
 }
 
 /** How a packet ends; undefined if that is not known, 'otherwise' if not as it would if the finding were true. */
-function showPacket(packet: PacketClaim | undefined, trace: TracePacket): Finding['shown'] | 'otherwise' {
+function show(packet: PacketClaim | undefined, trace: TracePacket): Finding['evidence'] | 'otherwise' {
   const verdict = packet && trace(packet);
   if (!packet || verdict === undefined) return undefined;
-  return packet.ends.includes(verdict) ? { packet, verdict } : 'otherwise';
-}
-
-type FindSubjects = (diagnostic: Diagnostic) => Finding;
-
-/**
- * Returns a function that says what a diagnostic is about: the Service that its arguments name, or the object at its place; and a
- * second Service.
- */
-function subjectFinder({ inputs, cluster }: LoadedInputs): FindSubjects {
-  const objectAt = objectFinder(inputs);
-  const serviceOfLabel = new Map(cluster.servicePorts.map((port) => [port.label, serviceOf(port)]));
-  return (diagnostic) => {
-    const object = objectAt(diagnostic.place);
-    const { service, services, servicePort, rival, holder } = diagnostic.arguments as Readonly<Record<string, unknown>>;
-    const [only, ...others] = Array.isArray(services) ? services.map(String) : [];
-    const named = typeof service === 'string' ? service : others.length === 0 ? only : undefined;
-    const label = servicePort ?? rival;
-    const ofLabel = typeof label === 'string' ? serviceOfLabel.get(label) : undefined;
-    return {
-      diagnostic,
-      service: named ?? ofLabel ?? (object?.kind === 'Service' ? fullName(object.metadata) : undefined),
-      object: object && titleOf(object),
-      // A Service, or the label of one of its ports.
-      named: typeof holder === 'string' ? [serviceOfLabel.get(holder) ?? holder] : [],
-    };
-  };
-}
-
-function inOrder(findings: readonly Finding[]): readonly Finding[] {
-  const of = new Map(findings.map((finding) => [finding.diagnostic, finding]));
-  return sortDiagnostics([...of.keys()]).flatMap((diagnostic) => of.get(diagnostic) ?? []);
+  const { ends, ...evidence } = packet;
+  return ends.includes(verdict) ? { ...evidence, verdict } : 'otherwise';
 }

@@ -5,7 +5,7 @@ import type { PacketProtocol, Verdict } from '../packet/packet.ts';
 import { openManifests } from '../snapshot/open/opened.ts';
 import { packetOf, readSender, type Sender } from '../trace/question.ts';
 import { sceneOf, type Scene } from '../trace/scene.ts';
-import type { PacketClaim } from './finding.ts';
+import type { PacketClaim } from './rule.ts';
 
 /** How the packet of a claim ends, as kpc trace says of the same input; undefined if that has no answer. */
 export type TracePacket = (claim: PacketClaim) => Verdict | undefined;

@@ -1,10 +1,16 @@
-import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
+import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import type { Place } from '../kernel/place.ts';
-import type { PacketClaim } from './finding.ts';
+import type { Evidence } from '../base/findings/finding.ts';
+import type { Verdict } from '../packet/packet.ts';
 import type { LintedService, LintInput } from './lint-input.ts';
 
+/** A packet and how it ends, if the finding is right. */
+export interface PacketClaim extends Omit<Evidence, 'verdict'> {
+  readonly ends: readonly Verdict[];
+}
+
 /** What a rule finds. */
-export interface Found<Code extends DiagnosticCode> {
+export interface Found<Code extends FindingCode> {
   /** The arguments of its code: `service`, or `services` with one name, is the Service that it is about. */
   readonly details: ArgumentsOf<Code>;
   readonly place?: Place | undefined;
@@ -13,7 +19,7 @@ export interface Found<Code extends DiagnosticCode> {
 }
 
 /** A rule of kpc lint, of one code: it looks for something, or compiling does. */
-export interface Rule<Code extends DiagnosticCode> {
+export interface Rule<Code extends FindingCode> {
   /** Finds what it is about. What compiling says by this code, of several Services at once, is left out then. */
   readonly check?: (input: LintInput) => readonly Found<Code>[];
   /** A packet that shows what compiling says by this code, of `service` if it names one. */
@@ -21,7 +27,7 @@ export interface Rule<Code extends DiagnosticCode> {
 }
 
 /** A rule that looks at one Service at a time. */
-export function ofServices<Code extends DiagnosticCode>(
+export function ofServices<Code extends FindingCode>(
   check: (service: LintedService, input: LintInput) => Found<Code> | readonly Found<Code>[] | undefined,
 ): Rule<Code> {
   return { check: (input) => input.services.flatMap((service) => check(service, input) ?? []) };

@@ -1,5 +1,5 @@
-import type { DiagnosticCode } from '../diagnostics/codes.ts';
-import type { lintDiagnostics } from '../diagnostics/lint.ts';
+import type { FindingCode } from '../base/findings/codes.ts';
+import type { lintFindings } from '../base/findings/lint.ts';
 import type { Rule } from './rule.ts';
 import { addressConflict } from './rules/addresses/address-conflict.ts';
 import { clusterIPEndpoint } from './rules/addresses/cluster-ip-endpoint.ts';
@@ -37,8 +37,8 @@ import { unservedAddress } from './rules/addresses/unserved-address.ts';
 import { unusedSlicePort } from './rules/endpoints/unused-slice-port.ts';
 
 /** A rule for each code of the table of kpc lint, and for what compiling says, too, of what is valid. */
-type Rules = { readonly [Code in keyof typeof lintDiagnostics]: Rule<Code> } & {
-  readonly [Code in DiagnosticCode]?: Rule<Code>;
+type Rules = { readonly [Code in keyof typeof lintFindings]: Rule<Code> } & {
+  readonly [Code in FindingCode]?: Rule<Code>;
 };
 
 /** Compiling finds it, and no packet shows it. */
@@ -86,8 +86,8 @@ const rules: Rules = {
   'idle-ignore': told,
 };
 
-export const ruleCodes = Object.keys(rules) as readonly DiagnosticCode[];
+export const ruleCodes = Object.keys(rules) as readonly FindingCode[];
 
-export function ruleOf(code: DiagnosticCode): Rule<DiagnosticCode> | undefined {
+export function ruleOf(code: FindingCode): Rule<FindingCode> | undefined {
   return rules[code];
 }

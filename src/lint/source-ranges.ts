@@ -1,9 +1,9 @@
-import type { DiagnosticCode } from '../diagnostics/codes.ts';
+import type { FindingCode } from '../base/findings/codes.ts';
 import type { LintedService, LintInput } from './lint-input.ts';
 import { ofServices, type Found, type Rule } from './rule.ts';
 
 /** A rule of load balancers with source ranges. */
-export function ofRestricted<Code extends DiagnosticCode>(
+export function ofRestricted<Code extends FindingCode>(
   check: (service: LintedService, input: LintInput) => Found<Code> | readonly Found<Code>[] | undefined,
 ): Rule<Code> {
   return ofServices((service, input) => {

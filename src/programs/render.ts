@@ -1,5 +1,5 @@
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Finding } from '../base/findings/finding.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import { nameOfChart } from '../input/files/list-files.ts';
 import { disk } from '../input/files/file-tree.ts';
@@ -8,14 +8,14 @@ import { callWords, runProgram, type ProgramCall } from './run-program.ts';
 /** What charts and kustomizations were rendered to, and which inputs are none. */
 export interface Rendered {
   readonly files: readonly TextFile[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   readonly others: readonly string[];
 }
 
 /** Renders the inputs that are charts or kustomizations: `helm template` or `kubectl kustomize` of their folders. `into` reads manifests. */
 export function renderInputs(sources: readonly string[], values: readonly string[], into: string): Rendered {
   const files: TextFile[] = [];
-  const diagnostics: Diagnostic[] = [];
+  const diagnostics: Finding[] = [];
   const others: string[] = [];
   let charts = 0;
   for (const source of sources) {

@@ -1,5 +1,5 @@
 import { parseDuration } from '../base/duration.ts';
-import { aNetwork } from '../diagnostics/fields.ts';
+import { aNetwork } from '../base/findings/fields.ts';
 import { duration, expectedDuration, text, texts } from '../base/kubernetes-shape.ts';
 import { joinWords } from '../base/join-words.ts';
 import { listOf, textThat } from '../base/json-shape.ts';

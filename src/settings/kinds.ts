@@ -1,6 +1,6 @@
 import { parseDuration } from '../base/duration.ts';
 import { expectedDuration, flag, integer } from '../base/kubernetes-shape.ts';
-import { aNetwork } from '../diagnostics/fields.ts';
+import { aNetwork } from '../base/findings/fields.ts';
 import { amount, boolean, wholeNumber, type Shape } from '../base/json-shape.ts';
 import { parseNetwork, type Network } from '../kernel/address.ts';
 import {

@@ -1,5 +1,5 @@
 import { findNearest } from '../base/find-nearest.ts';
-import { oneOfEachFamily } from '../diagnostics/fields.ts';
+import { oneOfEachFamily } from '../base/findings/fields.ts';
 import { text } from '../base/kubernetes-shape.ts';
 import { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';
 import { printable } from '../base/printable.ts';

@@ -1,4 +1,4 @@
-import { aNetwork } from '../diagnostics/fields.ts';
+import { aNetwork } from '../base/findings/fields.ts';
 import { texts } from '../base/kubernetes-shape.ts';
 import { joinWords } from '../base/join-words.ts';
 import { listOf, text } from '../base/json-shape.ts';

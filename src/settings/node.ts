@@ -1,4 +1,4 @@
-import { anAddress, nameForms } from '../diagnostics/fields.ts';
+import { anAddress, nameForms } from '../base/findings/fields.ts';
 import { text } from '../base/kubernetes-shape.ts';
 import { oneOf, textThat } from '../base/json-shape.ts';
 import { isName } from '../base/object-names.ts';

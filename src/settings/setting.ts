@@ -1,6 +1,6 @@
 import type { Shape } from '../base/json-shape.ts';
-import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
-import { faultOf, type Fault } from '../diagnostics/diagnostic.ts';
+import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
+import { faultOf, type Fault } from '../base/findings/finding.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagKind, type FlagValues } from './flag.ts';
@@ -140,7 +140,7 @@ type Written = Pick<Given<unknown>, 'path'>;
 /** Flags have no place in a file. */
 export const onCommandLine: Written = { path: undefined };
 
-export function refuse<Code extends DiagnosticCode>(
+export function refuse<Code extends FindingCode>(
   source: Pick<SettingSource, 'report'>,
   { path }: Written,
   code: Code,

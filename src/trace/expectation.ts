@@ -1,3 +1,5 @@
+import type { ArgumentsOf } from '../base/findings/codes.ts';
+import { cite } from '../base/findings/finding.ts';
 import { nearest } from '../base/find-nearest.ts';
 import { joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -35,10 +37,10 @@ interface ExpectedEndpoint {
 
 const sourceWords = ['kept', 'masqueraded', 'mixed'] as const;
 
+/** What is wrong with a field of an expectation. */
 interface ExpectationFault {
   readonly field: 'expect' | 'source';
-  readonly text: string;
-  readonly help?: string | undefined;
+  readonly details: ArgumentsOf<'bad-expectation'>;
 }
 
 /** Looks up the endpoints of an expectation, in the family of the packet's destination if that is known. */
@@ -53,15 +55,15 @@ export function readExpectation(
   const faults: ExpectationFault[] = [];
   const seen = sourceWords.find((word) => word === source) ?? parseAddress(source ?? '')?.text;
   if (source !== undefined && seen === undefined) {
-    faults.push({ field: 'source', text: `${source} is neither ${sourceWords.join(', ')} nor an address` });
+    faults.push({ field: 'source', details: { problem: 'unknown-source', value: source, known: sourceWords } });
   }
   const verdict = typeof expect === 'string' ? verdicts.find((each) => each === expect) : 'delivered';
   if (!verdict) {
-    const near = nearest(String(expect), verdicts)[0];
-    const hint = near === undefined ? 'for endpoints, write a list' : `did you mean ${near}?`;
-    faults.push({ field: 'expect', text: `${String(expect)} is none of ${verdicts.join(', ')}: ${hint}` });
+    const [near] = nearest(String(expect), verdicts);
+    const details = { problem: 'unknown-verdict', value: String(expect), known: verdicts, near } as const;
+    faults.push({ field: 'expect', details });
   } else if (verdict !== 'delivered' && seen !== undefined) {
-    faults.push({ field: 'source', text: 'only an endpoint sees a source: expect delivered, or endpoints' });
+    faults.push({ field: 'source', details: { problem: 'idle-source' } });
   }
   const isList = (value: unknown): value is readonly string[] => Array.isArray(value);
   const written = isList(expect)
@@ -72,11 +74,11 @@ export function readExpectation(
   const endpoints = written.flatMap(([words, share]): readonly ExpectedEndpoint[] => {
     const found = findEndpoint(words, family, namespace, scene);
     if (found.kind === 'read') return [{ words, share, ...found.value }];
-    faults.push({ field: 'expect', text: found.diagnostic.text, help: found.diagnostic.help });
+    faults.push({ field: 'expect', details: { problem: 'refused', field: 'expect', error: cite(found.diagnostic) } });
     return [];
   });
   if (typeof expect === 'object' && written.length === 0) {
-    faults.push({ field: 'expect', text: 'no endpoint: to expect that none is reached, write refused or dropped' });
+    faults.push({ field: 'expect', details: { problem: 'no-endpoints' } });
   }
   if (!verdict || faults.length > 0) return { kind: 'wrong', faults };
   const expected = typeof expect === 'string' ? undefined : endpoints;

@@ -1,3 +1,4 @@
+import type { Finding } from '../base/findings/finding.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
@@ -20,6 +21,10 @@ export interface IngressWay {
   readonly lines: readonly DescriptionLine[];
   readonly routes: readonly RouteInWords[];
   readonly problems: readonly string[];
+  /** Why targets are not asked about. */
+  readonly faults: readonly Finding[];
+  /** The last of its lines, after the faults. */
+  readonly end: DescriptionLine;
   readonly traces: readonly Trace[];
 }
 
@@ -227,6 +232,7 @@ function follow(followed: readonly Followed[], question: Question, scene: Scene)
   const words = followed.map((each) => describe(each, scene));
   const problems = words.flatMap((each) => each.problems);
   const traces: Trace[] = [];
+  const faults: Finding[] = [];
   const lines: DescriptionLine[] = [];
   const said = new Set<string>();
   for (const { heading, doubts, lines: own, problems: wrongs } of words) {
@@ -241,16 +247,16 @@ function follow(followed: readonly Followed[], question: Question, scene: Scene)
     const answer = ask({ ...question, from: 'pod', to: `svc/${to}`, protocol }, scene);
     if (answer.kind === 'read') traces.push(answer.value);
     else {
-      const faults = answer.faults.map(({ diagnostic: { text, help } }) => `${text}: ${help}`);
-      lines.push(...faults.map((text) => line('bad', 1, text)));
-      problems.push(...faults);
+      faults.push(...answer.faults.map(({ diagnostic }) => diagnostic));
     }
   }
   const assumed = 'assumed: the controller is a pod on this node and connects to the cluster IPs of Services';
   const ingress = followed.find(({ from }) => from.object.kind === 'Ingress')?.from;
   return {
     ingress: ingress && fullName(ingress.object.metadata),
-    lines: [...lines, targets.size > 0 ? line('dim', 1, assumed) : line('bad', 1, 'so no request reaches a Service')],
+    lines,
+    faults,
+    end: targets.size > 0 ? line('dim', 1, assumed) : line('bad', 1, 'so no request reaches a Service'),
     routes: words.flatMap(({ routes }) => routes),
     problems,
     traces,

@@ -1,8 +1,9 @@
+import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import { isObject } from '../base/json-shape.ts';
 import { printable } from '../base/printable.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { foundOf } from '../diagnostics/fields.ts';
+import { diagnose, type Finding, cite } from '../base/findings/finding.ts';
+import { foundOf } from '../base/findings/fields.ts';
 import type { InputDocument } from '../input/documents/document.ts';
 import { readDocuments } from '../input/documents/read-documents.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
@@ -47,7 +48,7 @@ export interface PacketTest extends WrittenExpectation {
   readonly namespace: string | undefined;
   readonly settings: readonly SceneSettings[];
   /** The place of the test in the file, of one of its fields, or of an item in a field. */
-  readonly place: (field?: string, index?: number) => NonNullable<Diagnostic['place']>;
+  readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
 }
 
 /** A packet of a test, and how it differs from what is expected. */
@@ -63,7 +64,7 @@ export interface PacketResult {
 export function readPacketTests(
   file: TextFile,
   context: TestContext,
-  found: (diagnostic: Diagnostic) => void,
+  found: (diagnostic: Finding) => void,
 ): readonly PacketTest[] {
   const { documents, diagnostics } = readDocuments(file);
   diagnostics.forEach(found);
@@ -162,14 +163,14 @@ export function runPacketTest(
   test: PacketTest,
   settings: SceneSettings,
   scene: Scene,
-  found: (diagnostic: Diagnostic) => void,
+  found: (diagnostic: Finding) => void,
 ): readonly PacketResult[] {
   const { from, to, protocol, namespace, name, place } = test;
-  const refuse = (field: string, reason: string, help?: string, index?: number): void =>
-    found(diagnose('bad-expectation', { problem: 'refused', field, reason, help }, place(field, index)));
+  const refuse = (field: string, details: ArgumentsOf<'bad-expectation'>, index?: number): void =>
+    found(diagnose('bad-expectation', details, place(field, index)));
   const misfit = findMisfit(settings, scene);
   if (misfit) {
-    refuse(...misfit);
+    refuse(misfit.field, misfit);
     return [];
   }
   return to.flatMap((target, i) =>
@@ -177,9 +178,9 @@ export function runPacketTest(
       const read = ask({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
       const trace = read.kind === 'read' ? read.value : undefined;
       const expected = readExpectation(test, trace?.target.address.family, namespace, scene);
-      for (const { field, text, help } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, text, help);
+      for (const { field, details } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, details);
       for (const { end, diagnostic } of read.kind === 'wrong' ? read.faults : []) {
-        refuse(end, diagnostic.text, diagnostic.help, end === 'from' ? j : i);
+        refuse(end, { problem: 'refused', field: end, error: cite(diagnostic) }, end === 'from' ? j : i);
       }
       if (!trace || expected.kind === 'wrong') return [];
       const packet = `${name === undefined ? '' : `${name}: `}${trace.target.protocol} from ${source} to ${target}`;
@@ -201,7 +202,7 @@ export function runPacketTest(
 function findMisfit(
   { node, proxyMode, kubernetesVersion }: SceneSettings,
   { side }: Scene,
-): readonly [field: string, reason: string] | undefined {
+): Extract<ArgumentsOf<'bad-expectation'>, { readonly problem: 'other-input' }> | undefined {
   const { kind, mode: own } = side;
   if (kind === 'manifests') return undefined;
   const rows = [
@@ -210,7 +211,5 @@ function findMisfit(
     ['node', side.node && node, side.node?.name],
   ] as const;
   const [field, , known] = rows.find(([, asked, has]) => asked !== undefined && asked !== has) ?? [];
-  if (!field) return undefined;
-  const of = known === undefined ? '' : ` of ${known}`;
-  return [field, `the input is a ${kind}${of}, and only manifests can be compiled for another`];
+  return field && { problem: 'other-input', field, kind, known };
 }

@@ -1,5 +1,5 @@
-import type { ArgumentsOf } from '../diagnostics/codes.ts';
-import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../describe/parse-asked.ts';
 import { isLeftToOther } from '../cluster/build-cluster.ts';
@@ -66,7 +66,7 @@ export type Read<T> = { readonly kind: 'read'; readonly value: T } | Wrong;
 
 interface Wrong {
   readonly kind: 'wrong';
-  readonly diagnostic: Diagnostic;
+  readonly diagnostic: Finding;
 }
 
 const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
@@ -401,7 +401,7 @@ export function ask(
   | { readonly kind: 'read'; readonly value: Trace }
   | {
       readonly kind: 'wrong';
-      readonly faults: readonly { readonly end: 'from' | 'to'; readonly diagnostic: Diagnostic }[];
+      readonly faults: readonly { readonly end: 'from' | 'to'; readonly diagnostic: Finding }[];
     } {
   const asked = { to, protocol, namespace, isOutside: from === 'external' };
   const target = readDestination(asked, parseAddress(from)?.family, scene);

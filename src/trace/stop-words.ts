@@ -45,7 +45,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
 }
 
 /** The mode of a node in words; kube-proxy, where nothing shows it. */
-export function titleOf({ side: { mode } }: Scene): string {
+function titleOf({ side: { mode } }: Scene): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';
 }
 

@@ -67,7 +67,7 @@ describe('a breach is found', () => {
     ['cli/kpc/main.ts', "import { x } from './nothing.ts';"],
     ['cli/kpc/program.ts', "import { x } from '../kpc-apply/options.ts';"],
     ['cli/shared/terminal.ts', "import { x } from '../../input/settings.ts';"],
-    ['report/text.ts', "import { x } from '../cli/shared/terminal.ts';"],
+    ['say/text.ts', "import { x } from '../cli/shared/terminal.ts';"],
     ['modes/ipvs/sets.ts', "import { hash } from '#hash';"],
     ['nowhere/new.ts', "import { x } from '../kernel/state.ts';"],
     ['kernel/state.ts', 'import {'],

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { complete, splitShellLine } from '../../src/cli/shared/completion.ts';
-import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
+import { findingCodes } from '../../src/base/findings/codes.ts';
 import { readPrograms, visibleFlags } from '../../packaging/programs.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';
 
@@ -84,7 +84,7 @@ describe.each(['bash', 'zsh', 'fish'] as const)('completion in %s', (shell) => {
     expect(await offered('kpc-apply veri')).toEqual(['verify']);
     expect(await offered('kpc compile --golde')).toEqual(['--golden']);
     expect(await offered('kpc compile --print ip6')).toEqual(['ip6tables']);
-    expect(await offered('kpc explain bad-v')).toEqual(diagnosticCodes.filter((code) => code.startsWith('bad-v')));
+    expect(await offered('kpc explain bad-v')).toEqual(findingCodes.filter((code) => code.startsWith('bad-v')));
     expect(await offered(`kpc describe -f ${manifests} ng`)).toEqual(['nginx']);
     expect(await offered(`kpc describe -f ${manifests} default/`)).toEqual(['default/nginx']);
     expect(await offered(`kpc describe ${manifests} def`)).toEqual(['default/nginx']);

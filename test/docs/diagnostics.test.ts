@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { codes, failures } from '#codes';
 import { failureCodes } from '../../src/base/failure-codes.ts';
-import { diagnosticCodes, severitiesOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
-import { failureExamples } from '../diagnostics/failures.ts';
+import { findingCodes, severitiesOf, type FindingCode } from '../../src/base/findings/codes.ts';
+import { failureExamples } from '../findings/failures.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { expectWrittenPage, plainText } from '../support/written-page.ts';
 
@@ -18,7 +18,7 @@ const applyHead = `## Codes of kpc-apply
 Each is an error. kpc-apply prints what to do about it on the next line, as \`help:\`.
 `;
 
-function describeCode(code: DiagnosticCode): string {
+function describeCode(code: FindingCode): string {
   const { meaning, shown, advice } = codes[code];
   const example = `\`\`\`text\n${shown.trimEnd()}\n\`\`\`\n`;
   const help = advice === undefined ? '' : `\nWhat to do: ${plainText(advice)}.\n`;
@@ -41,7 +41,7 @@ test('docs/codes.md explains every code', async () => {
   const page = [
     head,
     '## Codes of kpc\n',
-    ...diagnosticCodes.map(describeCode),
+    ...findingCodes.map(describeCode),
     applyHead,
     ...(await describeFailures()),
   ].join('\n');
@@ -50,7 +50,7 @@ test('docs/codes.md explains every code', async () => {
 
 test('kpc explain lists the codes, and suggests the near one', async () => {
   const { stdout } = await runKpc(['explain']);
-  expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual([...diagnosticCodes, ...failureCodes, '']);
+  expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual([...findingCodes, ...failureCodes, '']);
   const { meaning, advice } = failures['not-ready'];
   expect(stdout).toContain(meaning);
   const failure = await runKpc(['explain', 'not-ready']);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { codes } from '#codes';
 import { codesFolder } from '../../scripts/codes-module.mjs';
-import { severitiesOf, type DiagnosticCode } from '../../src/diagnostics/codes.ts';
+import { severitiesOf, type FindingCode } from '../../src/base/findings/codes.ts';
 import { ruleCodes } from '../../src/lint/rules.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
@@ -22,7 +22,7 @@ function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-function describeRule(code: DiagnosticCode): string {
+function describeRule(code: FindingCode): string {
   const { meaning, advice, why = '', reports } = codes[code];
   const [first = '', ...more] = readFileSync(join(codesFolder, code, 'said.txt'), 'utf8')
     .trimEnd()

@@ -5,8 +5,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { compile } from '../../src/library/index.ts';
-import { answerTrace } from '../../src/report/trace-answer.ts';
-import { drawWays } from '../../src/report/draw-way.ts';
+import { answerTrace } from '../../src/say/trace-answer.ts';
+import { drawWays } from '../../src/say/draw-way.ts';
 import { sceneOf } from '../../src/trace/scene.ts';
 import { expectWritten } from '../support/written-page.ts';
 

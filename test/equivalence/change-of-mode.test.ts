@@ -156,10 +156,9 @@ interface Migration {
     readonly effects: readonly { readonly target: string; readonly severity: string; readonly classes: number }[];
   }[];
   readonly preparations: readonly {
-    readonly what: string;
-    readonly why: string;
-    readonly check: string;
-    readonly isRequired: boolean;
+    readonly severity: string;
+    readonly text: string;
+    readonly arguments: Readonly<Record<string, unknown>>;
   }[];
 }
 
@@ -168,6 +167,10 @@ async function migrate(documents: readonly string[], ...flags: readonly string[]
   const { status, stdout, stderr } = await runKpc(['migrate', path, '--output', 'json', ...flags]);
   return { status, stderr, migration: JSON.parse(stdout) as Migration };
 }
+
+/** The steps without which something is lost. */
+const requiredOf = ({ preparations }: Migration) =>
+  preparations.filter(({ severity }) => severity === 'warning').map((each) => each.arguments);
 
 const withPods = ['--cluster-cidr', '10.244.0.0/16'];
 
@@ -201,14 +204,14 @@ describe('kpc migrate', () => {
     const { status, migration } = await migrate([external, endpoints(one, other), ...nodes], ...withPods);
     expect(status).toBe(1);
     const [first] = migration.preparations;
-    expect(first).toMatchObject({ isRequired: true });
-    expect(first?.what).toContain('192.168.50.201');
-    expect(first?.what).not.toContain('2001:db8::5');
-    expect(first?.why).toContain('strictARP is false');
+    expect(first).toMatchObject({
+      severity: 'warning',
+      arguments: { step: 'announce-external-ips', addresses: ['192.168.50.201'], to: 'nftables' },
+    });
     const strict = await migrate([external, endpoints(one, other), ...nodes], ...withPods, '--ipvs-strict-arp');
-    expect(strict.migration.preparations.filter(({ isRequired }) => isRequired)).toEqual([]);
+    expect(requiredOf(strict.migration)).toEqual([]);
     const iptables = await migrate([external, endpoints(one, other), ...nodes], ...withPods, '--from', 'iptables');
-    expect(iptables.migration.preparations.filter(({ isRequired }) => isRequired)).toEqual([]);
+    expect(requiredOf(iptables.migration)).toEqual([]);
   });
 
   test('advises to make pods known where policy Local drops them for want of it', async () => {
@@ -232,22 +235,27 @@ describe('kpc migrate', () => {
       '--to',
       'iptables',
     );
-    const words = migration.preparations.map(({ what, why }) => `${what}: ${why}`).join('\n');
-    expect(words).toContain('iptables mode chooses endpoints at random');
-    expect(words).not.toContain('nftables');
+    const asked = migration.preparations.map((each) => each.arguments);
+    expect(asked).toContainEqual({ step: 'scheduler', schedulers: ['rr'], to: 'iptables' });
+    expect(asked.filter(({ to }) => to === 'nftables')).toEqual([]);
     const better = migration.findings.filter(({ severity }) => severity === 'opens' || severity === 'fails-otherwise');
     expect(better.flatMap(({ advice }) => advice)).toEqual([]);
   });
 
   test('says what nodePortAddresses means in each mode, whichever comes first', async () => {
     const input = [service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]'), endpoints(one), ...nodes];
-    const whyOf = async (...flags: readonly string[]) =>
-      (await migrate(input, ...withPods, ...flags)).migration.preparations.find(({ what }) =>
-        what.includes('nodePortAddresses'),
-      )?.why;
-    expect(await whyOf('--from', 'iptables')).toBe('without it, nftables mode means primary, and iptables mode all');
-    const back = await whyOf('--proxy-mode', 'nftables', '--to', 'iptables');
-    expect(back).toBe('without it, iptables mode means all, and nftables mode primary');
+    const asked = async (...flags: readonly string[]) =>
+      (await migrate(input, ...withPods, ...flags)).migration.preparations
+        .map((each) => each.arguments)
+        .find(({ step }) => step === 'node-port-addresses');
+    expect(await asked('--from', 'iptables')).toMatchObject({
+      from: 'iptables',
+      was: 'all',
+      to: 'nftables',
+      is: 'primary',
+    });
+    const back = await asked('--proxy-mode', 'nftables', '--to', 'iptables');
+    expect(back).toMatchObject({ from: 'nftables', was: 'primary', to: 'iptables', is: 'all' });
   });
 
   test('the mode that is named is the one before, and refused if it is the one afterwards', async () => {
@@ -296,8 +304,6 @@ describe('kpc migrate', () => {
 
 describe('kpc migrate --to-kubernetes-version', () => {
   const plain = service('ports: [{ port: 80 }]');
-  const requiredOf = ({ preparations }: Migration): readonly string[] =>
-    preparations.flatMap(({ what, isRequired }) => (isRequired ? [what] : []));
 
   test('a release that kpc follows changes no mode', async () => {
     const { status, migration } = await migrate(
@@ -317,7 +323,10 @@ describe('kpc migrate --to-kubernetes-version', () => {
     const input = [nodePort, endpoints(one), ...nodes];
     const unnamed = await migrate(input, ...flags);
     expect(unnamed.migration.summary).toContain('iptables → 1.40 nftables');
-    expect(unnamed.migration.preparations.map(({ why }) => why).join()).toContain('KEP-5343');
+    expect(unnamed.migration.preparations.map((each) => each.arguments)).toContainEqual({
+      step: 'set-mode',
+      mode: 'iptables',
+    });
     expect(unnamed.migration.findings.map(({ cause }) => cause)).toContain('node-port-loopback');
     const named = await migrate(input, ...flags, '--proxy-mode', 'iptables');
     expect(named.migration.summary).toContain('iptables → 1.40 iptables');
@@ -326,14 +335,15 @@ describe('kpc migrate --to-kubernetes-version', () => {
 
   test.each([
     ['1.39', [], undefined],
-    ['1.40', [], 'leave IPVS mode before the upgrade'],
+    ['1.40', [], 40],
     ['1.40', ['--feature-gates', 'KubeProxyIPVS=true'], undefined],
-    ['1.43', ['--feature-gates', 'KubeProxyIPVS=true'], 'leave IPVS mode before the upgrade'],
-  ])('IPVS mode in %s with %j', async (release, gates, wanted) => {
+    ['1.43', ['--feature-gates', 'KubeProxyIPVS=true'], 43],
+  ])('IPVS mode in %s with %j', async (release, gates, minor) => {
     const flags = [...withPods, '--proxy-mode', 'ipvs', '--to-kubernetes-version', release, ...gates];
     const { migration } = await migrate([plain, endpoints(one), ...nodes], ...flags);
-    expect(requiredOf(migration).find((what) => what.includes('IPVS mode'))).toBe(wanted);
-    expect(migration.summary).toContain(wanted === undefined ? `${release} ipvs` : `${release} nftables`);
+    const leaves = requiredOf(migration).filter(({ step }) => step === 'leave-mode');
+    expect(leaves).toEqual(minor === undefined ? [] : [{ step: 'leave-mode', mode: 'ipvs', minor }]);
+    expect(migration.summary).toContain(minor === undefined ? `${release} ipvs` : `${release} nftables`);
   });
 
   test('names a gate with which no kube-proxy of the new release starts', async () => {
@@ -342,8 +352,8 @@ describe('kpc migrate --to-kubernetes-version', () => {
     const refused = await migrate(input, ...withPods, ...flags, 'MultiCIDRServiceAllocator=true,NodeSwap=true');
     expect(refused.status).toBe(1);
     expect(requiredOf(refused.migration)).toEqual([
-      "take MultiCIDRServiceAllocator out of kube-proxy's feature gates before the upgrade",
-      "take NodeSwap out of kube-proxy's feature gates before the upgrade",
+      { step: 'gate', fault: expect.objectContaining({ problem: 'unknown', gate: 'MultiCIDRServiceAllocator' }) },
+      { step: 'gate', fault: expect.objectContaining({ problem: 'unknown', gate: 'NodeSwap' }) },
     ]);
     const taken = await migrate(input, ...withPods, ...flags, 'StrictIPCIDRValidation=true');
     expect(requiredOf(taken.migration)).toEqual([]);
@@ -354,8 +364,8 @@ describe('kpc migrate --to-kubernetes-version', () => {
     const flags = ['--proxy-mode', 'ipvs', '--to-kubernetes-version'];
     const whyOf = async (release: string) =>
       (await migrate([external, endpoints(one), ...nodes], ...withPods, ...flags, release)).migration.preparations
-        .filter(({ isRequired }) => isRequired)
-        .map(({ why }) => why)
+        .filter(({ severity }) => severity === 'warning')
+        .map(({ text }) => text)
         .join();
     expect(await whyOf('1.40')).toContain('unless the feature gate KubeProxyIPVS is true');
     expect(await whyOf('1.43')).not.toContain('is true');
@@ -367,23 +377,24 @@ describe('kpc migrate --to-kubernetes-version', () => {
     const input = [external, endpoints(one), ...nodes];
     const { status, migration } = await migrate(input, ...flags, '1.40');
     expect(status).toBe(1);
-    expect(requiredOf(migration)[0]).toMatch(/^give shop\/web another address/);
+    expect(requiredOf(migration)[0]).toMatchObject({ step: 'replace-external-ips', services: ['shop/web'] });
     expect(migration.findings[0]).toMatchObject({ cause: 'external-ips', severity: 'breaks' });
     const kept = await migrate(input, ...flags, '1.40', '--feature-gates', 'AllowServiceExternalIPs=true');
     expect(kept.status).toBe(0);
   });
 
   test.each([
-    ['5.10.0-23-amd64', 1],
-    ['6.1.0', 0],
-    ['4.18.0-553.el8', 1],
-    ['5.13.0', 0],
+    ['5.10.0-23-amd64', true],
+    ['6.1.0', false],
+    ['4.18.0-553.el8', true],
+    ['5.13.0', false],
   ])('kernel %s of a Node', async (kernel, required) => {
     const named = (number: number): string =>
       node(number).replace('status: {', `status: { nodeInfo: { kernelVersion: ${kernel} },`);
     const { migration } = await migrate([plain, endpoints(one), named(1), named(2)], ...withPods, '--from', 'iptables');
-    expect(requiredOf(migration).filter((what) => what.includes(`worker-1 (${kernel})`))).toHaveLength(required);
-    expect(migration.preparations.some(({ check }) => check === 'uname -r')).toBe(required === 1);
+    const old = [1, 2].map((number) => `worker-${number} (${kernel})`);
+    const asked = migration.preparations.filter((each) => each.arguments['step'] === 'kernel');
+    expect(asked).toMatchObject(required ? [{ severity: 'warning', arguments: { oldest: '5.13', nodes: old } }] : []);
   });
 
   test.each(['1.44', '1.2', 'x'])('refuses %s', async (release) => {

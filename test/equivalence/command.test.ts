@@ -22,7 +22,7 @@ interface Printed {
     readonly services: readonly string[];
     readonly nodes: readonly string[];
   }[];
-  readonly preparations: readonly { readonly what: string }[];
+  readonly preparations: readonly { readonly arguments: Readonly<Record<string, unknown>> }[];
 }
 
 describe('kpc equivalence', () => {
@@ -222,11 +222,16 @@ describe('kpc migrate', () => {
     const { findings, preparations } = JSON.parse(stdout) as Printed;
     const nodePorts = findings.find(({ cause }) => cause === 'node-port-addresses');
     expect(nodePorts).toMatchObject({ severity: 'breaks', services: ['shop/storefront:https'], nodes: ['worker-1'] });
-    expect(preparations.map(({ what }) => what)).toContain(
-      'set net.ipv4.ip_forward to 1 on every node, and keep it across reboots',
+    expect(preparations.map((each) => each.arguments)).toContainEqual(
+      expect.objectContaining({ step: 'forwarding', sysctl: 'net.ipv4.ip_forward', isSetBefore: true }),
     );
     const iptables = JSON.parse((await runKpc([...args, '--from', 'iptables'])).stdout) as Printed;
-    expect(iptables.preparations.map(({ what }) => what).join()).not.toMatch(/ip_forward|scheduler|kube-ipvs0/);
+    expect(iptables.preparations.map((each) => each.arguments['step'])).toEqual([
+      'kernel',
+      'nft-version',
+      'kube-proxy-version',
+      'node-port-addresses',
+    ]);
     expect(iptables.findings.map(({ cause }) => cause)).toContain('node-port-loopback');
   });
 
@@ -237,9 +242,16 @@ describe('kpc migrate', () => {
       `mode: ipvs\niptables: { masqueradeAll: true, masqueradeBit: 11 }\nipvs: { ${ipvs} }`,
     );
     const { stdout } = await runKpc(['migrate', ...files, '--config', path, '--output', 'json']);
-    const words = (JSON.parse(stdout) as Printed).preparations.map(({ what }) => what).join('\n');
-    for (const word of ['masqueradeAll', 'masqueradeBit', 'scheduler sh', 'timeouts', 'strictARP', '10.97.0.0/24']) {
-      expect(words).toContain(word);
+    const asked = (JSON.parse(stdout) as Printed).preparations.map((each) => each.arguments);
+    for (const step of [
+      { step: 'masquerade-setting', name: 'masqueradeAll' },
+      { step: 'masquerade-setting', name: 'masqueradeBit', value: '11' },
+      { step: 'scheduler', schedulers: ['sh'] },
+      { step: 'timeouts', seconds: [0, 0, 30] },
+      { step: 'strict-arp' },
+      { step: 'excluded-networks', networks: ['10.97.0.0/24'] },
+    ]) {
+      expect(asked).toContainEqual(expect.objectContaining(step));
     }
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { compareScenes, endsAlike, type Difference } from '../../src/equivalence/compare.ts';
-import { Findings, type Finding } from '../../src/equivalence/findings.ts';
+import { Findings, type Divergence } from '../../src/equivalence/findings.ts';
 import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/equivalence/senders.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { programs, proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
@@ -23,7 +23,7 @@ async function labScene(
   return sceneOf(side.with({ state: () => change(side.state), owners: side.owners }));
 }
 
-function find(from: Scene, to: Scene): readonly Finding[] {
+function find(from: Scene, to: Scene): readonly Divergence[] {
   const findings = new Findings();
   compareScenes(from, to, findings.collector(from, to));
   return findings.list();
@@ -184,7 +184,7 @@ describe('between modes', () => {
   }, 600_000);
 });
 
-function effectsOf(findings: readonly Finding[]): ReadonlySet<string> {
+function effectsOf(findings: readonly Divergence[]): ReadonlySet<string> {
   return new Set(
     findings.flatMap(({ cause, effects }) =>
       effects.map(({ target, from, to }) => `${cause}: ${target}: ${from} → ${to}`),

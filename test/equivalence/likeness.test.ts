@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { compareScenes } from '../../src/equivalence/compare.ts';
 import { effectsByService, Findings } from '../../src/equivalence/findings.ts';
-import { isError } from '../../src/diagnostics/diagnostic.ts';
+import { isError } from '../../src/base/findings/finding.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { openTexts } from '../../src/library/open.ts';
 import { onOneNode, sceneOf, type Scene } from '../../src/trace/scene.ts';

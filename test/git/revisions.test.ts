@@ -172,7 +172,7 @@ describe('what is no side', () => {
         'main:.: error: there is no such file, and no revision can be read: not a git repository',
       );
       const lacking = await runKpc(['diff', 'main:.', 'svc.yaml'], { cwd, env: { PATH: cwd } });
-      expect(lacking.stderr).toContain('git, which a revision is read with, is not installed');
+      expect(lacking.stderr).toContain('kpc needs git, which is not installed');
     } finally {
       rmSync(cwd, { recursive: true });
     }

@@ -1,7 +1,7 @@
 import { describe as suite, expect, test } from 'vitest';
 import { diagnose, service } from './diagnose.ts';
 
-const left = ': leave it out [ignored-field]';
+const left = ': remove it [ignored-field]';
 
 /** What is said of a Service with these lines of spec; they start at line 5. */
 function ofService(...spec: string[]): string[] {
@@ -37,16 +37,14 @@ suite('a Service', () => {
     [
       'a class of load balancers of another type',
       ['loadBalancerClass: a.example/b', port],
-      [
-        `5:22 warning: loadBalancerClass means nothing here, and the API server refuses it: it needs type LoadBalancer${left}`,
-      ],
+      [`5:22 warning: the API server refuses loadBalancerClass here: it needs type LoadBalancer${left}`],
     ],
     [
       'ExternalName with families',
       ['type: ExternalName', 'externalName: db.example.com.', 'ipFamilies: [IPv4]', 'ipFamilyPolicy: SingleStack'],
       [
-        `7:15 warning: ipFamilies means nothing here, and the API server refuses it: it needs another type${left}`,
-        `8:19 warning: ipFamilyPolicy means nothing here, and the API server refuses it: it needs another type${left}`,
+        `7:15 warning: the API server refuses ipFamilies here: it needs another type${left}`,
+        `8:19 warning: the API server refuses ipFamilyPolicy here: it needs another type${left}`,
       ],
     ],
     [
@@ -114,18 +112,16 @@ suite('a Service', () => {
         port,
       ],
       [
-        `6:26 warning: externalTrafficPolicy means nothing here, and the API server refuses it: it needs type NodePort or LoadBalancer, or externalIPs${left}`,
-        `7:24 warning: healthCheckNodePort means nothing here, and the API server refuses it: it needs type LoadBalancer with externalTrafficPolicy Local${left}`,
-        `8:29 warning: loadBalancerSourceRanges means nothing here, and the API server refuses it: it needs type LoadBalancer${left}`,
-        `9:34 warning: allocateLoadBalancerNodePorts means nothing here, and the API server refuses it: it needs type LoadBalancer${left}`,
+        `6:26 warning: the API server refuses externalTrafficPolicy here: it needs type NodePort or LoadBalancer, or externalIPs${left}`,
+        `7:24 warning: the API server refuses healthCheckNodePort here: it needs type LoadBalancer with externalTrafficPolicy Local${left}`,
+        `8:29 warning: the API server refuses loadBalancerSourceRanges here: it needs type LoadBalancer${left}`,
+        `9:34 warning: the API server refuses allocateLoadBalancerNodePorts here: it needs type LoadBalancer${left}`,
       ],
     ],
     [
       'a timeout of an affinity that is not set',
       ['clusterIP: 10.96.0.1', 'sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } }', port],
-      [
-        `6:26 warning: sessionAffinityConfig means nothing here, and the API server refuses it: it needs sessionAffinity: ClientIP${left}`,
-      ],
+      [`6:26 warning: the API server refuses sessionAffinityConfig here: it needs sessionAffinity: ClientIP${left}`],
     ],
     [
       'ranges that are not written as they are read',
@@ -159,10 +155,10 @@ suite('a Service', () => {
       'two ports of a protocol without a name',
       ['clusterIP: 10.96.0.1', 'ports: [{port: 80}, {port: 81}, {port: 81, protocol: UDP}]'],
       [
-        '6:11 warning: a port without a name: name each port if there are several [unnamed-port]',
-        '6:23 error: this port has no name, nor has ports[0]: give each port a name of its own [duplicate-port]',
-        '6:23 warning: a port without a name: name each port if there are several [unnamed-port]',
-        '6:35 warning: a port without a name: name each port if there are several [unnamed-port]',
+        '6:11 warning: this port has no name: name each port if there are several [unnamed-port]',
+        '6:23 error: this port has no name, nor has ports[0]: give each port its own name [duplicate-port]',
+        '6:23 warning: this port has no name: name each port if there are several [unnamed-port]',
+        '6:35 warning: this port has no name: name each port if there are several [unnamed-port]',
       ],
     ],
   ])('%s', (_, spec, messages) => {
@@ -231,35 +227,35 @@ suite('an EndpointSlice', () => {
       `endpoints: [${Array.from({ length: count }, (_, i) => `{addresses: [${address(i)}]}`).join(', ')}]`;
     expect(ofSlice('addressType: IPv4', endpoints(1000))).toEqual([]);
     expect(ofSlice('addressType: IPv4', endpoints(1001))).toEqual([
-      '5:12 warning: the EndpointSlice has 1001 endpoints, and the API server takes 1000 in one: split it into several slices [too-many]',
+      '5:12 warning: the API server refuses this EndpointSlice: it has 1001 endpoints, and 1000 are allowed: split it [too-many]',
     ]);
   });
 
   test('more ports than one may hold', () => {
     const ports = Array.from({ length: 20_001 }, (_, i) => `{name: p-${i}, port: 80}`).join(', ');
     expect(ofSlice('addressType: IPv4', `ports: [${ports}]`)).toEqual([
-      '5:8 warning: the EndpointSlice has 20001 ports, and the API server takes 20000 in one: split it into several slices [too-many]',
+      '5:8 warning: the API server refuses this EndpointSlice: it has 20001 ports, and 20000 are allowed: split it [too-many]',
     ]);
   });
 
   test('more than one address of an endpoint', () => {
     expect(ofSlice('addressType: IPv4', 'endpoints: [{addresses: [10.0.0.1, 10.0.0.2]}]')).toEqual([
-      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first: use one endpoint for each address [extra-addresses]',
+      '5:25 warning: kube-proxy uses only the first of the 2 addresses of endpoints[0]: write an endpoint for each address [extra-addresses]',
     ]);
   });
 
   test.each([
     [
       'ports: [{name: a, port: 80}, {name: a, port: 81}]',
-      '5:30 warning: name a is already used by ports[0]: give each port a name of its own [duplicate-port]',
+      '5:30 warning: name a is already used by ports[0]: give each port its own name [duplicate-port]',
     ],
     [
       'ports: [{port: 80}, {name: "", port: 81}]',
-      '5:21 warning: this port has no name, nor has ports[0]: give each port a name of its own [duplicate-port]',
+      '5:21 warning: this port has no name, nor has ports[0]: give each port its own name [duplicate-port]',
     ],
     [
       'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',
-      '5:30 warning: name a is already used by ports[0]: give each port a name of its own [duplicate-port]',
+      '5:30 warning: name a is already used by ports[0]: give each port its own name [duplicate-port]',
     ],
   ])('%s', (ports, message) => {
     expect(ofSlice('addressType: IPv4', ports)).toEqual([message]);
@@ -307,7 +303,7 @@ suite('Endpoints', () => {
     expect(of('- addresses: [{ip: 10.0.0.1}]', '  ports: [{name: a, port: 0}, {name: b}, {port: 80}]')).toEqual([
       '6:27 error: ports[0] of Endpoints has no port: write a number from 1 to 65535 [missing-field]',
       '6:31 error: ports[1] of Endpoints has no port: write a number from 1 to 65535 [missing-field]',
-      '6:42 warning: a port without a name: name each port if there are several [unnamed-port]',
+      '6:42 warning: this port has no name: name each port if there are several [unnamed-port]',
     ]);
   });
 

@@ -1,3 +1,4 @@
+import { inOneLine } from '../../src/say/words/words.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { assignAddresses, type Assignment } from '../../src/cluster/assign-addresses.ts';
@@ -186,7 +187,7 @@ test('load balancers without an address are one note, whatever else they lack', 
   const said = ({ diagnostics }: Assignment): readonly string[] =>
     diagnostics
       .filter(({ code }) => code === 'no-load-balancer-ip')
-      .map(({ severity, text, help }) => `${severity}: ${[text, help].filter(Boolean).join(': ')}`);
+      .map((each) => `${each.severity}: ${inOneLine(each)}`);
   expect(said(assignAddresses(pending, { clusterIPs: [] }))).toEqual([
     'note: 3 Services of type LoadBalancer have no address yet, so kube-proxy has no rules for their load balancers: default/s0, default/s1, default/s3: let kpc choose with --load-balancer-ip-range',
   ]);

@@ -22,8 +22,6 @@ test.each(['10.96.0.0', '10.0.0.0/8,10.1.0.0/16', ''])('no cluster range: %j', (
       severity: 'error',
       code: 'bad-value',
       arguments: { field: '--service-cluster-ip-range', found: { type: 'string', value: text } },
-      text: `--service-cluster-ip-range cannot be ${JSON.stringify(text)}`,
-      help: `write one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112`,
     },
   ]);
 });
@@ -34,8 +32,6 @@ test.each(['30000', '30000-70000', '5-4', '0-9'])('no port range: %j', (text) =>
       severity: 'error',
       code: 'bad-value',
       arguments: { field: '--service-node-port-range', found: { type: 'string', value: text } },
-      text: `--service-node-port-range cannot be "${text}"`,
-      help: `write the first and the last port, such as 30000-32767`,
     },
   ]);
 });

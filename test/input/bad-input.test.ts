@@ -1,4 +1,5 @@
-import { mostOfCode } from '../../src/diagnostics/tally.ts';
+import { inOneLine } from '../../src/say/words/words.ts';
+import { mostOfCode } from '../../src/base/findings/tally.ts';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,13 +42,13 @@ suite('what is not YAML', () => {
       levels.push(`${to}: &${to} [${Array(9).fill(`*${from}`).join(', ')}]`);
     }
     expect(diagnose(`${levels.join('\n')}\n`)).toEqual([
-      '4:20 error: aliases multiply to 3961 of 4001 values: replace the aliases with their values [alias-bomb]',
+      '4:20 error: aliases expand to 3961 of 4001 values: replace the aliases with their values [alias-bomb]',
     ]);
   });
 
   test('an alias without its anchor', () => {
     expect(diagnose('kind: *nothing\n')).toEqual([
-      '1:7 error: not valid YAML: kubectl does not read an alias without its anchor before it as other programs do: write it in a plainer way, or leave it out [bad-yaml]',
+      '1:7 error: not valid YAML: kubectl does not read an alias without its anchor before it as other programs do: write it more plainly, or remove it [bad-yaml]',
     ]);
   });
 
@@ -63,12 +64,12 @@ suite('what is not YAML', () => {
     [
       'a mapping for a key',
       'a:\n  ? {b: 1}\n  : 2\n',
-      '2:3 error: not valid YAML: kubectl does not read a key after "?" as other programs do: write it in a plainer way, or leave it out [bad-yaml]',
+      '2:3 error: not valid YAML: kubectl does not read a key after "?" as other programs do: write it more plainly, or remove it [bad-yaml]',
     ],
     [
       'a merge of no mapping',
       'a: 1\n<<: 5\n',
-      '2:1 error: not valid YAML: kubectl does not read "<<" with anything but mappings as other programs do: write it in a plainer way, or leave it out [bad-yaml]',
+      '2:1 error: not valid YAML: kubectl does not read "<<" with anything but mappings as other programs do: write it more plainly, or remove it [bad-yaml]',
     ],
   ])('%s', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
@@ -210,8 +211,8 @@ suite('Services', () => {
 
   test('ports that are there twice', () => {
     expect(wrongWith(['ports:', '- {name: a, port: 80}', '- {name: a, port: 81}', '- {name: b, port: 80}'])).toEqual([
-      '8:12 error: name a is already used by ports[0]: give each port a name of its own [duplicate-port]',
-      '9:21 error: port 80/TCP is already used by ports[0]: give each port a port of its own [duplicate-port]',
+      '8:12 error: name a is already used by ports[0]: give each port its own name [duplicate-port]',
+      '9:21 error: port 80/TCP is already used by ports[0]: give each port its own port [duplicate-port]',
     ]);
   });
 
@@ -238,8 +239,8 @@ suite('Services', () => {
     expect(
       diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
     ).toEqual([
-      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, which ipFamilies[0] requires [bad-value]',
       '6:16 error: clusterIPs[0] cannot be "fd00::1": clusterIP is "10.96.0.1": write the same in both [bad-value]',
+      '6:16 error: clusterIPs[0] cannot be "fd00::1": write an IPv4 address, which ipFamilies[0] requires [bad-value]',
     ]);
   });
 
@@ -342,8 +343,7 @@ suite('files', () => {
     const { services, diagnostics, files } = readInputs([folder]);
     expect(services.map(({ object }) => object.metadata.name)).toEqual(['web']);
     const shown = diagnostics.map(
-      ({ place, text, help, code }) =>
-        `${place?.file.slice(folder.length + 1)}: ${[text, help].filter(Boolean).join(': ')} [${code}]`,
+      (each) => `${each.place?.file.slice(folder.length + 1)}: ${inOneLine(each)} [${each.code}]`,
     );
     expect(diagnostics[0]).toMatchObject({
       code: 'skipped-files',

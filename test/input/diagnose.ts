@@ -1,4 +1,5 @@
-import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { inOneLine } from '../../src/say/words/words.ts';
+import type { Finding } from '../../src/base/findings/finding.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { sortDiagnostics } from '../../src/input/sort-diagnostics.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
@@ -9,10 +10,11 @@ export function diagnose(text: string, name = 'in.yaml'): string[] {
 }
 
 /** Diagnostics in the order in which they are shown, without the file's name. */
-export function describe(diagnostics: readonly Diagnostic[]): string[] {
-  return sortDiagnostics(diagnostics).map(({ severity, code, text, help, place }) => {
+export function describe(diagnostics: readonly Finding[]): string[] {
+  return sortDiagnostics(diagnostics).map((finding) => {
+    const { severity, code, place } = finding;
     const location = place?.locate();
-    return `${location ? `${location.line}:${location.column} ` : ''}${severity}: ${[text, help].filter(Boolean).join(': ')} [${code}]`;
+    return `${location ? `${location.line}:${location.column} ` : ''}${severity}: ${inOneLine(finding)} [${code}]`;
   });
 }
 

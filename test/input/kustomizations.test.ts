@@ -1,3 +1,4 @@
+import { inOneLine } from '../../src/say/words/words.ts';
 import { describe, expect, test } from 'vitest';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
@@ -11,7 +12,7 @@ function toldOf(files: Readonly<Record<string, string>>, folder = 'shop'): reado
   );
   return collectFiles(texts)
     .diagnostics.filter(({ code }) => code === 'kustomized')
-    .map(({ text, help, place }) => `${place?.file}:${place?.locate().line} ${text}: ${help}`);
+    .map((each) => `${each.place?.file}:${each.place?.locate().line} ${inOneLine(each)}`);
 }
 
 function told(place: string, fields: string, folder: string, more = ''): string {
@@ -74,7 +75,7 @@ describe('a tree with an overlay', () => {
       names: [...services, ...workloads].map(({ source }) => source.place([]).file),
       said: diagnostics
         .filter(({ code, severity }) => code !== 'kustomized' && severity !== 'note')
-        .map(({ severity, text, help }) => `${severity}: ${text}: ${help}`),
+        .map((each) => `${each.severity}: ${inOneLine(each)}`),
     };
   };
   const patch =

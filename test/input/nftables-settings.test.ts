@@ -138,7 +138,7 @@ suite('releases', () => {
       isKnown
         ? []
         : [
-            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to ${releases.at(-1)}, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
+            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to ${releases.at(-1)}, not of ${release}: choose one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
           ],
     );
   });

@@ -1,20 +1,21 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { diagnosticsToJson } from '../../src/report/json.ts';
-import { renderDiagnostics } from '../../src/report/render-diagnostics.ts';
-import { diagnose, type Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { sayFindings, type SaidFinding } from '../../src/say/words/said.ts';
+import { formatFindings } from '../../src/say/render-diagnostics.ts';
+import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 
 const file = new TextFile('a.yaml', `kind: Service\n\tport: 70000\n${'x'.repeat(200)}: y\n\n`);
 const lineOf = (_: string, line: number): string => file.lineAt(line);
 
-const at = (line: number, column: number): NonNullable<Diagnostic['place']> => ({
+const at = (line: number, column: number): NonNullable<Finding['place']> => ({
   file: 'a.yaml',
   locate: () => ({ file: 'a.yaml', line, column }),
 });
 
 /** A diagnostic in words of its own: what matters here is how it is shown. */
-const saying = (text: string, diagnostic: Diagnostic): Diagnostic => ({ ...diagnostic, text });
+const saying = (text: string, finding: Finding): SaidFinding[] =>
+  sayFindings([finding]).map((said) => ({ ...said, text }));
 
 const tooLarge = {
   field: 'port',
@@ -22,16 +23,16 @@ const tooLarge = {
   types: ['integer'],
   expected: 'a port is a number from 1 to 65535',
 } as const;
-const diagnostics: readonly Diagnostic[] = [
-  saying('compiled without a node', diagnose('unnamed-port', {})),
-  saying('port 70000: too large', diagnose('bad-value', tooLarge, at(2, 8))),
-  saying('far to the right', diagnose('no-ports', {}, at(3, 203))),
-  saying('nothing\u001b[31m here', diagnose('empty-file', {}, at(4, 1))),
+const diagnostics: readonly SaidFinding[] = [
+  ...saying('compiled without a node', diagnose('unnamed-port', {})),
+  ...saying('port 70000: too large', diagnose('bad-value', tooLarge, at(2, 8))),
+  ...saying('far to the right', diagnose('no-ports', {}, at(3, 203))),
+  ...saying('nothing\u001b[31m here', diagnose('empty-file', {}, at(4, 1))),
 ];
 
 test('for people', () => {
   const right = `${'x'.repeat(57)}: y`;
-  expect(renderDiagnostics(diagnostics, lineOf, false)).toBe(
+  expect(formatFindings(diagnostics, lineOf, false)).toBe(
     [
       'warning: compiled without a node [unnamed-port]',
       '  help: name each port if there are several',
@@ -49,13 +50,13 @@ test('for people', () => {
 });
 
 test('in colour, with the same words', () => {
-  const coloured = renderDiagnostics(diagnostics, lineOf, true);
+  const coloured = formatFindings(diagnostics, lineOf, true);
   expect(coloured).toContain('\u001b[31m');
-  expect(stripVTControlCharacters(coloured)).toBe(renderDiagnostics(diagnostics, lineOf, false));
+  expect(stripVTControlCharacters(coloured)).toBe(formatFindings(diagnostics, lineOf, false));
 });
 
 test('for programs', () => {
-  expect(diagnosticsToJson(diagnostics.slice(0, 2))).toEqual([
+  expect(diagnostics.slice(0, 2)).toEqual([
     {
       severity: 'warning',
       code: 'unnamed-port',

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../src/say/words/words.ts';
 import { visit } from 'jsonc-parser';
 import { describe, expect, test } from 'vitest';
 import { findRepeatedJsonKeys } from '../../src/input/documents/json.ts';
@@ -119,11 +120,11 @@ describe('a key that is in one JSON object twice', () => {
   });
 
   test('is one error, with how often it comes', () => {
-    const wordsOf = (written: string, name: string): string[] =>
-      readDocuments(new TextFile(name, written)).diagnostics.map(({ text }) => text);
+    const textsOf = (written: string, name: string): string[] =>
+      readDocuments(new TextFile(name, written)).diagnostics.map((each) => wordsOf(each).text);
     const thrice = 'this key is in the same mapping 3 times';
-    expect(wordsOf('{"a":1,"a":2,"a":3}', 'in.json')).toEqual([thrice]);
-    expect(wordsOf('a: 1\na: 2\nb: {a: 1, a: 2}\na: 3\n', 'in.yaml')).toEqual([
+    expect(textsOf('{"a":1,"a":2,"a":3}', 'in.json')).toEqual([thrice]);
+    expect(textsOf('a: 1\na: 2\nb: {a: 1, a: 2}\na: 3\n', 'in.yaml')).toEqual([
       thrice,
       'this key is in the same mapping twice',
     ]);

@@ -45,7 +45,6 @@ test('without a config and flags: the defaults of kube-proxy, but for the mode',
       severity: 'note',
       code: 'default-mode',
       arguments: { named: 'nothing' },
-      text: 'mode ipvs, because neither --proxy-mode nor --config is given',
       place: undefined,
     },
   });
@@ -115,7 +114,7 @@ suite('what is wrong with a config', () => {
   test.each([
     [
       'mode: userspace',
-      '3:7 error: mode is userspace: kpc follows userspace mode of Kubernetes 1.25, not of 1.37: take one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]',
+      '3:7 error: mode is userspace: kpc follows userspace mode of Kubernetes 1.25, not of 1.37: choose one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]',
     ],
     ...['kernelspace', 'winuserspace'].map((mode): [string, string] => [
       `mode: ${mode}`,

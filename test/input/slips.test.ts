@@ -8,7 +8,7 @@ const object = `apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  
 
 test('two objects without a line "---" between them are one fault, with what to do about it', () => {
   expect(diagnose(object + object.replace('web', 'api'))).toEqual([
-    '8:1 error: a second object begins here without a line "---" before it: add that line [duplicate-key]',
+    '8:1 error: a second object starts here without a "---" line before it: add that line [duplicate-key]',
   ]);
 });
 

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../src/say/words/words.ts';
 import { describe, expect, test } from 'vitest';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
@@ -10,7 +11,9 @@ const anObject = (apiVersion: string, kind: string, name: string) =>
 
 function read(text: string, options: Parameters<typeof collectFiles>[1] = {}) {
   const collected = collectFiles([new TextFile('in.yaml', text)], options);
-  const errors = collected.diagnostics.filter(({ severity }) => severity === 'error').map((error) => error.text);
+  const errors = collected.diagnostics
+    .filter(({ severity }) => severity === 'error')
+    .map((error) => wordsOf(error).text);
   return { errors, skipped: [...collected.skipped], services: collected.services.length };
 }
 

@@ -1,5 +1,6 @@
+import { wordsOf } from '../../src/say/words/words.ts';
 import { expect, test } from 'vitest';
-import { isError } from '../../src/diagnostics/diagnostic.ts';
+import { isError } from '../../src/base/findings/finding.ts';
 import { readConfig } from '../../src/input/configuration/read-config.ts';
 import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
@@ -19,7 +20,8 @@ test.each(recorded)('Kubernetes %s with %s', (release, lines, refusal, text) => 
   const read = readConfig(new TextFile('config.yaml', text));
   const errors = [...read.diagnostics, ...resolveSettings(read.config, {}, release).diagnostics].filter(isError);
   if (refusal === '' && strict.some((pattern) => pattern.test(lines))) return;
-  expect(errors.length > 0 ? 'refused' : 'starts', `${refusal} ${errors.map((each) => each.text).join()}`).toBe(
-    refusal === '' ? 'starts' : 'refused',
-  );
+  expect(
+    errors.length > 0 ? 'refused' : 'starts',
+    `${refusal} ${errors.map((each) => wordsOf(each).text).join()}`,
+  ).toBe(refusal === '' ? 'starts' : 'refused');
 });

@@ -85,13 +85,13 @@ const typed = `
 import { checkFleet, open as openPaths, verifyBundle, writeFleet, type OpenOptions } from 'kube-proxy-compiler/node';
 import {
   compile, compileFleet, diff, formatDiff, open, releases,
-  type CompileOptions, type CompileResult, type Diagnostic, type Difference, type KernelState, type NamedText, type Snapshot,
+  type CompileOptions, type CompileResult, type Finding, type Difference, type KernelState, type NamedText, type Snapshot,
 } from 'kube-proxy-compiler';
 
 const manifests: readonly NamedText[] = [{ name: 'svc.yaml', text: '' }];
 const options: CompileOptions = { manifests, proxyMode: 'ipvs', ipFamily: 'dual', masqueradeAll: true };
 const result: CompileResult = compile(options);
-const faults: readonly Diagnostic[] = result.diagnostics.filter(({ severity }) => severity === 'error');
+const faults: readonly Finding[] = result.diagnostics.filter(({ severity }) => severity === 'error');
 export const lines: readonly (number | undefined)[] = faults.map(({ line }) => line);
 const side: Snapshot | undefined = result.bundle?.side;
 export const state: KernelState | undefined = side?.state;

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { projectUrl, version } from '../../src/base/version.ts';
-import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
-import { lintOutputs } from '../../src/report/lint.ts';
-import { pageOf } from '../../src/report/lint-report.ts';
+import { findingCodes } from '../../src/base/findings/codes.ts';
+import { lintOutputs } from '../../src/say/lint.ts';
+import { pageOf } from '../../src/say/words/said.ts';
 import { commitAll } from '../support/git.ts';
-import { inFolder } from '../diagnostics/tripped.ts';
+import { inFolder } from '../findings/tripped.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
 
@@ -140,7 +140,7 @@ test('each code has a page, with a section of its name', () => {
   const pages = new Map(
     ['lint', 'codes'].map((name) => [name, readFileSync(join(projectFolder, `docs/${name}.md`), 'utf8')]),
   );
-  for (const code of diagnosticCodes) {
+  for (const code of findingCodes) {
     const [, page = ''] =
       /^https:\/\/a\.example\/kpc\/.*\/docs\/(\w+)\.md#[\w-]+$/.exec(pageOf(code, 'https://a.example/kpc') ?? '') ?? [];
     expect(pages.get(page)).toContain(`\n### ${code}\n`);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { aService, anIP } from './manifests.ts';
-import { inFolder } from '../diagnostics/tripped.ts';
+import { inFolder } from '../findings/tripped.ts';
 import { commitAll } from '../support/git.ts';
 import { runKpc, type Run } from '../support/run-kpc.ts';
 import type { Files } from '../support/write-folder.ts';
@@ -47,7 +47,7 @@ describe('--ignore', () => {
   test('says that it matches nothing', async () => {
     const run = await lint({ 'in.yaml': web }, '--ignore', 'open-node-port');
     expect(told(run)).toEqual(['note idle-ignore', 'warning external-ips default/web']);
-    expect(run.stdout).toContain('note: --ignore ignores open-node-port, and nothing has that code [idle-ignore]');
+    expect(run.stdout).toContain('note: --ignore ignores open-node-port, but there is none [idle-ignore]');
   });
 
   test('refuses what is no code, and suggests one', async () => {
@@ -61,7 +61,7 @@ describe('--ignore', () => {
     const run = await lint({ 'in.yaml': wrong }, '--ignore', 'bad-value');
     expect(run.status).toBe(1);
     expect(told(run)).toEqual(['warning idle-ignore', 'error bad-value']);
-    expect(run.stdout).toContain('an error cannot be ignored');
+    expect(run.stdout).toContain('errors cannot be ignored');
     expect(summary(run)).toContain('1 error, 1 warning in 1 file; the rules look at the Services once');
     const skipping = await lint({ 'in.yaml': wrong + api }, '--ignore', 'bad-value', '--skip-invalid');
     expect(told(skipping)).toContain('warning external-ips default/api');
@@ -150,7 +150,7 @@ describe('kpc.yaml', () => {
     const run = await lint({ 'in.yaml': web + api, 'kpc.yaml': accepted });
     expect(told(run)).toEqual(['warning external-ips default/api', 'note idle-ignore']);
     expect(run.stdout).toContain(
-      'kpc.yaml:4:7: note: kpc.yaml ignores external-ips of nothing, and nothing has that code there',
+      'kpc.yaml:4:7: note: kpc.yaml ignores external-ips of nothing, but there is none there',
     );
   });
 
@@ -169,7 +169,7 @@ describe('kpc.yaml', () => {
     const text = 'ignore: [external-ips, { code: unknown-field, service: api, reason: known }]\n';
     const run = await lint({ 'in.yaml': odd, 'kpc.yaml': text }, '--output', 'json');
     expect(JSON.parse(run.stdout)).toMatchObject({
-      findings: [{ code: 'unknown-field', service: 'default/web' }],
+      findings: [{ code: 'unknown-field', about: { kind: 'service', name: 'default/web' } }],
       ignored: 3,
     });
   });

@@ -12,7 +12,7 @@ import {
   slice,
   someNodes,
 } from './manifests.ts';
-import { inFolder } from '../diagnostics/tripped.ts';
+import { inFolder } from '../findings/tripped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
 
@@ -41,7 +41,7 @@ describe('policy Local', () => {
   test('counts the nodes without an endpoint, and those are all', async () => {
     const elsewhere = nodePort + endpoint('nodeName: worker-9, conditions: { ready: true }') + two;
     const { findings } = await lint(elsewhere, [...setup, '--proxy-mode', 'iptables']);
-    expect(findings[0]?.text).toContain('no endpoint runs on any of the 2 nodes:');
+    expect(findings[0]?.arguments).toMatchObject({ nodes: ['worker-1', 'worker-2'], of: 2 });
   });
 
   test.each([
@@ -57,7 +57,7 @@ describe('policy Local', () => {
   test('names the nodes once', async () => {
     const { findings } = await lint(nodePort + endpoint(ready) + someNodes('worker-1', 'worker-2', 'worker-3'), setup);
     expect(findings.map(({ text }) => text)).toEqual([
-      'default/web: externalTrafficPolicy is Local, and no endpoint runs on 2 of 3 nodes (worker-2, worker-3): packets of clients to node port 30080 there reach no endpoint',
+      'default/web: externalTrafficPolicy is Local, and it has no endpoint on 2 of 3 nodes (worker-2, worker-3), so clients of node port 30080 there reach nothing',
     ]);
   });
 
@@ -94,15 +94,16 @@ describe('policy Local', () => {
   test('a load balancer finds no node where no endpoint names one, whatever its address will be', async () => {
     const fields = 'type: LoadBalancer, externalTrafficPolicy: Local';
     const pending = aService(`${fields}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: true }') + two;
-    expect((await lint(pending, setup)).findings.map(({ text }) => text)).toEqual([
-      expect.stringMatching(/: every node drops packets of clients to its load balancer address$/),
+    expect((await lint(pending, setup)).findings.map((each) => each.arguments)).toEqual([
+      { traffic: 'unplaced', service: 'default/web', way: 'load balancer address' },
     ]);
     const written = balancer('externalTrafficPolicy: Local, healthCheckNodePort: 30100');
     const { findings } = await lint(written + endpoint('conditions: { ready: true }') + two, setup);
-    expect(findings.map(({ text, trace }) => `${text}: ${trace?.verdict}`)).toEqual([
-      expect.stringMatching(
-        /its EndpointSlices name no node: every node drops packets of clients to its load balancer address \S+: dropped$/,
-      ),
+    expect(findings).toMatchObject([
+      {
+        arguments: { traffic: 'unplaced', way: expect.stringMatching(/^load balancer address \S+$/) },
+        trace: { verdict: 'dropped' },
+      },
     ]);
   });
 
@@ -114,22 +115,22 @@ describe('policy Local', () => {
 });
 
 test('no endpoint is ready, though the Service lists all as ready: the slices are old, or written by hand', async () => {
-  const advice = async (fields: string) => {
+  const found = async (fields: string) => {
     const spec = `${anIP}, ${fields}ports: [{ port: 80 }]`;
     const { findings } = await lint(aService(spec) + endpoint('conditions: { ready: false }'));
-    return findings.map(({ help }) => help);
+    return findings.map((each) => each.arguments);
   };
-  expect(await advice('')).toEqual([expect.stringContaining('or list them anyway with publishNotReadyAddresses')]);
-  expect(await advice('publishNotReadyAddresses: true, ')).toEqual([expect.stringContaining('get its slices anew')]);
+  expect(await found('')).toMatchObject([{ publishes: false }]);
+  expect(await found('publishNotReadyAddresses: true, ')).toMatchObject([{ publishes: true }]);
 });
 
 describe('slices that kube-proxy skips', () => {
   const withSlice = async (more: string) => {
     const { findings } = await lint(aService(`${anIP}, ports: [{ port: 80 }]`) + slice(more));
-    return findings.map(({ code, text, trace }) => `${code} ${trace?.verdict}: ${text}`);
+    return findings;
   };
-  const none = (why: string) => [
-    `no-ready-endpoint refused: default/web: kube-proxy skips ${why}, so packets to it are refused`,
+  const none = (unused: object) => [
+    { code: 'no-ready-endpoint', arguments: { service: 'default/web', unused }, trace: { verdict: 'refused' } },
   ];
 
   test.each([
@@ -137,12 +138,12 @@ describe('slices that kube-proxy skips', () => {
     ['of host names', 'FQDN', '[db.example.com]'],
   ])('%s', async (_, type, addresses) => {
     const text = `addressType: ${type}\nports: [{ port: 8080 }]\nendpoints: [{ addresses: ${addresses} }]`;
-    expect(await withSlice(text)).toEqual(none(`its EndpointSlices, of addressType ${type}`));
+    expect(await withSlice(text)).toMatchObject(none({ by: 'address-type', types: [type] }));
   });
 
   test('with ports without a number', async () => {
     const text = 'addressType: IPv4\nports: [{ protocol: TCP }]\nendpoints: [{ addresses: [10.244.0.1] }]';
-    expect(await withSlice(text)).toEqual(none('the ports of its EndpointSlices, which have no number'));
+    expect(await withSlice(text)).toMatchObject(none({ by: 'port' }));
   });
 });
 
@@ -248,20 +249,20 @@ spec: { rules: [{ backendRefs: [{ name: web, port: ${port} }] }] }
 test('a health check node port outside of the range', async () => {
   const text = balancer('externalTrafficPolicy: Local, healthCheckNodePort: 8080');
   const { findings } = await lint(text);
-  expect(findings.map(({ text: said }) => said)).toEqual([
-    expect.stringContaining('health check node port 8080 is outside of 30000-32767'),
+  expect(findings.map((each) => each.arguments)).toEqual([
+    expect.objectContaining({ what: 'health check node port', nodePort: 8080, range: '30000-32767', isUsual: true }),
   ]);
 });
 
 test.each([
-  ['scaled to 0', 0, 'note', /^nothing, if that is meant/],
-  ['with replicas', 3, 'warning', /^its selector fits Deployment default\/web: see whether its Pods run$/],
-])('an empty slice beside a Deployment %s', async (_, replicas, severity, help) => {
+  ['scaled to 0', 0, 'note', true],
+  ['with replicas', 3, 'warning', false],
+])('an empty slice beside a Deployment %s', async (_, replicas, severity, isScaledToZero) => {
   const text = aService(`${anIP}, selector: { app: web }, ports: [{ port: 80 }]`) + noEndpoint('web');
   const workload = deployment(container).replace('replicas: 3', `replicas: ${replicas}`);
   const { findings } = await lint(text + workload);
-  expect(findings).toMatchObject([{ code: 'no-ready-endpoint', severity }]);
-  expect(findings[0]?.help).toMatch(help);
+  const details = { owner: 'Deployment default/web', isScaledToZero };
+  expect(findings).toMatchObject([{ code: 'no-ready-endpoint', severity, arguments: details }]);
 });
 
 describe('a selector that no workload of the manifests has', () => {
@@ -473,15 +474,17 @@ describe('two Services on one address', () => {
   const slices = endpoint(ready) + endpoint(ready).replaceAll('web', 'api').replaceAll('10.244.0.1', '10.244.0.9');
 
   test.each([
-    ['an external IP', external, '203.0.113.90:80', 'kpc gives it to default/api, kube-proxy to whichever'],
-    ['a node port', nodePort, '30080', 'the API server refuses the second of them, because it is already allocated;'],
+    ['an external IP', external, '203.0.113.90:80', {}],
+    ['a node port', nodePort, '30080', { isRefused: true }],
   ])('%s: the packet reaches the one that is said to get it', async (_, fields, to, what) => {
     const services = aService(`${anIP}, ${fields}`) + aService(`clusterIP: 10.96.0.11, ${fields}`, '', 'api');
     const { findings } = await lint(services + slices + someNodes('worker-1'), setup);
     const conflict = findings.find(({ code }) => code === 'address-conflict');
-    expect(conflict).toMatchObject({ service: 'default/web', trace: { verdict: 'delivered' } });
-    expect(conflict?.text).toContain(`is claimed by default/api and default/web: ${what}`);
-    expect(conflict?.text).toContain('kpc gives it to default/api');
+    expect(conflict).toMatchObject({
+      about: { kind: 'service', name: 'default/web' },
+      arguments: { holder: 'default/api', rival: 'default/web', ...what },
+      trace: { verdict: 'delivered' },
+    });
     const words = conflict?.trace?.command.split(' ').slice(1) ?? [];
     expect(words[words.indexOf('--to') + 1]).toContain(to);
     const files = { 'in.yaml': (services + slices + someNodes('worker-1')).replace(/---\n$/, '') };
@@ -494,8 +497,10 @@ test('a health check port that two Services claim is refused, as a node port is'
   const fields = 'type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort: 30100, ports: [{ port: 80 }]';
   const both = aService(`${anIP}, ${fields}`) + aService(`clusterIP: 10.96.0.11, ${fields}`, '', 'api');
   const { findings } = await lint(both);
-  const texts = findings.flatMap(({ code, text }) => (code === 'taken-health-check-port' ? [text] : []));
-  expect(texts).toEqual([expect.stringContaining('the API server refuses the second of them')]);
+  const taken = findings.filter(({ code }) => code === 'taken-health-check-port').map((each) => each.arguments);
+  expect(taken).toEqual([
+    { taken: 'as-health-check-port', service: 'default/api', port: 30100, holder: 'default/web' },
+  ]);
 });
 
 describe('source ranges', () => {

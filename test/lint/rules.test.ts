@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Example } from '#codes';
 import { codesFolder, readExample } from '../../scripts/codes-module.mjs';
-import type { DiagnosticCode } from '../../src/diagnostics/codes.ts';
+import type { FindingCode } from '../../src/base/findings/codes.ts';
 import { ruleCodes } from '../../src/lint/rules.ts';
-import { inFolder } from '../diagnostics/tripped.ts';
+import { inFolder } from '../findings/tripped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
 
@@ -22,12 +22,12 @@ async function lintExample({ words, files }: Example, then: (linted: Linted, cwd
   });
 }
 
-function codesOf({ findings }: Linted): readonly DiagnosticCode[] {
+function codesOf({ findings }: Linted): readonly FindingCode[] {
   return findings.map(({ code }) => code);
 }
 
 /** Rules that say nothing of packets to a Service's addresses, or of packets that no rule of a kernel sees: to a hostPort, by ARP, through a set that does not load, from a cluster IP on. */
-const silent: ReadonlySet<DiagnosticCode> = new Set([
+const silent: ReadonlySet<FindingCode> = new Set([
   'cluster-ip-endpoint',
   'covered-addresses',
   'external-ips',

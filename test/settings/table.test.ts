@@ -1,3 +1,4 @@
+import { wordsOf } from '../../src/say/words/words.ts';
 import { describe, expect, test } from 'vitest';
 import { optional, readShape } from '../../src/base/json-shape.ts';
 import { kubeProxyConfigurationShape } from '../../src/input/objects/shapes/kube-proxy-configuration.ts';
@@ -84,9 +85,9 @@ describe('a value that cannot be read is told with the name of its flag', () => 
     '%s',
     (name, key) => {
       const { diagnostics } = resolveSettings(undefined, { proxyMode: 'ipvs', [key]: '*' });
-      expect(
-        diagnostics.map(({ severity, text, help }) => `${severity} ${[text, help].filter(Boolean).join(': ')}`),
-      ).toEqual([expect.stringMatching(new RegExp(`^error ${name} (?:cannot be |is )?"\\*"`))]);
+      expect(diagnostics.map((each) => `${each.severity} ${wordsOf(each).text}`)).toEqual([
+        expect.stringMatching(new RegExp(`^error ${name} (?:cannot be |is )?"\\*"`)),
+      ]);
     },
   );
 });

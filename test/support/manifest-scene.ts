@@ -1,5 +1,6 @@
+import { wordsOf } from '../../src/say/words/words.ts';
 import { loadTexts } from '../../src/snapshot/open/load-texts.ts';
-import { isError } from '../../src/diagnostics/diagnostic.ts';
+import { isError } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { openManifests } from '../../src/snapshot/open/opened.ts';
 import { ask } from '../../src/trace/question.ts';
@@ -12,7 +13,7 @@ export function sceneOfManifests(text: string, node: string): Scene {
   const options = { traffic: true, proxyMode: 'nftables', ipFamily: 'auto', node } as const;
   const loaded = loadTexts({ manifests, config: undefined, hostAddresses: undefined }, options);
   const { side, diagnostics } = openManifests('in.yaml', loaded, options).at('');
-  const errors = diagnostics.filter(isError).map((each) => each.text);
+  const errors = diagnostics.filter(isError).map((each) => wordsOf(each).text);
   if (!side || errors.length > 0) throw new Error(errors.join('\n'));
   return sceneOf(side);
 }
@@ -27,6 +28,6 @@ export interface Connection {
 /** What the policies of the scene make of a connection. */
 export function findPolicies(scene: Scene, connection: Connection): readonly PolicyFinding[] {
   const answer = ask({ ...connection, inInterface: undefined, namespace: undefined }, scene);
-  if (answer.kind === 'wrong') throw new Error(answer.faults.map(({ diagnostic }) => diagnostic.text).join('\n'));
+  if (answer.kind === 'wrong') throw new Error(answer.faults.map(({ diagnostic }) => diagnostic.code).join('\n'));
   return judgePolicies(answer.value, scene);
 }

@@ -1,13 +1,13 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import { schemaOf, type JsonSchema, type Shape } from '../../src/base/json-shape.ts';
-import { check, compile } from '../../src/report/outputs/compile.ts';
-import { describe } from '../../src/report/outputs/describe.ts';
-import { difference } from '../../src/report/outputs/diff.ts';
-import { linted } from '../../src/report/outputs/lint.ts';
-import { equivalence } from '../../src/report/outputs/equivalence.ts';
-import { doctor, plan } from '../../src/report/outputs/node.ts';
-import { tested, traced } from '../../src/report/outputs/trace.ts';
-import { version } from '../../src/report/outputs/version.ts';
+import { check, compile } from '../../src/say/outputs/compile.ts';
+import { describe } from '../../src/say/outputs/describe.ts';
+import { difference } from '../../src/say/outputs/diff.ts';
+import { linted } from '../../src/say/outputs/lint.ts';
+import { equivalence } from '../../src/say/outputs/equivalence.ts';
+import { doctor, plan } from '../../src/say/outputs/node.ts';
+import { tested, traced } from '../../src/say/outputs/trace.ts';
+import { version } from '../../src/say/outputs/version.ts';
 
 interface Printed {
   /** The commands that print it. */

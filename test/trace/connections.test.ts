@@ -26,7 +26,7 @@ function trace(changes: readonly Change[], from: string, to: string, protocol: '
   const { state, coverage, doubts, flows, routes, log } = readDump(new Map([['node.txt', text]]));
   const side = new DumpedSnapshot({ name: 'node.txt', state: () => state, coverage, doubts, flows, routes, log });
   const found = ask({ from, to, protocol, inInterface: input, namespace: undefined }, sceneOf(side));
-  if (found.kind === 'wrong') throw new Error(found.faults.map(({ diagnostic }) => diagnostic.text).join());
+  if (found.kind === 'wrong') throw new Error(found.faults.map(({ diagnostic }) => diagnostic.code).join());
   return found.value;
 }
 

@@ -5,7 +5,7 @@ import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { traceMatrix } from '../../src/trace/matrix.ts';
 import { ask } from '../../src/trace/question.ts';
-import { holdingTests, leavesOutNodePorts } from '../../src/report/holding-tests.ts';
+import { holdingTests, leavesOutNodePorts } from '../../src/say/holding-tests.ts';
 import { describeTrace, listTraceLines } from '../../src/trace/trace-words.ts';
 import { onOneNode, sceneOf, type Scene } from '../../src/trace/scene.ts';
 
@@ -17,7 +17,7 @@ function sceneOfText(text: string): Scene {
 function trace(text: string, from: string, to: string, inInterface?: string): string {
   const scene = sceneOfText(text);
   const answer = ask({ from, to, protocol: undefined, inInterface, namespace: undefined }, scene);
-  if (answer.kind === 'wrong') throw new Error(answer.faults.map(({ diagnostic }) => diagnostic.text).join());
+  if (answer.kind === 'wrong') throw new Error(answer.faults.map(({ diagnostic }) => diagnostic.code).join());
   const lines = listTraceLines(describeTrace(answer.value, scene)).map((line) => line.text);
   return lines.slice(0, lines.indexOf('how')).join('\n');
 }

@@ -1,3 +1,4 @@
+import { inOneLine } from '../../src/say/words/words.ts';
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
@@ -25,7 +26,7 @@ const answers = gunzipSync(readFileSync(new URL('kubectl-answers.jsonl.gz', impo
 const refused: readonly (readonly [kind: string, message: RegExp])[] = [
   [
     'a key twice in one mapping, of which kubectl takes the last',
-    /^this key is in the same mapping|^a second object begins here/,
+    /^this key is in the same mapping|^a second object starts here/,
   ],
   ['YAML behind JSON without "---"', /^text follows the JSON|^not valid JSON|^a tab is used/],
   [
@@ -75,7 +76,7 @@ type Reading = { readonly values: readonly unknown[] } | { readonly fault: strin
 function read(text: string, readYaml: YamlReader): Reading {
   const { documents, diagnostics } = readDocuments(new TextFile('in.yaml', text), readYaml);
   const [fault] = diagnostics;
-  if (fault) return { fault: [fault.text, fault.help].join(': ') };
+  if (fault) return { fault: inOneLine(fault) };
   return { values: documents.map(({ value }) => value) };
 }
 

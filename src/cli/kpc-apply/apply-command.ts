@@ -25,7 +25,7 @@ import {
   formatRollBack,
   formatStates,
   summarizePlan,
-} from '../../report/plan-text.ts';
+} from '../../say/plan-text.ts';
 import { exitStatus, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';

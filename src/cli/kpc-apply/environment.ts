@@ -10,7 +10,7 @@ import { describeOtherNetworks, forgetEarlierBoots } from '../../apply/state/oth
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
-import { formatPlanText } from '../../report/plan-text.ts';
+import { formatPlanText } from '../../say/plan-text.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 
 /** What kpc-apply works with: handed in, so that tests hand in their own. */

@@ -1,5 +1,5 @@
 import { shellWord } from '../../base/printable.ts';
-import type { FolderForm } from '../../report/check-report.ts';
+import type { FolderForm } from '../../say/check-report.ts';
 
 /** Flags of a check that mean nothing when the folder is written; true for those with a value. */
 const left: ReadonlyMap<string, boolean> = new Map([

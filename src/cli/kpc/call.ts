@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { ReadFiles } from '../../library/node/open.ts';
 import { Refusal } from '../../library/refusal.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { formatError } from '../../say/render-diagnostics.ts';
 import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { addFlags, givenFlags } from './flags.ts';
@@ -94,14 +94,14 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   }
 
   /** Prints the diagnostics of an input. Ends the call if one is an error (with --strict, or a warning). */
-  async report(input: { readonly diagnostics: readonly Diagnostic[]; readonly files: ReadFiles }): Promise<void> {
+  async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
     await this.print(said, input.files);
     if (said.some(isError)) throw new Ended();
   }
 
   /** Prints diagnostics of whatever severity. */
-  async print(diagnostics: readonly Diagnostic[], files: ReadFiles): Promise<void> {
+  async print(diagnostics: readonly Finding[], files: ReadFiles): Promise<void> {
     const said = renderSaid(diagnostics, files, this.terminal);
     if (said !== '') await this.terminal.err(said);
   }

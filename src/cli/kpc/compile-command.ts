@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { formatCount } from '../../base/format-count.ts';
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isError, type Finding } from '../../base/findings/finding.ts';
 import {
   checkSnapshot,
   compileOne,
@@ -18,11 +18,11 @@ import { repositoryPaths } from '../../library/node/open.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
-import { formatCompiled } from '../../report/bundle-text.ts';
-import type { OutputFormat } from '../../report/check-report.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { compiledFleet } from '../../report/outputs/compile.ts';
+import { formatCompiled } from '../../say/bundle-text.ts';
+import type { OutputFormat } from '../../say/check-report.ts';
+import { formatError } from '../../say/render-diagnostics.ts';
+import { formatJson } from '../../say/format-json.ts';
+import { compiledFleet } from '../../say/outputs/compile.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { acceptCommand } from './accept-command.ts';
@@ -134,7 +134,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     const side = snapshot ?? call.end();
     if (check !== undefined) {
       const { isSame, report: checked, result } = await checkSnapshot(check, side, wordsFor);
-      const { formatCheck } = await import('../../report/check-report.ts');
+      const { formatCheck } = await import('../../say/check-report.ts');
       await call.answer(await formatCheck(checked, result, output, diagnostics));
       return isSame ? exitStatus.ok : exitStatus.negative;
     }
@@ -149,9 +149,9 @@ export const addCompileCommand = defineCommand<CommandOptions>({
 /** Says what there is to say of the input. Ends the call, in the format of --output too, if that holds an error. */
 async function report(
   call: Call<CommandOptions>,
-  found: readonly Diagnostic[],
+  found: readonly Finding[],
   { loaded: { files } }: OpenedToCompile,
-): Promise<readonly Diagnostic[]> {
+): Promise<readonly Finding[]> {
   const diagnostics = makeStrict(found, call.options);
   await call.print(diagnostics, files);
   if (!diagnostics.some(isError)) return diagnostics;
@@ -181,7 +181,7 @@ async function compileMany(
   const progress = showProgress(run.fleet.nodes.length, terminal);
   if (out === undefined) {
     const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);
-    const { formatFleetCheck } = await import('../../report/check-report.ts');
+    const { formatFleetCheck } = await import('../../say/check-report.ts');
     await call.answer({ printed: await formatFleetCheck(checked.report, output), said: checked.said });
     return checked.isSame ? exitStatus.ok : exitStatus.negative;
   }
@@ -197,8 +197,8 @@ async function compileMany(
     return exitStatus.badInput;
   }
   if (output === 'json') {
-    const { diagnosticsToJson } = await import('../../report/json.ts');
-    await call.out(formatJson(compiledFleet, { diagnostics: diagnosticsToJson(diagnostics), folder: out, ...counts }));
+    const { sayFindings } = await import('../../say/words/said.ts');
+    await call.out(formatJson(compiledFleet, { diagnostics: sayFindings(diagnostics), folder: out, ...counts }));
   }
   await call.say(said);
   return exitStatus.ok;

@@ -1,5 +1,5 @@
 import { codes } from '#codes';
-import { diagnosticCodes } from '../../diagnostics/codes.ts';
+import { findingCodes } from '../../base/findings/codes.ts';
 import { proposeValues } from '../../library/node/names.ts';
 import type { FileOptions } from '../../library/node/open.ts';
 import type { Candidate, ValueRequest } from '../shared/completion.ts';
@@ -9,7 +9,7 @@ import { applyKpcYaml, isConfigured } from './kpc-yaml.ts';
 export async function findKpcValues(request: ValueRequest): Promise<readonly Candidate[]> {
   const { of, typed } = request;
   if (of === 'explain code' || of === 'ignore')
-    return diagnosticCodes.map((value) => ({ value, help: codes[value].meaning }));
+    return findingCodes.map((value) => ({ value, help: codes[value].meaning }));
   return (await proposeValues(of, typed, async () => findManifests(request))).map((value) => ({ value }));
 }
 

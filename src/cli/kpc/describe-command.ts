@@ -1,3 +1,4 @@
+import { wordsOf } from '../../say/words/words.ts';
 import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
 import { isName } from '../../base/object-names.ts';
 import { describeSnapshot, followedRelease, whyNoRules } from '../../library/describe.ts';
@@ -91,7 +92,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const isSaid = options.output === 'text' && opened.kind !== 'dump';
     await call.report(isSaid ? withoutDefaultMode(reading) : reading);
     const side = reading.side ?? call.end();
-    if (leftOut) await call.say(`note: left out its manifests: ${printable(leftOut.text)}\n`);
+    if (leftOut) await call.say(`note: left out its manifests: ${printable(wordsOf(leftOut).text)}\n`);
     const release = followedRelease(side);
     if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
       await call.say(`note: follows the kube-proxy of Kubernetes ${release}\n`);

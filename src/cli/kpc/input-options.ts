@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { pathWord } from '../../base/printable.ts';
 import type { Flag } from '../../library/options.ts';
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Finding } from '../../base/findings/finding.ts';
 import type { NamedSide, Pair } from '../../library/node/pair.ts';
 import type { OpenedPaths, Snapshot } from '../../library/node/open.ts';
 import { givenFlags } from './flags.ts';
@@ -46,7 +46,7 @@ export function describeIdleFlags(
 }
 
 /** Leaves out the note about a mode that nobody named, for results whose summary says it. */
-export function withoutDefaultMode<T extends { readonly diagnostics: readonly Diagnostic[] }>(read: T): T {
+export function withoutDefaultMode<T extends { readonly diagnostics: readonly Finding[] }>(read: T): T {
   return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 

@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
 import { shellWord } from '../../base/printable.ts';
-import { diagnosticCodes } from '../../diagnostics/codes.ts';
+import { findingCodes } from '../../base/findings/codes.ts';
 import type { Ignore } from '../../library/lint.ts';
 import { isUnread, lintFiles, repositoryPaths } from '../../library/node/open.ts';
-import { formatLint, lintOutputs } from '../../report/lint.ts';
+import { formatLint, lintOutputs } from '../../say/lint.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
@@ -64,7 +64,7 @@ export const addLintCommand = defineCommand<LintOptions>({
     const style = { lineOf, isColoured: terminal.colour.out, pathOf: repositoryPaths() };
     await call.out(formatLint(report, options.output, style));
     // Without anything that was read, there is nothing to judge.
-    if (report.findings.some(({ diagnostic }) => isUnread(diagnostic))) return exitStatus.badInput;
+    if (report.findings.some(isUnread)) return exitStatus.badInput;
     return passed ? exitStatus.ok : exitStatus.negative;
   },
 });
@@ -73,8 +73,8 @@ export const addLintCommand = defineCommand<LintOptions>({
 function readCodes(written: string): readonly string[] {
   const codes = written.split(',').map((each) => each.trim());
   for (const code of codes) {
-    if (diagnosticCodes.some((each) => each === code)) continue;
-    const near = findNearest(code, diagnosticCodes);
+    if (findingCodes.some((each) => each === code)) continue;
+    const near = findNearest(code, findingCodes);
     throw new InvalidArgumentError(near === undefined ? 'List the codes with "kpc explain".' : `Did you mean ${near}?`);
   }
   return codes;

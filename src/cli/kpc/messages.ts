@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
-import { type Diagnostic, isError } from '../../diagnostics/diagnostic.ts';
-import { renderDiagnostics } from '../../report/render-diagnostics.ts';
+import { type Finding, isError } from '../../base/findings/finding.ts';
+import { formatFindings } from '../../say/render-diagnostics.ts';
 import { formatCount } from '../../base/format-count.ts';
-import { formatJson } from '../../report/format-json.ts';
-import { failure } from '../../report/outputs/compile.ts';
+import { sayFindings } from '../../say/words/said.ts';
+import { formatJson } from '../../say/format-json.ts';
+import { failure } from '../../say/outputs/compile.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
 import { diagnosticsForPeople } from '../../library/words.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
@@ -19,7 +20,7 @@ export interface MessageOptions {
 }
 
 /** Long name of a flag → where a file sets it. */
-type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
+type FlagPlaces = ReadonlyMap<string, Finding['place']>;
 
 export const messageFlags: readonly Flag[] = [
   flagRow('on', '-q, --quiet', 'print the result and errors only: no warnings, notes or summaries', {
@@ -41,9 +42,9 @@ export async function sayTaken(taken: readonly string[], command: Command, termi
 
 /** With --strict, warnings are errors. Adds the place in kpc.yaml to diagnostics of its flags. */
 export function makeStrict(
-  diagnostics: readonly Diagnostic[],
+  diagnostics: readonly Finding[],
   { strict = false, flagPlaces }: MessageOptions,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   return diagnostics.map((each) => {
     const severity = strict && each.severity === 'warning' ? 'error' : each.severity;
     const flag = flagOfCode[each.code] ?? Object.values(each.arguments).find((value) => flagPlaces?.has(String(value)));
@@ -52,22 +53,22 @@ export function makeStrict(
 }
 
 /** The flag that a diagnostic is about which does not name it among its arguments. */
-const flagOfCode: { readonly [Code in Diagnostic['code']]?: string } = {
+const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'bad-host-addresses': '--host-addresses',
   'bad-prune': '--prune',
   'nothing-to-check': '--check',
 };
 
 /** Diagnostics as a terminal gets them; '' if none is wanted there. */
-export function renderSaid(diagnostics: readonly Diagnostic[], files: ReadFiles, terminal: Terminal): string {
+export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, terminal: Terminal): string {
   const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
   if (wanted.length === 0) return '';
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  return renderDiagnostics(diagnosticsForPeople(wanted), lineOf, terminal.colour.err);
+  return formatFindings(sayFindings(diagnosticsForPeople(wanted)), lineOf, terminal.colour.err);
 }
 
 /** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */
-function isLoud(diagnostic: Diagnostic): boolean {
+function isLoud(diagnostic: Finding): boolean {
   return isError(diagnostic) || (diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'all');
 }
 
@@ -94,12 +95,11 @@ export function showProgress(total: number, terminal: Terminal): Progress {
 }
 
 /** Why nothing is compiled, in the formats of --output that are for programs. */
-export async function formatFailure(format: string | undefined, diagnostics: readonly Diagnostic[]): Promise<string> {
+export async function formatFailure(format: string | undefined, diagnostics: readonly Finding[]): Promise<string> {
   if (format === 'json') {
-    const { diagnosticsToJson } = await import('../../report/json.ts');
-    return formatJson(failure, { diagnostics: diagnosticsToJson(diagnostics) });
+    return formatJson(failure, { diagnostics: sayFindings(diagnostics) });
   }
   if (format !== 'github') return '';
-  const { diagnosticsToGithub } = await import('../../report/github.ts');
-  return diagnosticsToGithub(diagnostics, repositoryPaths());
+  const { formatGithub } = await import('../../say/github.ts');
+  return formatGithub(sayFindings(diagnostics), repositoryPaths());
 }

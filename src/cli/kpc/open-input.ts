@@ -1,5 +1,6 @@
+import { wordsOf } from '../../say/words/words.ts';
 import { printable } from '../../base/printable.ts';
-import { isError } from '../../diagnostics/diagnostic.ts';
+import { isError } from '../../base/findings/finding.ts';
 import {
   findOther,
   openPaths,
@@ -42,7 +43,7 @@ export async function openScenes(call: Call<InputOptions>, given: readonly Flag[
   if (allNodes && (kind === 'bundle' || kind === 'dump'))
     refuse(`--all-nodes: only for manifests, and ${file[0]} is a ${kind} of one node`);
   if (kind === 'bundle' && hostAddresses !== undefined) refuse('--host-addresses: a bundle has its own addresses');
-  if (leftOut) await call.terminal.err(`warning: left out its manifests: ${printable(leftOut.text)}\n`);
+  if (leftOut) await call.terminal.err(`warning: left out its manifests: ${printable(wordsOf(leftOut).text)}\n`);
   await expectNodes(call, opened);
   const scenes: Scene[] = [];
   for (const name of opened.nodes) scenes.push(sceneOf(await useReading(call, opened.at(name))));

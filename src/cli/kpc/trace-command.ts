@@ -1,5 +1,5 @@
-import type { ArgumentsOf } from '../../diagnostics/codes.ts';
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
+import type { Finding } from '../../base/findings/finding.ts';
 import {
   askNodes,
   formatTrace,
@@ -111,7 +111,7 @@ function readsNoNames({ from, to, all }: TraceOptions, { side }: Scene): boolean
 }
 
 /** Whether nothing has the name that was asked for: the question is understood, and its answer is no. */
-function isAbsence(diagnostic: Diagnostic): boolean {
+function isAbsence(diagnostic: Finding): boolean {
   return diagnostic.code === 'bad-packet' && absences.has(diagnostic.arguments.problem);
 }
 

@@ -1,7 +1,7 @@
 import type { Names } from '../by-name.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { compareText } from '../../kernel/compare-text.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { nodeAddresses } from '../node-context.ts';
 import {
   fullName,
@@ -41,7 +41,7 @@ interface AssumedPods {
   readonly pods: readonly Sourced<Pod>[];
   /** Whether there are workloads with no replicas: a Service may select them. */
   readonly hasIdle: boolean;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** The most Pods that Kubernetes supports in a cluster. */
@@ -330,13 +330,13 @@ export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record
   };
 }
 
-function describeTooMany(podSets: readonly PodSet[], count: number): Diagnostic {
+function describeTooMany(podSets: readonly PodSet[], count: number): Finding {
   const largest = podSets.reduce((most, each) => (each.replicas > most.replicas ? each : most));
   const details = { of: 'workloads', count, limit: maxPods, largest: largest.key, most: largest.replicas };
   return diagnose('too-many-pods', details, largest.source.place(['spec', 'replicas']));
 }
 
-function describeLacks(all: readonly PlacedPod[], { services, given }: Assumption): readonly Diagnostic[] {
+function describeLacks(all: readonly PlacedPod[], { services, given }: Assumption): readonly Finding[] {
   // A Pod that no Service selects needs no address.
   const selecting = selectPods(
     services,
@@ -349,7 +349,7 @@ function describeLacks(all: readonly PlacedPod[], { services, given }: Assumptio
   const placed = all.filter(({ pod }) => selected.has(pod));
   const ownOf = ({ pod }: PlacedPod): number => pod.object.status?.addresses.length ?? 0;
   const namesOf = (pods: readonly PlacedPod[]) => pods.map(({ pod }) => fullName(pod.object.metadata));
-  const lacks: Diagnostic[] = [];
+  const lacks: Finding[] = [];
   if (placed.some((each) => !each.onHost && each.networks.length === 0)) {
     lacks.push(diagnose('no-pod-address', { problem: 'no-network' }));
   }

@@ -1,7 +1,7 @@
 import type { AssumedWorkload } from '../assumed-workloads.ts';
 import type { Names } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { groupBy } from '../group-by.ts';
 import {
   fullName,
@@ -32,7 +32,7 @@ export interface SlicesOfPods {
   readonly services: readonly ObjectMeta[];
   /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnostics: [] };
@@ -81,7 +81,7 @@ const endpointsPerObject = 5;
  * Refuses Services that together select so many Pods that the endpoints would not fit in memory, before any endpoint is
  * made.
  */
-function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic | undefined {
+function checkEndpoints(open: readonly Selecting[], objects: number): Finding | undefined {
   const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
   const limit = freeEndpoints + endpointsPerObject * objects;
   if (total <= limit) return undefined;
@@ -91,7 +91,7 @@ function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic
 }
 
 /** A note that says where endpoints come from, because no file lists them. */
-function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
+function describeOrigin(made: readonly Selecting[], kept: number): readonly Finding[] {
   const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
   if (real.length === 0 && kept === 0) return [];
   return [diagnose('endpoints-from-pods', { services: real.map(({ label }) => label), kept })];
@@ -115,14 +115,14 @@ function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
     }));
 }
 
-function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnostic[] {
+function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Finding[] {
   if (assumed.length === 0) return [];
   const workloads = assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`);
   return [diagnose('assumed-endpoints', { pods: assumed.reduce((sum, { pods }) => sum + pods.length, 0), workloads })];
 }
 
 /** Reports Pods that look like endpoints but that the controller leaves out: Pods on no Node, or on unknown Nodes. */
-function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonly Diagnostic[] {
+function describeLeftOut(made: readonly Selecting[], known: KnownNodes): readonly Finding[] {
   const left = new Set<Sourced<Pod>>();
   for (const { service, pods } of made) {
     for (const pod of pods) {

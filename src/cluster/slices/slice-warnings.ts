@@ -1,6 +1,6 @@
 import { namesOf } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { serviceNameLabel, type ServiceWithSlices } from '../endpoints.ts';
 import {
   fullName,
@@ -23,7 +23,7 @@ export function describeStrays(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
   endpoints: readonly Sourced<Endpoints>[],
-): readonly Diagnostic[] {
+): readonly Finding[] {
   if (services.length === 0) return [];
   // Mostly each slice is one of a Service: then no name is looked up.
   if (endpoints.length === 0 && services.reduce((sum, { given }) => sum + given.length, 0) === slices.length) return [];
@@ -48,8 +48,8 @@ export function describeStrays(
 }
 
 /** Reports Service ports without a port in any slice of their Service, if those slices have endpoints. */
-export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Diagnostic[] {
-  const diagnostics: Diagnostic[] = [];
+export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Finding[] {
+  const diagnostics: Finding[] = [];
   for (const { object, given } of services) {
     if (!isProgrammed(object) || !given.some(isFilled)) continue;
     const filled = given.every(isFilled) ? given : given.filter(isFilled);
@@ -102,12 +102,12 @@ function isProgrammed({ spec }: Service): boolean {
 export function describeTargetPorts(
   services: readonly Selecting[],
   isInjected: (pod: Pod) => boolean,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   return services.flatMap(({ service: { object, source }, label, pods }) => {
     // kube-proxy programs nothing for a headless Service, whatever its ports are.
     if (pods.length === 0 || object.spec.clusterIP === 'None') return [];
     if (pods.some((pod) => isInjected(pod.object))) return [];
-    return object.spec.ports.flatMap(({ port, targetPort, protocol }, i): Diagnostic[] => {
+    return object.spec.ports.flatMap(({ port, targetPort, protocol }, i): Finding[] => {
       if (typeof targetPort === 'number') return [];
       if (pods.some((pod) => pod.object.spec.ports.some((each) => isPort(each, targetPort, protocol)))) return [];
       const found = listPorts(pods.flatMap((pod) => pod.object.spec.ports).filter(({ name }) => name !== ''));
@@ -118,7 +118,7 @@ export function describeTargetPorts(
   });
 }
 
-export function describeUnselective(services: readonly Selecting[]): readonly Diagnostic[] {
+export function describeUnselective(services: readonly Selecting[]): readonly Finding[] {
   // The endpointslice controller treats an empty selector as selecting all Pods, but no API server passes it one.
   const empty = services
     .filter(({ service }) => Object.keys(service.object.spec.selector ?? {}).length === 0)

@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json-shape.ts';
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Finding } from '../../base/findings/finding.ts';
 import type { InputSource } from '../documents/document.ts';
 import { flagKey } from '../../settings/flag.ts';
 import { proxyFlags, type ProxyFlags } from '../../settings/table.ts';
@@ -15,7 +15,7 @@ export interface ClusterFacts {
   readonly configures: boolean;
   /** Whether it is an object of the cluster, too, such as a Pod. */
   readonly isObject: boolean;
-  readonly place: Diagnostic['place'];
+  readonly place: Finding['place'];
 }
 
 type Mapping = Readonly<Record<string, unknown>>;

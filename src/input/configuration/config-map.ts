@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Finding } from '../../base/findings/finding.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
 import type { InputDocument } from '../documents/document.ts';
@@ -23,7 +23,7 @@ function findConfigKeys(data: unknown): readonly string[] {
 /** The documents inside an object, and the diagnostics about them. */
 interface Unpacked {
   readonly documents: readonly InputDocument[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** The documents inside a ConfigMap that kpc reads settings from, with their places in the file. */

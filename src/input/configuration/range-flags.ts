@@ -1,6 +1,6 @@
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
-import { foundOf } from '../../diagnostics/fields.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { foundOf } from '../../base/findings/fields.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import type { PortRange } from '../../kernel/socket-address.ts';
 
@@ -14,7 +14,7 @@ export interface RangeFlags {
 /** Ranges with what is wrong with the flags they came from; not to be used when there is an error. */
 export interface ParsedRanges {
   readonly ranges: AssignmentRanges;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** What each flag takes. */
@@ -25,13 +25,13 @@ const rangeForms = {
   '--service-node-port-range': 'the first and the last port, such as 30000-32767',
 } as const;
 
-function refuseRange(flag: keyof typeof rangeForms, value: string): Diagnostic {
+function refuseRange(flag: keyof typeof rangeForms, value: string): Finding {
   return diagnose('bad-value', { field: flag, found: foundOf(value), expected: rangeForms[flag] });
 }
 
 /** Reads --service-cluster-ip-range (one network, or one of each family) --service-node-port-range and --load-balancer-ip-range. */
 export function parseAssignmentRanges(flags: RangeFlags): ParsedRanges {
-  const diagnostics: Diagnostic[] = [];
+  const diagnostics: Finding[] = [];
   const read = <T>(
     flag: keyof typeof rangeForms,
     value: string | undefined,
@@ -72,7 +72,7 @@ export const knownNetworks = 'auto';
 /** The networks that --assume-endpoints names; undefined if it is not given. */
 export interface PodNetworks {
   readonly networks: readonly Network[] | undefined;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** Reads --assume-endpoints: nothing, one network, or one of each family. */

@@ -1,4 +1,4 @@
-import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import type { Sourced } from '../../cluster/objects.ts';
 import { readUnit, type ClusterFacts } from './cluster-config.ts';
 import { placeAt } from '../documents/document.ts';
@@ -12,13 +12,13 @@ export interface ConfigFile {
   readonly config: Sourced<KubeProxyConfig> | undefined;
   /** What it also says about the cluster, or in another program's words. */
   readonly facts: readonly ClusterFacts[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** The file, if it could be read. */
   readonly file: TextFile | undefined;
 }
 
 /** Reads a KubeProxyConfiguration, the ConfigMap that holds one, under whatever key, or kube-proxy's systemd unit; a diagnostic is why there is no text. */
-export function readConfigText(file: TextFile | Diagnostic): ConfigFile {
+export function readConfigText(file: TextFile | Finding): ConfigFile {
   if (!(file instanceof TextFile)) return { config: undefined, facts: [], diagnostics: [file], file: undefined };
   const read = readConfig(file);
   return { ...read, diagnostics: sortDiagnostics(read.diagnostics), file };

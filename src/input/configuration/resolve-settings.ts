@@ -10,10 +10,10 @@ import {
   startsIn,
 } from '../../kube-proxy/releases.ts';
 import { splitList, type SettingFault, type SettingSource } from '../../settings/setting.ts';
-import { foundOf } from '../../diagnostics/fields.ts';
-import type { DiagnosticCode } from '../../diagnostics/codes.ts';
-import { diagnose, diagnoseFault, severityOf, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { Tally } from '../../diagnostics/tally.ts';
+import { foundOf } from '../../base/findings/fields.ts';
+import { type FindingCode, severityOf } from '../../base/findings/codes.ts';
+import { diagnose, diagnoseFault, type Finding } from '../../base/findings/finding.ts';
+import { Tally } from '../../base/findings/tally.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { type ProxyFlags, readSettings } from '../../settings/table.ts';
 import type { KubeProxyConfig } from '../objects/shapes/kube-proxy-configuration.ts';
@@ -23,9 +23,9 @@ import { readFeatureGates } from './feature-gates.ts';
 export interface ResolvedSettings {
   readonly settings: ProxySettings;
   readonly gates: FeatureGates;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** Which mode was taken and why, if nothing names one; or that the one of the configuration ends. */
-  readonly modeNote: Diagnostic | undefined;
+  readonly modeNote: Finding | undefined;
 }
 
 type Config = Sourced<KubeProxyConfig> | undefined;
@@ -63,7 +63,7 @@ export function resolveSettings(
     report: (fault) => {
       // Flags are few, as a command line is short.
       const isAdmitted =
-        fault.path === undefined || tally.admits(fault.code, severityOf<DiagnosticCode>(fault.code, fault.arguments));
+        fault.path === undefined || tally.admits(fault.code, severityOf<FindingCode>(fault.code, fault.arguments));
       if (isAdmitted) faults.push(fault);
     },
   };
@@ -88,8 +88,8 @@ function findField(config: unknown, path: readonly string[]): unknown {
 /** The mode to compile for; with errors, another than was asked for. */
 interface ModeChoice {
   readonly mode: ProxyMode;
-  readonly errors: readonly Diagnostic[];
-  readonly note?: Diagnostic;
+  readonly errors: readonly Finding[];
+  readonly note?: Finding;
 }
 
 /**
@@ -113,7 +113,7 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
 /** What kube-proxy calls its modes on Windows. */
 const windowsModes: ReadonlySet<string> = new Set(['kernelspace', 'winuserspace']);
 
-function readMode(value: string, name: string, place: Diagnostic['place'], kubeProxy: KubeProxy): ModeChoice {
+function readMode(value: string, name: string, place: Finding['place'], kubeProxy: KubeProxy): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
   if (known) return { mode: known, errors: checkMode(known, kubeProxy, name, place) };
   const because = windowsModes.has(value) ? { because: 'a bundle is for a Linux host' } : {};
@@ -126,8 +126,8 @@ export function checkMode(
   mode: ProxyMode,
   { release, gates }: KubeProxy,
   name?: string,
-  place?: Diagnostic['place'],
-): readonly Diagnostic[] {
+  place?: Finding['place'],
+): readonly Finding[] {
   const isKnown = isModeOf(mode, release);
   if (isKnown && startsIn(mode, behavioursOf(release, gates))) return [];
   return [diagnose('bad-mode', { problem: isKnown ? 'gate-off' : 'not-in-release', name, mode, release }, place)];

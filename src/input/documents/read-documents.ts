@@ -1,5 +1,5 @@
-import { addWords, diagnoseFault, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { Tally } from '../../diagnostics/tally.ts';
+import { diagnoseFault, type Finding } from '../../base/findings/finding.ts';
+import { Tally } from '../../base/findings/tally.ts';
 import { DocumentSource, type InputDocument, placeAt } from './document.ts';
 import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
 import { findExcess, parseJson, TooLong } from '../../base/bounds.ts';
@@ -14,7 +14,7 @@ import { findUnclosed } from '../yaml/unclosed.ts';
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {
   readonly documents: readonly InputDocument[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported, and the others are still read. */
@@ -31,15 +31,13 @@ export function readDocuments(file: TextFile, readYaml?: YamlReader): FileDocume
 
 /** What is wrong with the syntax of a file. */
 interface FileFaults {
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** Whether the documents that were handed over are right, and end where they seem to, whatever is wrong with the others. */
   readonly areApart: boolean;
 }
 
 /** How many broken documents of one file are reported: in a file that is not YAML, all of them are broken. */
 const mostBroken = 2;
-
-const noMoreShown = '; further YAML errors in this file are not shown';
 
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
@@ -56,12 +54,12 @@ export function takeDocuments(
     isOfNoUse = () => false,
   }: { readonly tally: Tally; readonly isOfNoUse?: ((text: string) => boolean) | undefined },
 ): FileFaults {
-  const diagnostics: Diagnostic[] = [];
-  const reportFaults = (start: number, faults: readonly SyntaxFault[], words = ''): void => {
+  const diagnostics: Finding[] = [];
+  const reportFaults = (start: number, faults: readonly SyntaxFault[], isLast?: true): void => {
     for (const fault of faults) {
       if (!tally.admits(fault.code, 'error')) continue;
       const diagnostic = diagnoseFault(fault, placeAt(file, start + fault.offset));
-      diagnostics.push(words === '' ? diagnostic : addWords(diagnostic, words));
+      diagnostics.push(isLast ? { ...diagnostic, isLast } : diagnostic);
     }
   };
   const broken: (readonly [start: number, faults: readonly SyntaxFault[]])[] = [];
@@ -92,7 +90,7 @@ export function takeDocuments(
     diagnostics.length === 0 && json.broken === undefined && !json.isTooLong && broken.length <= mostBroken;
   for (const [i, [start, faults]] of broken.entries()) {
     if (i < mostBroken) reportFaults(start, faults);
-    else reportFaults(start, faults.slice(0, 1), noMoreShown);
+    else reportFaults(start, faults.slice(0, 1), true);
   }
   return { diagnostics, areApart };
 }

@@ -1,6 +1,6 @@
-import type { Fault } from '../../diagnostics/diagnostic.ts';
+import type { Fault } from '../../base/findings/finding.ts';
 import type { Bounded } from '../../base/bounds.ts';
-import type { SyntaxCode } from '../../diagnostics/files.ts';
+import type { SyntaxCode } from '../../base/findings/files.ts';
 
 /** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
 export type SyntaxFault = Fault<SyntaxCode> & { readonly offset: number };

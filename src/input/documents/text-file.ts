@@ -1,5 +1,5 @@
 import { findConflict } from '../../base/odd-texts.ts';
-import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { Location } from '../../kernel/place.ts';
 
 /** A stretch of a file: offsets into its text, `end` not included. */
@@ -90,7 +90,7 @@ export class TextFile {
 }
 
 /** What is wrong with a text in which Git marks a merge conflict; undefined if it marks none. `file` is its name. */
-export function describeConflict(file: string, text: string): Diagnostic | undefined {
+export function describeConflict(file: string, text: string): Finding | undefined {
   const line = findConflict(text);
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));
 }
@@ -98,7 +98,7 @@ export function describeConflict(file: string, text: string): Diagnostic | undef
 /** Files that could be read, and what is wrong with the others. */
 export interface LoadedFiles {
   readonly files: readonly TextFile[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** What is wrong with files that are not named themselves, but found in folders. */
-  readonly unreadable?: readonly Diagnostic[] | undefined;
+  readonly unreadable?: readonly Finding[] | undefined;
 }

@@ -1,6 +1,6 @@
 import { baseName, folderOf, resolvePath } from '../../base/file-names.ts';
 import { isObject } from '../../base/json-shape.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { isPlain } from './templates.ts';
 
@@ -75,7 +75,7 @@ interface ReadTree {
 export function describeKustomizations(
   kustomizations: readonly InputDocument[],
   { files, ofServices, isShown, into }: ReadTree,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   const known = placesOf(files);
   const inFolders = kustomizations.filter(({ file }) => file.origin !== undefined);
   const missing = inFolders.flatMap((each) => {
@@ -95,7 +95,7 @@ function describeMissing(
   [first, ...others]: readonly { readonly kustomization: InputDocument; readonly lacks: readonly string[] }[],
   isShown: boolean,
   into: string,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   if (!first) return [];
   const { kustomization, lacks } = first;
   const folderWord = wordOf(folderOf(kustomization.file.name));
@@ -103,7 +103,7 @@ function describeMissing(
   return [diagnose('incomplete-kustomization', details, kustomization.source.place(['resources']))];
 }
 
-function describeChanging([first, ...others]: readonly InputDocument[], into: string): readonly Diagnostic[] {
+function describeChanging([first, ...others]: readonly InputDocument[], into: string): readonly Finding[] {
   if (!first) return [];
   const fields = changesOf(first.value);
   const details = { fields, more: others.length, folderWord: wordOf(folderOf(first.file.name)), into };

@@ -4,8 +4,8 @@ import { bytesAlone, TextBudget } from '../../base/bounds.ts';
 import { existsSync } from 'node:fs';
 import { blankContainerLogs, describePacked } from '../../base/odd-texts.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
-import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { FileProblem } from '../../diagnostics/files.ts';
+import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
+import type { FileProblem } from '../../base/findings/files.ts';
 import { isLink } from './disk-paths.ts';
 import { disk, type FileTree, type Trees } from './file-tree.ts';
 import { BadPattern, ignoreFile, isInside, type ListedFile, listFolder } from './list-files.ts';
@@ -26,8 +26,8 @@ export function loadFiles(
   trees: Trees = new Map(),
 ): LoadedFiles {
   const files = new Map<string, TextFile>();
-  const diagnostics: Diagnostic[] = [];
-  const unreadable: Diagnostic[] = [];
+  const diagnostics: Finding[] = [];
+  const unreadable: Finding[] = [];
   const outside: (ListedFile & { readonly tree: FileTree })[] = [];
   const budget = new TextBudget(bytesAlone);
   for (const source of sources) {
@@ -57,11 +57,11 @@ export function loadFiles(
 }
 
 /** Reads one file as text, or says why it cannot be read. */
-export function loadFile(path: string, stdin?: Stdin, tree: FileTree = disk): TextFile | Diagnostic {
+export function loadFile(path: string, stdin?: Stdin, tree: FileTree = disk): TextFile | Finding {
   return loadAs(path, () => (path === '-' ? (stdin ?? '') : tree.readNamed(path)));
 }
 
-function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFile | Diagnostic {
+function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFile | Finding {
   try {
     const file = decodeFile(path, read(), origin);
     return (file instanceof TextFile ? describeConflict(path, file.text) : undefined) ?? file;
@@ -84,7 +84,7 @@ function listFiles(
   {
     diagnostics,
     outside,
-  }: { readonly diagnostics: Diagnostic[]; readonly outside: (ListedFile & { readonly tree: FileTree })[] },
+  }: { readonly diagnostics: Finding[]; readonly outside: (ListedFile & { readonly tree: FileTree })[] },
 ): readonly (Pick<ListedFile, 'path'> & Partial<ListedFile>)[] {
   if (source === '-') return [{ path: source }];
   try {
@@ -107,7 +107,7 @@ function listFiles(
 }
 
 /** The text of a file's bytes: UTF-8, with or without a byte order mark. */
-function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined): TextFile | Diagnostic {
+function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined): TextFile | Finding {
   if (typeof bytes === 'string') return new TextFile(name, blankContainerLogs(bytes), origin);
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return fileError(name, { problem: 'no-text', what: 'UTF-16' });
@@ -119,7 +119,7 @@ function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined
   return new TextFile(name, blankContainerLogs(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)), origin);
 }
 
-function fileError(name: string, details: FileProblem): Diagnostic {
+function fileError(name: string, details: FileProblem): Finding {
   return diagnose('unreadable-file', details, placeAtLine(name));
 }
 

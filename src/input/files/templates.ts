@@ -1,4 +1,4 @@
-import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { pathBelow } from '../../base/file-names.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import { placeAt } from '../documents/document.ts';
@@ -36,10 +36,10 @@ const mostAfter = 200;
 /** The template that a file is, to judge by its errors, and the diagnostics that do not result from it. */
 export function findTemplate(
   file: TextFile,
-  faults: readonly Diagnostic[],
+  faults: readonly Finding[],
 ): {
   readonly template: Template | undefined;
-  readonly others: readonly Diagnostic[];
+  readonly others: readonly Finding[];
   /** Whether the template may make any number of objects: then its documents cannot be told apart. */
   readonly isWhole: boolean;
 } {
@@ -53,7 +53,7 @@ export function findTemplate(
 }
 
 /** The placeholder because of which a diagnostic's line is wrong. */
-export function findInLine(file: TextFile, { place }: Diagnostic): Template | undefined {
+export function findInLine(file: TextFile, { place }: Finding): Template | undefined {
   if (!place) return undefined;
   const { line, column } = place.locate();
   const start = Math.max(0, column - 1 - mostBefore);
@@ -66,14 +66,14 @@ export function describeTemplates(
   templates: readonly Template[],
   isLeftOut: boolean,
   into: string,
-): readonly { readonly diagnostic: Diagnostic; readonly files: number }[] {
+): readonly { readonly diagnostic: Finding; readonly files: number }[] {
   const groups = groupBy(templates, ({ file: { origin, name } }) => origin?.chart ?? origin?.folder ?? name);
   return [...groups.values()].map((group) => {
     return { diagnostic: describe(group[0], group.length, isLeftOut, into), files: group.length };
   });
 }
 
-function describe({ file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Diagnostic {
+function describe({ file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Finding {
   const { chart, chartName, folder } = file.origin ?? {};
   const place = placeAt(file, offset);
   const common = { count, folder, isLeftOut, into };

@@ -8,7 +8,7 @@ import {
   type Network,
 } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { aNetwork, anAddress, foundOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
+import { aNetwork, anAddress, foundOf, nameForms, oneOfEachFamily } from '../../base/findings/fields.ts';
 import { isLabelValue, isName, type NameRule } from '../../base/object-names.ts';
 import { fieldName } from '../../base/printable.ts';
 import { findNearest } from '../../base/find-nearest.ts';

@@ -1,7 +1,7 @@
 import { folderOf, pathBelow } from '../../base/file-names.ts';
-import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { mostOfCode } from '../../diagnostics/tally.ts';
-import type { DuplicateObject } from '../../diagnostics/objects.ts';
+import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
+import { mostOfCode } from '../../base/findings/tally.ts';
+import type { DuplicateObject } from '../../base/findings/objects.ts';
 import { ByName } from '../../cluster/by-name.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../../cluster/objects.ts';
@@ -23,7 +23,7 @@ interface Duplicate {
 
 /** What to say of objects that the input defines again. */
 export interface DuplicateFinding {
-  readonly diagnostic: Diagnostic;
+  readonly diagnostic: Finding;
   /** Of the lists of the collection. */
   readonly again: readonly object[];
 }

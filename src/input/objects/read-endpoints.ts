@@ -1,4 +1,4 @@
-import { foundOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
+import { foundOf, leftOut, nameForms } from '../../base/findings/fields.ts';
 import { fieldName, printable } from '../../base/printable.ts';
 import { serviceNameLabel } from '../../cluster/endpoints.ts';
 import type {

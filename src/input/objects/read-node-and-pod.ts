@@ -15,7 +15,7 @@ import type {
   Workload,
   WorkloadKind,
 } from '../../cluster/objects.ts';
-import { foundOf, nameForms, oneOfEachFamily } from '../../diagnostics/fields.ts';
+import { foundOf, nameForms, oneOfEachFamily } from '../../base/findings/fields.ts';
 import {
   areOfEachFamily,
   checkHostAddress,

@@ -1,8 +1,8 @@
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import type { Tally } from '../../diagnostics/tally.ts';
+import type { Finding } from '../../base/findings/finding.ts';
+import type { Tally } from '../../base/findings/tally.ts';
 import { isObject } from '../../base/json-shape.ts';
 import type { ObjectMeta, Source } from '../../cluster/objects.ts';
-import { foundOf } from '../../diagnostics/fields.ts';
+import { foundOf } from '../../base/findings/fields.ts';
 import { CommonNames } from './check-values.ts';
 import { type ClusterFacts, readClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
@@ -27,7 +27,7 @@ export interface CollectedObjects extends ObjectLists {
   readonly podMakers: PodMaker[];
   /** What is wrong in some field, so that it is in no list or not as it is written. */
   readonly faulty: FaultyObject[];
-  readonly diagnostics: Diagnostic[];
+  readonly diagnostics: Finding[];
 }
 
 /** An object with errors, as far as it can be read. */

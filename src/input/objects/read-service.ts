@@ -1,6 +1,6 @@
 import { joinWords } from '../../base/join-words.ts';
 import { fieldName, quote } from '../../base/printable.ts';
-import { anAddress, foundOf, leftOut, nameForms } from '../../diagnostics/fields.ts';
+import { anAddress, foundOf, leftOut, nameForms } from '../../base/findings/fields.ts';
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../../cluster/objects.ts';
 import { isLoopback, parseAddress } from '../../kernel/address.ts';
 import {

@@ -1,13 +1,13 @@
-import type { ArgumentsOf, DiagnosticCode } from '../../diagnostics/codes.ts';
-import { diagnose, isError, severityOf, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { Tally } from '../../diagnostics/tally.ts';
+import { type ArgumentsOf, type FindingCode, severityOf } from '../../base/findings/codes.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
+import { Tally } from '../../base/findings/tally.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputSource } from '../documents/document.ts';
 
 /** Collects the diagnostics of one object. */
 export class Report {
   readonly source: InputSource;
-  readonly diagnostics: Diagnostic[] = [];
+  readonly diagnostics: Finding[] = [];
   /** Made when needed: most objects are right. */
   #silenced: Set<string> | undefined;
   /** Field that is missing, without the numbers of list items → the diagnostic of the one that is there in its place. */
@@ -34,7 +34,7 @@ export class Report {
   }
 
   /** Says what is wrong with a field, unless it is silenced, or results from a misspelled one. */
-  add<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
+  add<Code extends FindingCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#isSettled(path)) return;
     const isWrong = severityOf(code, details) === 'error';
     if (isWrong ? this.isExplainedBy(path) : this.isDoubtful(path)) return;
@@ -47,11 +47,11 @@ export class Report {
   }
 
   /** Like add, but at the name of the field. */
-  addAtKey<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
+  addAtKey<Code extends FindingCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
   }
 
-  #admits<Code extends DiagnosticCode>(code: Code, details: ArgumentsOf<Code>): boolean {
+  #admits<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>): boolean {
     const severity = severityOf(code, details);
     const isAdmitted = this.#tally.admits(code, severity);
     if (!isAdmitted && severity === 'error') this.#hasUnmade = true;

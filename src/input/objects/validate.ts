@@ -2,8 +2,8 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { findFaults, isObject, type Shape, type ShapeFault } from '../../base/json-shape.ts';
 import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
-import type { ArgumentsOf } from '../../diagnostics/codes.ts';
-import { foundOf } from '../../diagnostics/fields.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
+import { foundOf } from '../../base/findings/fields.ts';
 import type { Report } from './report.ts';
 import { shapes, type RawObjects } from './shapes/all.ts';
 

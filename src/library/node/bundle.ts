@@ -23,7 +23,7 @@ import {
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
-import { summarize } from '../../report/bundle-text.ts';
+import { summarize } from '../../say/bundle-text.ts';
 import { Refusal, refuse } from '../refusal.ts';
 
 /** Packs the bundle in a folder into the file `out`, and returns what was packed, in words. Refuses what is no bundle. */

@@ -2,12 +2,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
-import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { modeOfPrint, printNames } from '../../report/bundle-text.ts';
-import type { CheckWords, FolderForm } from '../../report/check-report.ts';
-import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
+import type { CheckWords, FolderForm } from '../../say/check-report.ts';
+import { describeFolderProblem } from '../../say/render-diagnostics.ts';
 import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
 import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.ts';
@@ -35,7 +35,7 @@ export interface CompileOptions extends Omit<FileOptions, 'node'>, FleetOptions 
 /** Manifests that are compiled to be written, and what speaks against that. */
 export interface OpenedToCompile {
   readonly loaded: LoadedInputs;
-  readonly refusals: readonly Diagnostic[];
+  readonly refusals: readonly Finding[];
 }
 
 /** Opens the manifests of a result that is written, printed or compared. */
@@ -63,7 +63,7 @@ function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefi
 }
 
 /** Why the folder of --check cannot be compared; undefined if it can. */
-export async function findCheckProblem(checked: string, hasMany: boolean): Promise<Diagnostic | undefined> {
+export async function findCheckProblem(checked: string, hasMany: boolean): Promise<Finding | undefined> {
   const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
   return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
@@ -84,7 +84,7 @@ function replacesFiles({ out, golden, check: checked }: CompileOptions): boolean
 export async function findMistake(
   { loaded: { diagnostics, services, nodes } }: OpenedToCompile,
   { file = [], readStdin }: CompileOptions,
-): Promise<Diagnostic | undefined> {
+): Promise<Finding | undefined> {
   const isEmpty = services.length === 0 && (nodes.size === 0 || diagnostics.some(isError));
   if (!isEmpty) return undefined;
   const { describeNoManifests } = await import('../../snapshot/files/read-side.ts');
@@ -150,7 +150,7 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const result = await checkBundle(folder, fresh, tree);
   if (result.kind === 'unreadable') return refuse(`cannot read ${folder}: ${result.reason}`);
   const isSame = result.kind === 'same';
-  const { reportCheck } = await import('../../report/check-report.ts');
+  const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);
   // What a revision holds stays as it is.
   const words = tree ? { ...own, accept: undefined } : own;

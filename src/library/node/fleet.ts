@@ -16,8 +16,8 @@ import { isInShard } from '../../bundle/fleet/shard.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import type { CheckReport, FleetReport, FolderForm, NodeChange } from '../../report/check-report.ts';
-import { describeFolderProblem } from '../../report/render-diagnostics.ts';
+import type { CheckReport, FleetReport, FolderForm, NodeChange } from '../../say/check-report.ts';
+import { describeFolderProblem } from '../../say/render-diagnostics.ts';
 import { readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import {
   chooseFleet,
@@ -84,7 +84,7 @@ export async function checkFleet(
   wordsFor: WordsOfForm,
   progress: Progress,
 ) {
-  const { reportCheck } = await import('../../report/check-report.ts');
+  const { reportCheck } = await import('../../say/check-report.ts');
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;

@@ -1,5 +1,5 @@
-import type { ArgumentsOf } from '../../diagnostics/codes.ts';
-import { foundOf } from '../../diagnostics/fields.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
+import { foundOf } from '../../base/findings/fields.ts';
 import {
   about,
   anyOf,

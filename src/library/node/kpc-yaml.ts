@@ -1,6 +1,6 @@
-import { diagnosticCodes } from '../../diagnostics/codes.ts';
-import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { foundOf } from '../../diagnostics/fields.ts';
+import { findingCodes } from '../../base/findings/codes.ts';
+import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
+import { foundOf } from '../../base/findings/fields.ts';
 import { isObject } from '../../base/json-shape.ts';
 import { printable } from '../../base/printable.ts';
 import { findNearest } from '../../base/find-nearest.ts';
@@ -29,9 +29,9 @@ import { disk, type FileTree } from '../../input/files/file-tree.ts';
 
 export interface KpcYaml {
   readonly file: TextFile;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** The place of each flag in the file, by long name. */
-  readonly places: ReadonlyMap<string, Diagnostic['place']>;
+  readonly places: ReadonlyMap<string, Finding['place']>;
   /** The values that it gives, by the keys of flags. */
   readonly values: ReadonlyMap<string, unknown>;
   /** The findings that it accepts. */
@@ -72,7 +72,7 @@ export function readKpcYaml(
   if (!(file instanceof TextFile)) return { ...nothing, file: new TextFile(path, ''), diagnostics: [file] };
   const { documents, diagnostics } = readDocuments(file);
   const found = [...diagnostics];
-  const places = new Map<string, Diagnostic['place']>();
+  const places = new Map<string, Finding['place']>();
   const values = new Map<string, unknown>();
   const ignores: Ignore[] = [];
   const folder = tree === disk ? dirname(path) : tree.pathAt(dirname(tree.locate(path)));
@@ -201,14 +201,14 @@ function valueOf(
 /** The findings that the file accepts, each with its place. */
 function readIgnores(
   { value, path }: GivenFlag,
-  placeOf: (path: FieldPath) => NonNullable<Diagnostic['place']>,
+  placeOf: (path: FieldPath) => NonNullable<Finding['place']>,
   refuse: Refuse,
 ): readonly Ignore[] {
   return [value as Ignored].flat().map((each, i): Ignore => {
     const { code, service } = typeof each === 'string' ? { code: each } : each;
     const at = Array.isArray(value) ? [...path, i] : path;
-    const isKnown = diagnosticCodes.some((one) => one === code);
-    if (!isKnown) refuse(at, { problem: 'unknown-code', code, meant: findNearest(code, diagnosticCodes) });
+    const isKnown = findingCodes.some((one) => one === code);
+    if (!isKnown) refuse(at, { problem: 'unknown-code', code, meant: findNearest(code, findingCodes) });
     return { code, service, by: kpcYaml, place: placeOf(at) };
   });
 }

@@ -1,4 +1,4 @@
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Finding } from '../../base/findings/finding.ts';
 import { repositoryPaths } from '../../git/repository-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { loadFile } from '../../input/files/load-files.ts';
@@ -21,7 +21,7 @@ export type ReadFiles = Reading['files'];
 export interface OtherInput {
   readonly path: string;
   readonly kind: 'bundle' | 'dump' | 'unreadable';
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** The first of paths that is no manifests. */
@@ -56,6 +56,6 @@ export function readTestFiles(
 }
 
 /** Whether a diagnostic of manifests is an error that says that nothing was read. */
-export function isUnread(diagnostic: Diagnostic): boolean {
-  return isError(diagnostic) && (diagnostic.code === 'no-input' || diagnostic.code === 'unreadable-file');
+export function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
+  return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
 }

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { findNearest } from '../../base/find-nearest.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { readNamedFile } from '../../base/read-file.ts';
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import { revisionOf } from '../../git/revision-path.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
@@ -89,7 +89,7 @@ export function isUsefulForStored({ key, needs }: Flag, sides: Pair<FoundSide>):
 type OptionsOfRevision = (tree: FileTree) => Promise<
   | {
       readonly options: Partial<SideOptions>;
-      readonly diagnostics: readonly Diagnostic[];
+      readonly diagnostics: readonly Finding[];
       readonly file: TextFile;
     }
   | undefined
@@ -145,11 +145,11 @@ export function readPair([from, to]: Pair<Opened>, [{ name }]: Pair<NamedSide>) 
 }
 
 /** Leaves out the warnings and notes of a revision that are still true of the new side. */
-function keptBeside(path: string, fresh: readonly Diagnostic[]): (each: Diagnostic) => boolean {
+function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) => boolean {
   const revision = revisionOf(path);
   if (revision === undefined) return () => true;
-  const words = ({ code, text, place }: Diagnostic): string =>
-    JSON.stringify([code, text, place?.file]).replaceAll(`${revision}:`, '');
+  const words = (each: Finding): string =>
+    JSON.stringify([keyOfFault(each), each.place?.file]).replaceAll(`${revision}:`, '');
   const said = new Set(fresh.map(words));
   return (each) => isError(each) || !said.has(words(each));
 }

@@ -8,7 +8,7 @@ import { projectUrl, repository, version } from '../../base/version.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { findRepository, findStrayTarget } from '../../input/files/disk-paths.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
-import { summarize } from '../../report/bundle-text.ts';
+import { summarize } from '../../say/bundle-text.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
 import { compileLoaded } from '../../snapshot/open/compile.ts';

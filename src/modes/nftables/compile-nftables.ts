@@ -17,7 +17,7 @@ import { gatesOfSettings } from '../../settings/feature-gates.ts';
 import { baseChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';
 import { addressTypes, addressValue } from './rule-parts.ts';
 import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceObjects } from './service-objects.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 
 /**
  * What kube-proxy in nftables mode programs: a table for each family, and nothing else. Chains and sets of Service
@@ -173,15 +173,15 @@ function sharedSets(
  * Finds Service ports without endpoints with names too long for the comment that kube-proxy writes beside their
  * addresses. nft refuses the comment, and with it the whole transaction: the node is left without rules.
  */
-export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic[] {
-  const warnings = new Map<string, Diagnostic>();
+export function findLongComments({ servicePorts }: Cluster): readonly Finding[] {
+  const warnings = new Map<string, Finding>();
   for (const port of servicePorts) {
     if (port.label.length <= maxNftComment) continue;
     const lack = lackWhereRefused(port);
     if (lack === undefined) continue;
     const details = { servicePort: port.label, lack, limit: maxNftComment };
     const warning = diagnose('long-comment', details, port.places?.port);
-    warnings.set(warning.text, warning);
+    warnings.set(keyOfFault(warning), warning);
   }
   return [...warnings.values()];
 }

@@ -1,5 +1,5 @@
 import { hashHex } from '#hash';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { Cluster, ServicePort } from '../../cluster/model.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { isLoopback, parseAddress } from '../../kernel/address.ts';
@@ -48,7 +48,7 @@ export function assignProxyPorts(
 export function checkProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { portRange: { first, last } = usualRange, bindAddress }: ProxySettings,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   const bind = parseAddress(bindAddress);
   const served = new Set(servicePorts.filter(isServed).map(({ label }) => label)).size;
   const left = servicePorts.filter((port) => !isServed(port));

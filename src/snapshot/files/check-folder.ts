@@ -7,7 +7,7 @@ import { isBundleFile, listStrangers, readFolder } from '../../bundle/folder.ts'
 import { isGoldenFile } from '../../bundle/golden.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 
 /** What kpc wrote into a folder: the bundle or golden of one node, or those of many; `example` is one of them. */
 export type FolderContent =
@@ -32,7 +32,7 @@ function holdsFile(folder: string, name: string, tree: FileTree): boolean {
 }
 
 /** Why the bundle of one node, or those of a fleet, cannot be compared with a folder; undefined if they can. */
-export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = disk): Diagnostic | undefined {
+export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = disk): Finding | undefined {
   const refuse = (problem: 'missing' | 'no-bundle' | 'one-node' | 'revision') =>
     diagnose('nothing-to-check', { folder, problem });
   try {

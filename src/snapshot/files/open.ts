@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Finding } from '../../base/findings/finding.ts';
 import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
@@ -21,7 +21,7 @@ export interface OpenedPaths extends Opened {
   /** The first path that is no manifests. */
   readonly path: string | undefined;
   /** Why the manifests of a support bundle are left out: nobody chose what it holds. */
-  readonly leftOut: Diagnostic | undefined;
+  readonly leftOut: Finding | undefined;
 }
 
 /** Opens what paths are, taken together: manifests, a bundle, or a dump with the manifests beside it. */
@@ -57,7 +57,7 @@ async function openDump(
   const side = host
     ? input.side.with({ state: () => ({ ...state, links: host.links }), coverage: covered })
     : input.side;
-  const said = (own: typeof side | undefined, more: readonly Diagnostic[] = []) => {
+  const said = (own: typeof side | undefined, more: readonly Finding[] = []) => {
     return { ...input, side: own, diagnostics: [...input.diagnostics, ...more] };
   };
   if (host && host.diagnostics.length > 0) return { reading: said(undefined, host.diagnostics), leftOut: undefined };

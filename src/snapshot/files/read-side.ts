@@ -4,7 +4,7 @@ import { describeError } from '../../base/system-errors.ts';
 import { isStoredFile } from '../../bundle/folder.ts';
 import { isGoldenFile } from '../../bundle/golden.ts';
 import { loadInputs, type FileOptions } from './read-texts.ts';
-import { diagnose, isError, type Diagnostic, diagnoseFault, placeAtLine } from '../../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Finding, diagnoseFault, placeAtLine } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import { disk, type FileTree, type Trees } from '../../input/files/file-tree.ts';
 import { isInside, listFolder } from '../../input/files/list-files.ts';
@@ -145,7 +145,7 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
 export async function describeNoManifests(
   paths: readonly string[],
   context: SideContext,
-): Promise<Diagnostic | undefined> {
+): Promise<Finding | undefined> {
   for (const path of paths) {
     const { kind, diagnostics } = await readUnlessManifests(path, context);
     if (kind === 'unreadable') return diagnostics[0];
@@ -185,7 +185,7 @@ interface FoundFile {
 /** What was taken from one node, with what there is to say of its files. */
 interface DumpFiles {
   readonly dump: Dump;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** Those of a support bundle. */
   readonly manifests: readonly TextFile[];
 }
@@ -201,7 +201,7 @@ async function readDumpFiles(
 ): Promise<DumpFiles | undefined> {
   const texts = new Map<string, string>();
   const paths = new Map<string, string>();
-  const passedOver: Diagnostic[] = [];
+  const passedOver: Finding[] = [];
   const collected: TextFile[] = [];
   let isMeant = false;
   const budget = new TextBudget();

@@ -1,4 +1,4 @@
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { loadFile, loadFiles, type Stdin } from '../../input/files/load-files.ts';
 import {
   loadTexts,
@@ -74,7 +74,7 @@ async function renderNamed(sources: readonly string[], { render, renderValues = 
   return renderInputs(sources, renderValues, into ?? readsManifests);
 }
 
-export function readHostText(file: string, tree: FileTree = disk): HostText | Diagnostic {
+export function readHostText(file: string, tree: FileTree = disk): HostText | Finding {
   try {
     return { name: file, text: tree.readNamed(file).toString('utf8') };
   } catch (error) {

@@ -5,8 +5,8 @@ import {
   type AssignmentRanges,
 } from '../../cluster/assign-addresses.ts';
 import type { Node, ProxySettings, Service, Sourced } from '../../cluster/objects.ts';
-import type { AssumedValues } from '../../diagnostics/services.ts';
-import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { AssumedValues } from '../../base/findings/services.ts';
+import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
 import { families as bothFamilies, type Family } from '../../kernel/family.ts';
@@ -161,7 +161,7 @@ export function describeAssumptions(
   { ranges, podNetworks, nodes }: Assumptions,
   { assigned, assumedEndpoints = [] }: Pick<CompiledSnapshot, 'assigned' | 'assumedEndpoints'>,
   isDefault: boolean,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);
   const clusterIPs = assigned.flatMap((service) => service.clusterIPs);
   const balancers = assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs);

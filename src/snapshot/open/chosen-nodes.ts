@@ -1,5 +1,5 @@
-import { type Diagnostic, diagnose } from '../../diagnostics/diagnostic.ts';
-import { foundOf, nameForms } from '../../diagnostics/fields.ts';
+import { type Finding, diagnose } from '../../base/findings/finding.ts';
+import { foundOf, nameForms } from '../../base/findings/fields.ts';
 import { isName } from '../../base/object-names.ts';
 import type { Prepared } from './compile-node.ts';
 import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../../kernel/address.ts';
@@ -33,7 +33,7 @@ type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
  * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
  * and kube-proxy has to be able to start there.
  */
-export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Diagnostic[] {
+export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Finding[] {
   const unknown = findUnknown(flag, known);
   return unknown.length > 0 ? unknown : [...checkLocalDetection(names, known), ...findTakenAddresses(known)];
 }
@@ -42,14 +42,14 @@ export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonl
  * Addresses of Nodes that IPVS mode puts on every node's kube-ipvs0, because Services have them too: to all other nodes they are
  * then their own.
  */
-function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Diagnostic[] {
+function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Finding[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
   const owners = new Map(
     [...nodes].flatMap(([name, node]) =>
       node.assumedAs === undefined ? nodeAddresses(node).map(({ text }) => [text, name] as const) : [],
     ),
   );
-  const found = new Map<string, Diagnostic>();
+  const found = new Map<string, Finding>();
   for (const { namespace, service, clusterIP, externalIPs, loadBalancerIPs, places } of cluster.servicePorts) {
     const report = ({ text: address }: Address, place: Place | undefined): void => {
       const node = owners.get(address);
@@ -64,7 +64,7 @@ function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Diagn
   return [...found.values()];
 }
 
-function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Diagnostic[] {
+function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Finding[] {
   if (nodes.size === 0) return [];
   const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
   // A name that no node can have is refused as such.
@@ -78,13 +78,13 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
  * Checks how these nodes detect local traffic: what keeps kube-proxy from starting there is an error
  * (NewNodeManager and checkBadIPConfig in cmd/kube-proxy/app/server.go), what it complains of a warning.
  */
-function checkLocalDetection(names: readonly string[], known: Known): readonly Diagnostic[] {
+function checkLocalDetection(names: readonly string[], known: Known): readonly Finding[] {
   const { mode } = known.settings.detectLocal;
   if (mode === 'NodeCIDR') return checkNodeCIDRs(names, known);
   return mode === 'ClusterCIDR' ? checkClusterCIDRs(names, known) : [];
 }
 
-function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings }: Known): readonly Diagnostic[] {
+function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings }: Known): readonly Finding[] {
   const absent = names.filter((name) => !nodes.has(name));
   const named = absent.includes('') ? [] : absent;
   return [
@@ -102,7 +102,7 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
 }
 
 /** kube-proxy starts only if the node has both families, which a Node object does not show. */
-function checkClusterCIDRs(names: readonly string[], { nodes, settings }: Known): readonly Diagnostic[] {
+function checkClusterCIDRs(names: readonly string[], { nodes, settings }: Known): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
     const family = primaryFamily(nodes.get(node), settings);
@@ -122,7 +122,7 @@ function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
 }
 
 /** What is compiled all the same for a node, but not as the user may think. */
-export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly Diagnostic[] {
+export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly Finding[] {
   const { nodes, settings, hostAddresses } = prepared;
   const node = describeNode(nodeName, nodes.get(nodeName), hostAddresses, settings);
   if (nodes.has(nodeName)) {
@@ -141,7 +141,7 @@ function findUnreachableNodePorts(
   { cluster, settings }: Prepared,
   family: Family,
   isTold: boolean,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   const networks = nodePortNetworks(settings, node, family);
   const own = node.hostAddresses.filter((address) => address.family === family);
   if (networks.matchesAll || own.length === 0) return [];
@@ -184,7 +184,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
 }
 
 /** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */
-export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Diagnostic[] {
+export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Finding[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
     ({ family, protocol, nodePort: port }) =>
@@ -194,7 +194,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
 }
 
 /** Warns once for all nodes that have endpoints for such a node port. */
-export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Diagnostic[] {
+export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Finding[] {
   const named = new Set(
     families.filter((family) =>
       listensOnLocalhost(settings, nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family)),
@@ -210,7 +210,7 @@ export function describeListenersOfNodes({ cluster, settings }: Prepared): reado
   return describeListeners(ports, true);
 }
 
-function describeListeners(listening: readonly ServicePort[], ofNodes: boolean): readonly Diagnostic[] {
+function describeListeners(listening: readonly ServicePort[], ofNodes: boolean): readonly Finding[] {
   const byPort = groupBy(listening, ({ label, nodePort }) => `${label} ${nodePort}`);
   return [...byPort.values()].flatMap((ports) => {
     const [first] = ports;
@@ -221,7 +221,7 @@ function describeListeners(listening: readonly ServicePort[], ofNodes: boolean):
   });
 }
 
-export function checkNodeName(name: string): Diagnostic | undefined {
+export function checkNodeName(name: string): Finding | undefined {
   return isName(name, 'subdomain')
     ? undefined
     : diagnose('bad-value', { field: '--node', found: foundOf(name), expected: nameForms.subdomain });

@@ -4,7 +4,7 @@ import type { IpFamilyChoice } from './choose-families.ts';
 import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';
 import { checkReleases, prepareChecked } from './compile.ts';
 import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import type { Finding } from '../../base/findings/finding.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
 import { diffSides, type SideDiff } from '../../diff/diff-sides.ts';
 import type { ServiceReason } from '../../diff/service-reasons.ts';
@@ -127,7 +127,7 @@ function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: strin
   const { version } = loaded;
   const wanted = parseVersionChoice(toVersion, toFlag);
   if (wanted.diagnostics.length > 0) return { from: undefined, to: undefined, diagnostics: wanted.diagnostics };
-  const diagnostics: Diagnostic[] = [];
+  const diagnostics: Finding[] = [];
   const releaseFor = (choice: VersionChoice, flag: string): Release | undefined => {
     if (choice !== undefined && choice !== 'auto') return choice;
     const release = releaseOfNode(loaded.nodes.get(nodeName), nodeName, flag);

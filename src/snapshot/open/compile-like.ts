@@ -4,7 +4,7 @@ import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { compileLoaded } from './compile.ts';
 import { chooseNodeName, compileNode, prepareWithSettings } from './compile-node.ts';
 import { releaseOfNode, releaseRunBy, type InputOptions, type LoadedInputs } from './load-texts.ts';
-import { isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isError, type Finding } from '../../base/findings/finding.ts';
 import { diffSides } from '../../diff/diff-sides.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { RangeFlags } from '../../input/configuration/range-flags.ts';
@@ -92,7 +92,7 @@ function findRelease(
   compileBy: (release: Release) => Snapshot,
 ):
   | { readonly release: Release; readonly reason?: string | undefined }
-  | { readonly release: undefined; readonly diagnostic: Diagnostic; readonly reason?: undefined } {
+  | { readonly release: undefined; readonly diagnostic: Finding; readonly reason?: undefined } {
   const node = nodes.get(nodeName);
   const nodeSays = `as the Node ${quote(nodeName)} says`;
   if (version === 'auto') {

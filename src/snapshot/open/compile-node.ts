@@ -1,4 +1,4 @@
-import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import type { Assumptions } from './assumptions.ts';
 import { assignAddresses, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { buildCluster, clusterOfNode } from '../../cluster/build-cluster.ts';
@@ -63,7 +63,7 @@ export interface Prepared {
   /** The objects beside the Services. */
   readonly inputs: SnapshotObjects;
   /** Which mode was taken and why, if nothing names one. */
-  readonly modeNote?: Diagnostic | undefined;
+  readonly modeNote?: Finding | undefined;
 }
 
 export interface ClusterFacts {
@@ -80,7 +80,7 @@ export function prepare(
   settings: ProxySettings,
   gates: FeatureGates,
   { ranges, hostAddresses, assumedNetworks, assumptions }: ClusterFacts,
-): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Diagnostic[] } {
+): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { serviceCidrs } = inputs;
   const chosen = assumptions?.ranges ?? ranges;
   // Cluster IPs are chosen as the API server would, by the objects of the cluster, if no flag says otherwise.
@@ -145,14 +145,14 @@ function describeMissingRanges(
   { mode }: ProxySettings,
   behaviours: Behaviours,
   ranges: readonly ServiceRange[],
-): readonly Diagnostic[] {
+): readonly Finding[] {
   if (ranges.length > 0 || !behaviours.has('service-cidrs') || !concernsMode('service-cidrs', mode)) return [];
   const own = services.find(({ object }) => fullName(object.metadata) === 'default/kubernetes');
   return own ? [diagnose('no-service-cidrs', {}, own.source.place([]))] : [];
 }
 
 /** A warning for Services of whose policies and ranges a kube-proxy takes no notice. */
-function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: Behaviours): readonly Diagnostic[] {
+function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: Behaviours): readonly Finding[] {
   if (behaviours.has('traffic-policies')) return [];
   const ignored = services.filter(({ object: { spec } }) => {
     const isLocal = spec.internalTrafficPolicy === 'Local' || spec.externalTrafficPolicy === 'Local';
@@ -165,7 +165,7 @@ function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: 
 }
 
 /** What ends, and what kube-proxy of the release writes and its tools do not take: source ranges in sets, comments that are too long. */
-export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Diagnostic[] {
+export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Finding[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
   return [
     ...findEndingAddresses(cluster, settings.release),
@@ -176,7 +176,7 @@ export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 
 }
 
 /** One warning for all Services whose externalIPs end. */
-function findEndingAddresses({ servicePorts }: Cluster, release: Release): readonly Diagnostic[] {
+function findEndingAddresses({ servicePorts }: Cluster, release: Release): readonly Finding[] {
   const users = isDeprecated('external-ips', release)
     ? servicePorts.filter(({ externalIPs }) => externalIPs.length > 0)
     : [];

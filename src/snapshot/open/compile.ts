@@ -1,6 +1,6 @@
 import { BundleMemo, type BundleTexts } from '../../bundle/make-bundle.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
-import { isError, type Diagnostic, diagnose } from '../../diagnostics/diagnostic.ts';
+import { isError, type Finding, diagnose, keyOfFault } from '../../base/findings/finding.ts';
 import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
 import {
   checkNodeName,
@@ -30,7 +30,7 @@ import {
 import type { Release, FeatureGates } from '../../kube-proxy/releases.ts';
 import { parseShard, isInShard, type Shard } from '../../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../../input/configuration/range-flags.ts';
-import { foundOf } from '../../diagnostics/fields.ts';
+import { foundOf } from '../../base/findings/fields.ts';
 import { resolveSettings } from '../../input/configuration/resolve-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../../kernel/address.ts';
@@ -48,16 +48,16 @@ export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
 export interface Compilation {
   /** Undefined if a diagnostic is an error. */
   readonly snapshot: CompiledSnapshot | undefined;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** What the input lacks of the node. It compiles the node's state. */
-  readonly gaps: () => readonly Diagnostic[];
+  readonly gaps: () => readonly Finding[];
 }
 
 /** Compiles loaded inputs for one node; `refusals` report what is wrong with the request. */
 export function compileLoaded(
   loaded: LoadedInputs,
   { node, likeNode, ipFamily, name }: NodeOptions,
-  refusals: readonly Diagnostic[] = [],
+  refusals: readonly Finding[] = [],
   memo?: NodeMemo,
 ): Compilation {
   const nodeName = chooseNodeName(node ?? likeNode, loaded);
@@ -74,8 +74,8 @@ export function compileLoaded(
 export function prepareChecked(
   loaded: LoadedInputs,
   nodes: CheckedNodes,
-  refusals: readonly Diagnostic[],
-): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Diagnostic[] } {
+  refusals: readonly Finding[],
+): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Finding[] } {
   const { modeNote } = loaded;
   // An object that is wrong is not there.
   const found = loaded.diagnostics.some(isError) ? [] : checkNodes(nodes, loaded);
@@ -92,10 +92,10 @@ export function prepareChecked(
 function prepareForNodes(
   loaded: LoadedInputs,
   nodes: readonly string[],
-): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Diagnostic[] } {
+): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Finding[] } {
   if (loaded.version !== 'auto') return { preparedFor: () => loaded, diagnostics: [] };
   const ofRelease = new Map<Release, Prepared>();
-  const diagnostics: Diagnostic[] = [];
+  const diagnostics: Finding[] = [];
   for (const node of nodes) {
     const known = loaded.nodes.get(node);
     const release = releaseOfNode(known, node);
@@ -117,12 +117,12 @@ function prepareForNodes(
 export function checkReleases(
   { checkSettings, diagnostics }: LoadedInputs,
   seen: readonly Prepared[],
-): readonly Diagnostic[] {
+): readonly Finding[] {
   // Several releases may report the same fault.
-  const said = new Set(diagnostics.map(({ text }) => text));
+  const said = new Set(diagnostics.map(keyOfFault));
   return seen
     .flatMap((each) => [...checkSettings(each.settings.release), ...checkLoading(each)])
-    .filter(({ text }) => !said.has(text) && said.add(text));
+    .filter((each) => !said.has(keyOfFault(each)) && said.add(keyOfFault(each)));
 }
 
 /** Flags as a command got them; a command may have some of them only. */
@@ -130,14 +130,14 @@ export interface GivenFlags extends Partial<InputOptions> {
   readonly shard?: string | undefined;
 }
 
-function checkShard(shard: string | undefined): readonly Diagnostic[] {
+function checkShard(shard: string | undefined): readonly Finding[] {
   if (shard === undefined || parseShard(shard)) return [];
   const expected = 'I/N for part I of N; I counts from 0, so the last of eight is 7/8';
   return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), expected })];
 }
 
 /** Checks the values of flags alone, for a command that reads no input because other flags are wrong. */
-export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
+export function checkFlags(flags: GivenFlags): readonly Finding[] {
   const version = parseVersionChoice(flags.kubernetesVersion);
   const { diagnostics: wrongSettings } = resolveSettings(undefined, flags, startingRelease(version.choice, []));
   return [
@@ -194,12 +194,12 @@ export interface Fleet {
   readonly total: number;
   readonly shard: Shard | undefined;
   readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 export interface Hosts {
   readonly addresses: ReadonlyMap<string, readonly Address[]>;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 }
 
 /** Determines which nodes the options choose; `readHosts` returns their addresses. */

@@ -1,6 +1,6 @@
 import { describeBound, findExcess } from '../../base/bounds.ts';
-import { foundOf, nameForms } from '../../diagnostics/fields.ts';
-import { diagnose, isError, type Diagnostic, placeAtLine } from '../../diagnostics/diagnostic.ts';
+import { foundOf, nameForms } from '../../base/findings/fields.ts';
+import { diagnose, isError, type Finding, placeAtLine } from '../../base/findings/finding.ts';
 import { isName } from '../../base/object-names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../../input/configuration/range-flags.ts';
 import { readConfigText, type ConfigFile } from '../../input/configuration/read-config.ts';
@@ -35,9 +35,9 @@ import { serviceLink } from '../../kube-proxy/service-link.ts';
 export interface InputTexts {
   readonly manifests: LoadedFiles;
   /** kube-proxy's configuration, if it is not among the manifests. */
-  readonly config: TextFile | Diagnostic | undefined;
+  readonly config: TextFile | Finding | undefined;
   /** What `ip -j addr` printed on the node. */
-  readonly hostAddresses: HostText | Diagnostic | undefined;
+  readonly hostAddresses: HostText | Finding | undefined;
 }
 
 /** What says how manifests are compiled, under the names of the flags. */
@@ -71,19 +71,19 @@ export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
 /** Everything read and checked; it must not be compiled if a diagnostic is an error. */
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
-  readonly modeNote: Diagnostic | undefined;
+  readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
   /** The same input, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /** Reports what is wrong with the settings for the kube-proxy of a release. */
-  readonly checkSettings: (release: Release) => readonly Diagnostic[];
+  readonly checkSettings: (release: Release) => readonly Finding[];
   /** As flags and configurations name them. */
   readonly ranges: AssignmentRanges;
   readonly inputs: Inputs;
   /** Sorted by place. */
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   readonly files: Inputs['files'];
 }
 
@@ -99,7 +99,7 @@ const mostRounds = 8;
 function loadBeside(
   texts: InputTexts,
   options: InputOptions,
-  uncompiled: readonly Diagnostic[],
+  uncompiled: readonly Finding[],
   rounds: number,
   collected?: Inputs,
 ): LoadedInputs {
@@ -182,13 +182,13 @@ function readSettings(
 }
 
 /** Of several configurations none is better than the others, and the order of files must not choose. */
-function findRivals({ configs, facts }: Inputs): readonly Diagnostic[] {
+function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   if (configs.length === 0) return findDifferingArguments(facts);
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
 /** The kube-proxies of the input whose arguments differ from those of the first. */
-function findDifferingArguments(facts: Inputs['facts']): readonly Diagnostic[] {
+function findDifferingArguments(facts: Inputs['facts']): readonly Finding[] {
   const [first, ...others] = facts.filter(({ isObject, configures }) => isObject && configures);
   return others
     .filter(({ proxy }) => !isSame(proxy, first?.proxy))
@@ -204,13 +204,13 @@ function isSame(some: ProxyFlags, others: ProxyFlags = {}): boolean {
 }
 
 /** A note on what kpc takes for the rules of a release that is not out. */
-function describePreview(release: Release): readonly Diagnostic[] {
+function describePreview(release: Release): readonly Finding[] {
   return isPreview(release) ? [diagnose('kubernetes-preview', { release })] : [];
 }
 
 /** An error of each object that cannot be compiled beside the others; none of those that are left out already. */
-function findUncompiled(found: readonly Diagnostic[], known: readonly Diagnostic[]): readonly Diagnostic[] {
-  const keyOf = ({ place }: Diagnostic): string | undefined => place && keyOfObject(place);
+function findUncompiled(found: readonly Finding[], known: readonly Finding[]): readonly Finding[] {
+  const keyOf = ({ place }: Finding): string | undefined => place && keyOfObject(place);
   const errors = new Map(
     found
       .filter(isError)
@@ -226,13 +226,13 @@ function definedOf<T extends object>(options: T): Partial<T> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-export function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
+export function checkNamespace(namespace: string | undefined): readonly Finding[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
   return [diagnose('bad-value', { field: '--namespace', found: foundOf(namespace), expected: nameForms.label })];
 }
 
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
-function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly Diagnostic[] {
+function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
   if (skipped.size === 0) return [];
   const kinds = [...skipped]
     .toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))
@@ -250,7 +250,7 @@ export type VersionChoice = Release | 'auto' | undefined;
 export function parseVersionChoice(
   text: string | undefined,
   flag = '--kubernetes-version',
-): { readonly choice: VersionChoice; readonly diagnostics: readonly Diagnostic[] } {
+): { readonly choice: VersionChoice; readonly diagnostics: readonly Finding[] } {
   const choice = text === undefined || text === 'auto' ? text : parseRelease(text);
   if (text === undefined || choice !== undefined) return { choice, diagnostics: [] };
   const expected = `a release of Kubernetes ${releaseRange}, or auto`;
@@ -274,7 +274,7 @@ export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,
   flag = '--kubernetes-version auto',
-): Release | Diagnostic {
+): Release | Finding {
   const version = node?.kubernetesVersion ?? '';
   return parseRelease(version) ?? diagnose('bad-kubernetes-version', { flag, node: nodeName, version });
 }
@@ -286,9 +286,9 @@ export function releaseOfNode(
 function describeEmptiness(
   inputs: Inputs,
   prepared: Prepared,
-  ofCluster: readonly Diagnostic[],
+  ofCluster: readonly Finding[],
   { emptyResult, ipFamily, into }: InputOptions,
-): readonly Diagnostic[] {
+): readonly Finding[] {
   const { services, skipped, diagnostics, nodes, pods, workloads } = inputs;
   // What could not be read may have been a Service.
   if (emptyResult === 'allowed' || diagnostics.some(isError)) return [];
@@ -324,9 +324,9 @@ export type HostText = Pick<TextFile, 'name' | 'text'>;
  * The addresses in the output of `ip -j addr` or `ip addr`, without those that kube-proxy put on kube-ipvs0; none if a
  * diagnostic reports that the text is wrong.
  */
-export function parseHostAddresses(file: HostText | Diagnostic): {
+export function parseHostAddresses(file: HostText | Finding): {
   readonly addresses: readonly Address[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 } {
   const { links, diagnostics } = parseHostLinks(file);
   const addresses = links
@@ -339,9 +339,9 @@ export function parseHostAddresses(file: HostText | Diagnostic): {
  * The links in the output of `ip -j addr` or `ip addr`, with kube-ipvs0; none if a diagnostic reports that the text is
  * wrong.
  */
-export function parseHostLinks(file: HostText | Diagnostic): {
+export function parseHostLinks(file: HostText | Finding): {
   readonly links: readonly Link[];
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
 } {
   if ('severity' in file) return { links: [], diagnostics: [file] };
   const excess = findExcess([file]);
@@ -359,6 +359,6 @@ function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
 }
 
-export function badHostAddresses(file: string, reason: string): Diagnostic {
+export function badHostAddresses(file: string, reason: string): Finding {
   return diagnose('bad-host-addresses', { problem: 'content', reason }, placeAtLine(file));
 }

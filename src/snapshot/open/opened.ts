@@ -3,14 +3,14 @@ import type { Manifest } from '../../bundle/manifest.ts';
 import { compileLoaded, type Compilation, type NodeOptions } from './compile.ts';
 import { NodeMemo } from './compile-node.ts';
 import type { LoadedInputs } from './load-texts.ts';
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot.ts';
 
 /** A node that was read, with its diagnostics; undefined if it cannot be used. */
 export interface Reading {
   readonly side: Snapshot | undefined;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: readonly Finding[];
   /** The manifests that were read, by the names that diagnostics give them. */
   readonly files: LoadedInputs['files'];
   /** What was read as what, for people. */
@@ -65,10 +65,13 @@ export function openManifests(
   const at = (node: string): Reading => {
     const asked = { ...options, node: node === '' ? options.node : node, name };
     const reading = readingOf(name, loaded, compileLoaded(loaded, asked, [], memo), '', undefined);
-    const diagnostics = reading.diagnostics.filter(({ text }) => !said.has(text) || first.get(text) === node);
-    for (const { text } of diagnostics) {
-      first.set(text, node);
-      said.add(text);
+    const diagnostics = reading.diagnostics.filter((each) => {
+      const key = keyOfFault(each);
+      return !said.has(key) || first.get(key) === node;
+    });
+    for (const key of diagnostics.map(keyOfFault)) {
+      first.set(key, node);
+      said.add(key);
     }
     return { ...reading, diagnostics };
   };

@@ -4,7 +4,7 @@ import { nodeOfBundle, settingsOf, type Manifest } from '../../bundle/manifest.t
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { readGolden } from '../../bundle/golden.ts';
-import { diagnose, type Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { Cluster } from '../../cluster/model.ts';
 import { compileState } from './compile-node.ts';
 import type { Dump } from '../../dumps/dump.ts';
@@ -20,7 +20,7 @@ const nothingSaid = { diagnostics: [], files: new Map(), notes: [], beside: [] }
 /** Manifests that have not been read yet. */
 export const manifests: Recognised = { ...nothingSaid, kind: 'manifests', side: undefined };
 
-export function unreadable(diagnostics: readonly Diagnostic[]): Recognised {
+export function unreadable(diagnostics: readonly Finding[]): Recognised {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
@@ -79,7 +79,7 @@ function readDumpedBundle(path: string, manifest: Manifest, state: KernelState):
 export function sideOfDump(
   name: string,
   dump: Dump,
-  diagnostics: readonly Diagnostic[],
+  diagnostics: readonly Finding[],
   texts: readonly TextFile[] = [],
 ): Recognised {
   if (isRefusedOnly(dump)) {

@@ -4,10 +4,9 @@ import { admitsPods } from '../../../cluster/scheduling.ts';
 import { isLoopback } from '../../../kernel/address.ts';
 import { modeFacts } from '../../../kube-proxy/modes.ts';
 import { socketOf, unanswered } from '../../claims.ts';
-import type { PacketClaim } from '../../finding.ts';
 import { findGap, isRefusedForLack } from '../../gaps.ts';
 import type { LintedNode, LintedService, LintInput } from '../../lint-input.ts';
-import type { Found, Rule } from '../../rule.ts';
+import type { Found, PacketClaim, Rule } from '../../rule.ts';
 
 type Finding = Found<'local-without-endpoint'>;
 

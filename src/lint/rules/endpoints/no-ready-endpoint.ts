@@ -1,4 +1,4 @@
-import type { Unused } from '../../../diagnostics/lint.ts';
+import type { Unused } from '../../../base/findings/lint.ts';
 import { isServed, refused } from '../../claims.ts';
 import { nameOfSelected, type LintedService } from '../../lint-input.ts';
 import { ofServices, type Rule } from '../../rule.ts';

@@ -1,0 +1,47 @@
+import { commandLineFindings } from './command-line.ts';
+import { equivalenceFindings } from './equivalence.ts';
+import { fieldFindings } from './fields.ts';
+import { fileFindings } from './files.ts';
+import { lintFindings } from './lint.ts';
+import { objectFindings } from './objects.ts';
+import { serviceFindings } from './services.ts';
+import { settingFindings } from './settings.ts';
+import type { Row, Severity } from './rows.ts';
+
+const rows = {
+  ...commandLineFindings,
+  ...equivalenceFindings,
+  ...fieldFindings,
+  ...fileFindings,
+  ...lintFindings,
+  ...objectFindings,
+  ...serviceFindings,
+  ...settingFindings,
+};
+
+/** The code of a finding: stable, and documented in docs/codes.md. */
+export type FindingCode = keyof typeof rows;
+
+/** The data that a finding of a code carries. JSON can hold all of it. */
+export type ArgumentsOf<Code extends FindingCode> = {
+  [C in Code]: (typeof rows)[C] extends Row<infer Arguments> ? Arguments : never;
+}[Code];
+
+/** How severe a finding would be. */
+export function severityOf<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>): Severity {
+  const { severity } = rows[code] as Row<ArgumentsOf<Code>>;
+  return typeof severity === 'string' ? severity : severity.weigh(details);
+}
+
+/** How severe the findings of a code can be, the worst first. */
+export function severitiesOf(code: FindingCode): readonly Severity[] {
+  const { severity } = rows[code];
+  return typeof severity === 'string' ? [severity] : severity.among;
+}
+
+/** Whether its findings that are no errors say how manifests are compiled, and nothing about them. */
+export function isOfCompiling(code: FindingCode): boolean {
+  return (rows[code] as Row<unknown>).isOfCompiling === true;
+}
+
+export const findingCodes = (Object.keys(rows) as FindingCode[]).toSorted();

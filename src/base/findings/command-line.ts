@@ -1,0 +1,83 @@
+import { row, byProblem, type None, type Cited, type Texts, type Numbers, type Lists, type Severity } from './rows.ts';
+import type { Found } from './fields.ts';
+
+export type Flag = Texts<'flag'>;
+
+/** `command`: whose flags they are; undefined for those of any command. */
+export interface UnknownFlag {
+  readonly name: string;
+  readonly command?: string | undefined;
+  readonly meant?: string | undefined;
+}
+
+export interface NotShown {
+  /** Of the messages that are left out. */
+  readonly severity: Severity;
+  readonly count: number;
+  /** Their code, where they are of one code and one file. */
+  readonly of?: string | undefined;
+}
+
+/** A name that nothing has, and the names that are spelled like it. */
+export interface Unknown {
+  readonly name: string;
+  readonly near: readonly string[];
+}
+
+/** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
+export const commandLineFindings = {
+  'bad-expectation': byProblem<{
+    nothing: None;
+    missing: { readonly field: 'from' | 'to' | 'expect' | 'inputs' };
+    rivals: None;
+    /** A word that `source` does not take; `known` are those that it takes besides addresses. */
+    'unknown-source': Texts<'value'> & Lists<'known'>;
+    'unknown-verdict': Texts<'value'> & Lists<'known'> & { readonly near?: string | undefined };
+    'idle-source': None;
+    'no-endpoints': None;
+    /** Another mode, release or node than the input has: `known`, if it shows it. */
+    'other-input': Texts<'field' | 'kind'> & { readonly known?: string | undefined };
+    /** The library reads no file. */
+    'no-file': Texts<'field' | 'option'>;
+    /** What is wrong, as whatever reads the field says. */
+    refused: Texts<'field'> & { readonly error: Cited };
+    'not-tests': Lists<'fields'>;
+  }>('error'),
+  'bad-kpc-yaml': byProblem<{
+    'link-outside': None;
+    'several-documents': None;
+    // Of the file, or of a command's section in it.
+    'no-mapping': Texts<'of'> & { readonly found: Found };
+    'unknown-flag': UnknownFlag;
+    value: Flag & { readonly found: Found; readonly expected: 'boolean' | 'list' | 'one' | 'ignores' };
+    // An entry of a list, as "ignore[0]".
+    lacks: Texts<'entry' | 'field'>;
+    'unknown-field': Texts<'entry' | 'name'> & { readonly meant?: string | undefined };
+    'unknown-code': Texts<'code'> & { readonly meant?: string | undefined };
+    rivals: Flag & Texts<'other'>;
+    'replaces-outside': Flag;
+    'replaces-git': Flag;
+    'reads-outside': Flag;
+    /** In the words of the flag's parser. */
+    refused: Flag & Texts<'reason'>;
+  }>('error'),
+  'not-shown': row<NotShown>({ among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity }),
+  'bad-packet': byProblem<{
+    'other-family': Texts<'from'>;
+    'no-address': Texts<'text'>;
+    'port-range': Texts<'to'>;
+    'no-sender': Unknown & { readonly from: string; readonly kinds: readonly string[] };
+    unread: Texts<'what'> & Lists<'kinds'>;
+    'no-endpoint': Unknown;
+    'no-address-of-pod': Texts<'pod'> & { readonly family: 'ipv4' | 'ipv6' };
+    'no-node-named': Numbers<'nodes'>;
+    'no-address-for': Texts<'sender'>;
+    'which-port': Texts<'to'> & Lists<'ports'> & { readonly example?: string };
+    'no-such-port': Texts<'to'>;
+    several: Texts<'kind' | 'name'> & Lists<'names'>;
+    skipped: Texts<'service'> & { readonly why: 'headless' | 'external-name' | 'no-cluster-ip' | 'other-proxy' };
+    'no-such': Unknown & { readonly kind: string; readonly files?: string };
+    'no-port': Texts<'service' | 'port'> & Lists<'ports'>;
+    'no-ingress-of-host': Texts<'request'>;
+  }>('error'),
+};

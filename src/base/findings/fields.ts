@@ -1,0 +1,83 @@
+import type { NameRule } from '../object-names.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { row, warningIf, type Texts } from './rows.ts';
+
+/** A value of the input as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. */
+export type Found =
+  | { readonly type: 'empty' | 'list' | 'mapping' }
+  | { readonly type: 'string'; readonly value: string }
+  | { readonly type: 'number'; readonly value: number }
+  | { readonly type: 'boolean'; readonly value: boolean };
+
+/** Classifies a value of YAML or JSON. A missing value counts as empty. */
+export function foundOf(value: unknown): Found {
+  if (Array.isArray(value)) return { type: 'list' };
+  switch (typeof value) {
+    case 'string':
+      return { type: 'string', value };
+    case 'number':
+      return { type: 'number', value };
+    case 'boolean':
+      return { type: 'boolean', value };
+    default:
+      return { type: value === null || value === undefined ? 'empty' : 'mapping' };
+  }
+}
+
+export interface Misspelled {
+  /** "spec.ports[0]", "a Service", "the configuration". */
+  readonly owner: string;
+  readonly name: string;
+  /** What reads the object and ignores the field; undefined if nothing does. */
+  readonly reader?: 'Kubernetes' | 'kube-proxy' | 'kpc' | undefined;
+  /** The field that may be meant, if it belongs elsewhere with the way to it. */
+  readonly meant?: string | undefined;
+  /** The object lacks the field that is meant, and is wrong without it. */
+  readonly isNeeded?: true | undefined;
+}
+
+/** kube-proxy reads some settings in one mode only: in the other modes a wrong value is a warning. */
+interface OfOneMode {
+  /** The mode to compile for, if that mode ignores the setting. */
+  readonly ignoredIn?: ProxyMode | undefined;
+}
+
+export interface WrongValue extends OfOneMode, Texts<'field'> {
+  readonly found: Found;
+  /** The types of JSON that it may have; undefined for one of a few strings. */
+  readonly types?: readonly string[] | undefined;
+  readonly expected?: string | undefined;
+  /** Why it is refused, where its form does not show it, or what follows. */
+  readonly because?: string | undefined;
+  /** Whether kube-proxy starts with it and makes its rules anyway. */
+  readonly isWarning?: boolean | undefined;
+}
+
+export interface OddAddress extends Texts<'field' | 'value' | 'address'> {
+  readonly single?: string;
+  readonly isRefused?: true;
+}
+
+/** What follows from a wrong value that no rule needs. */
+export const leftOut = { because: 'the rules are made without it', isWarning: true } as const;
+
+export const anAddress = 'an IP address such as 10.0.0.1 or fd00::1, without a prefix length';
+export const aNetwork = 'a network such as 10.0.0.0/8 or fd00::/64';
+export const oneOfEachFamily = 'one network, or one of each family';
+
+export const nameForms: Readonly<Record<NameRule | 'label-value', string>> = {
+  label: 'lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends',
+  subdomain: 'lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends',
+  'label-value':
+    'letters, digits, dashes, underscores and dots, 63 characters at most, with a letter or digit at both ends',
+};
+
+/** What is wrong with single fields, whatever object they belong to. */
+export const fieldFindings = {
+  'bad-value': row<WrongValue>(warningIf(({ isWarning, ignoredIn }) => isWarning === true || ignoredIn !== undefined)),
+  // `owner` is "the Service" or "ports[0]".
+  'missing-field': row<Texts<'owner' | 'field' | 'expected'>>('error'),
+  'unknown-field': row<Misspelled>(warningIf(({ isNeeded }) => !isNeeded)),
+  // `single` is the one address that may be meant, if a network has host bits set. `isRefused`: by API servers.
+  'odd-address': row<OddAddress>('warning'),
+};

@@ -1,0 +1,91 @@
+import { countState, countServices, type BundleFiles } from '../bundle/make-bundle.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
+import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
+import { filesToRead, stateFileNames, stateFiles } from '../bundle/state-files.ts';
+import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
+import { count } from '../base/format-count.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { formatJson } from './format-json.ts';
+import { compiled } from './outputs/compile.ts';
+
+/** Files without a tool that reads them. */
+const otherFiles = {
+  'services.json': 'the Services and endpoints that all this comes from',
+  'manifest.json': 'what was compiled, and the checksums of the files',
+} as const;
+
+/** All files of a bundle in one text, each under a heading; Services first, files that are alike on all nodes last. */
+function formatAll(files: BundleFiles): string {
+  return [...filesToRead.map((name) => [name, stateFiles[name].title] as const), ...Object.entries(otherFiles)]
+    .flatMap(([name, what]) => {
+      const text = files.get(name);
+      return text === undefined ? [] : [`==> ${name}: ${what} <==\n${text}`];
+    })
+    .join('\n');
+}
+
+/** The values of --print, and the file of each. */
+export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> = new Map([
+  ...stateFileNames.map((name) => [stateFiles[name].print, name] as const),
+  ['manifest', 'manifest.json'] as const,
+  ['services', 'services.json'] as const,
+]);
+
+/** The mode that writes a file of --print, if `usual` does not; undefined if it does. */
+export function modeOfPrint(print: string, usual: ProxyMode): ProxyMode | undefined {
+  const name = stateFileNames.find((each) => stateFiles[each].print === print);
+  if (name === undefined || modeFacts[usual].kinds.has(stateFiles[name].kind)) return undefined;
+  return proxyModes.find((mode) => modeFacts[mode].kinds.has(stateFiles[name].kind));
+}
+
+/** The --print name of the file that says most about a bundle. */
+export function mainFile({ mode, files }: Manifest): string {
+  const main = stateFileNames.find((name) => name in files && stateFiles[name].kind === modeFacts[mode].mainKind);
+  return main ? stateFiles[main].print : 'manifest';
+}
+
+/** A bundle that was compiled: what is printed of it, and what is `said` to people; `folder` is where it was written. */
+export async function formatCompiled(
+  { manifest, folder, files }: CompiledFiles,
+  format: 'text' | 'json',
+  { diagnostics, modeFrom }: { readonly diagnostics: readonly Finding[]; readonly modeFrom: string },
+): Promise<{ readonly printed: string; readonly said: string }> {
+  const summary = summarize(manifest, modeFrom);
+  const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
+  if (format === 'json') {
+    const { sayFindings } = await import('./words/said.ts');
+    // The files are already in the folder.
+    const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
+    const printed = formatJson(compiled, { diagnostics: sayFindings(diagnostics), manifest, ...content });
+    return { printed, said: written };
+  }
+  if (folder !== undefined) return { printed: '', said: written };
+  const said = `${summary}\nTo write the files, add -o DIR; to see one, add --print ${mainFile(manifest)}.\n`;
+  return { printed: formatAll(files()), said };
+}
+
+interface CompiledFiles {
+  readonly manifest: Manifest;
+  readonly folder: string | undefined;
+  readonly files: () => BundleFiles;
+}
+
+/** Like summarize, for a side that was compiled but not written. */
+export function summarizeSide(
+  { state, families, cluster, node, settings, assumed }: CompiledSnapshot,
+  modeFrom = '',
+): string {
+  const counts = { ...countServices(cluster), ...countState(state) };
+  const name = assumed.node ? `${node.name} (assumed)` : node.name;
+  return summarize({ counts, mode: settings.mode, node: { name }, families }, modeFrom);
+}
+
+type Counted = Pick<Manifest, 'counts' | 'mode' | 'families'> & { readonly node: Pick<Manifest['node'], 'name'> };
+
+/** One line. `modeFrom` says in brackets where the mode comes from, if nobody named it. */
+export function summarize({ counts, mode, node, families }: Counted, modeFrom = ''): string {
+  const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
+  const parts = modeFacts[mode].summary.map((part) => many(...part));
+  const where = `${node.name === '' ? 'any node' : `node ${node.name}`}, mode ${mode}${modeFrom}, ${families.join(' and ')}`;
+  return `${many('services', 'Service')} (${many('servicePorts', 'port')}) on ${where}: ${parts.join(', ')}`;
+}

@@ -1,0 +1,258 @@
+import { nameSome } from '../base/join-words.ts';
+import { count, formatCount } from '../base/format-count.ts';
+import type { Shaped } from '../base/json-shape.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import { addressWords } from '../diff/port-facts.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { isRequired } from '../equivalence/change.ts';
+import { severities, type Divergence, type Effect, type Severity } from '../equivalence/findings.ts';
+import { traceCommand } from './words/trace-command.ts';
+import { sayFindings } from './words/said.ts';
+import { wordsOf } from './words/words.ts';
+import { formatFindings } from './render-diagnostics.ts';
+import { formatDescription } from './colours.ts';
+import { formatJson } from './format-json.ts';
+import { equivalence } from './outputs/equivalence.ts';
+import { formatTestSuite } from './junit.ts';
+import { escapeMarkdown, inlineCode } from './text-and-markdown.ts';
+
+/** The words of a `kpc trace` on each side, without the packet. */
+export interface Tracing {
+  readonly old: readonly string[];
+  readonly new: readonly string[];
+}
+
+export interface EquivalenceReport {
+  readonly from: string;
+  readonly to: string;
+  readonly trace: TraceWords;
+  /** The mode of both sides, if they have the same and neither names it. */
+  readonly sharedMode?: string | undefined;
+  /** How many nodes there are, and how many of them were traced to represent all. */
+  readonly nodes: number;
+  readonly standIns: number;
+  /** Packet classes that were compared, and those that neither side has an answer for. */
+  readonly classes: number;
+  readonly unknown: number;
+  /** Why, and what would settle it. */
+  readonly reasons: readonly string[];
+  readonly findings: readonly Divergence[];
+  /** What to do before a change of mode; undefined for any other comparison. */
+  readonly preparations: readonly Finding[] | undefined;
+}
+
+/** Whether a change of mode breaks or may break something, or needs preparation. */
+export function needsWork({ findings, preparations = [] }: EquivalenceReport): boolean {
+  const isBad = ({ severity }: Divergence): boolean => severity === 'breaks' || severity === 'unknown';
+  return findings.some(isBad) || preparations.some(isRequired);
+}
+
+/** What a difference means to clients, for one and for several: "1 breaks", "2 break". */
+const severityWords: Readonly<
+  Record<Severity, { readonly title: string; readonly one: string; readonly many: string }>
+> = {
+  breaks: { title: 'what worked no longer does', one: 'breaks', many: 'break' },
+  unknown: { title: 'not known', one: 'is not known', many: 'are not known' },
+  changes: { title: 'it works differently', one: 'works differently', many: 'work differently' },
+  opens: { title: 'what failed now works', one: 'starts to work', many: 'start to work' },
+  'fails-otherwise': { title: 'it works on neither side', one: 'needs no action', many: 'need no action' },
+};
+
+export const targetWords: Readonly<Record<Effect['target'], string>> = {
+  ...addressWords,
+  'node-port': 'node port',
+  'health-check': 'health check node port',
+  ping: 'ping of a Service address',
+  'unserved-port': 'other port of a Service address',
+  'unserved-address': 'address of no Service',
+  node: 'port of the node itself',
+};
+
+const looksAway =
+  'Not looked at: connections that are open while the rules change, what other hosts and network plugins do, and multicast.';
+
+const mostNames = 5;
+
+/** The findings with these severities, one block each. */
+function findingLines(report: EquivalenceReport, of: readonly Severity[]): readonly (readonly DescriptionLine[])[] {
+  const { findings, standIns } = report;
+  return findings
+    .filter(({ severity }) => of.includes(severity))
+    .map((finding) => [
+      line('heading', 0, `${finding.title}: ${severityWords[finding.severity].title}`),
+      ...finding.reasons.map((reason) => line('plain', 1, reason)),
+      ...finding.effects
+        .filter(({ severity }) => severity !== 'fails-otherwise')
+        .flatMap((effect) => effectLines(effect, report)),
+      ...(finding.services.length > 0 ? [line('plain', 1, `Services: ${nameSome(finding.services, mostNames)}`)] : []),
+      ...(standIns > 1 ? [line('plain', 1, `nodes: ${nameSome(finding.nodes, mostNames)}`)] : []),
+      ...finding.advice.map((advice) => line('good', 1, `To do: ${advice}.`)),
+    ]);
+}
+
+/** Packets that fail on both sides, only differently: one line per cause. */
+function harmlessLines({ findings }: EquivalenceReport): readonly DescriptionLine[] {
+  const lines = findings.flatMap(({ title, effects }) => {
+    const own = effects.filter(({ severity }) => severity === 'fails-otherwise');
+    if (own.length === 0) return [];
+    const ways = [...new Set(own.map(({ from, to }) => `${from} → ${to}`))].join('; ');
+    return [line('plain', 1, `${title}: ${ways} (${countClasses(own)})`)];
+  });
+  return lines.length === 0 ? [] : [line('plain', 0, 'No action needed, as it works on neither side'), ...lines];
+}
+
+function countClasses(effects: readonly Effect[]): string {
+  return count(
+    effects.reduce((sum, { classes }) => sum + classes, 0),
+    'class',
+    'classes',
+  );
+}
+
+function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
+  const { target, senders, from, to, severity, lacks } = effect;
+  const what = `${targetWords[target]}, from ${senders.join(', ')}: ${from} → ${to}`;
+  return [
+    line(severity === 'breaks' ? 'bad' : 'plain', 1, `${what} (${countClasses([effect])})`),
+    ...(lacks === undefined ? [] : [line('plain', 2, lacks)]),
+    line('dim', 2, traceEffect(trace, effect)),
+  ];
+}
+
+/** How a packet can be traced again; or that whoever reads has no command line. */
+export type TraceWords = Tracing | 'no-command';
+
+/** The command that shows an effect, on the side that explains it; or the packet in words. */
+export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect, 'example' | 'shownBy'>): string {
+  if (trace === 'no-command') return `${example.protocol} from ${example.from} to ${example.to}`;
+  return traceCommand(trace[shownBy], example);
+}
+
+function preparationLines(title: string, own: readonly Finding[]): readonly DescriptionLine[] {
+  const rows = own.map(wordsOf).flatMap(({ text, help = '' }) => [line('plain', 1, text), line('plain', 2, help)]);
+  return rows.length === 0 ? [] : [line('heading', 0, title), ...rows];
+}
+
+/** Summary: how much was compared, how much differs, and what that means to clients. */
+function summaryWords(report: EquivalenceReport): string {
+  const { from, to, sharedMode, nodes, classes, findings, preparations = [] } = report;
+  const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
+  const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
+  const effects = findings.flatMap((finding) => finding.effects);
+  const counts = severities.map((severity) => ({
+    severity,
+    classes: effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0),
+  }));
+  const known = counts.filter((each) => each.severity !== 'unknown' && each.classes > 0);
+  const differing = known.reduce((sum, each) => sum + each.classes, 0);
+  const open = counts.filter((each) => each.severity === 'unknown' && each.classes > 0);
+  const doubt = open.map((each) => `; ${countWords(each)}`).join('');
+  const all = count(classes, 'class of packets', 'classes of packets');
+  const result =
+    differing === 0
+      ? `${all}, no ${doubt === '' ? '' : 'known '}difference`
+      : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${known.map(countWords).join(', ')}`;
+  const required = preparations.filter(isRequired).length;
+  const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
+  return `${from} → ${to}${mode}${where}: ${result}${doubt}${first}`;
+}
+
+/** "2 break". */
+function countWords({ severity, classes }: { readonly severity: Severity; readonly classes: number }): string {
+  const { one, many } = severityWords[severity];
+  return `${formatCount(classes)} ${classes === 1 ? one : many}`;
+}
+
+function notes({ unknown, reasons, nodes, standIns }: EquivalenceReport): readonly string[] {
+  const doubt = `${count(unknown, 'class', 'classes')} ${unknown === 1 ? 'is' : 'are'} not known on either side: ${nameSome(reasons)}.`;
+  const represented = `Compared on ${formatCount(standIns)} of ${count(nodes, 'node')}: the others are like ${standIns === 1 ? 'it' : 'these'}.`;
+  return [...(unknown > 0 ? [doubt] : []), ...(standIns < nodes ? [represented] : []), looksAway];
+}
+
+export const equivalenceOutputs = ['text', 'json', 'markdown', 'junit'] as const;
+
+/** The report in one of the formats. Whatever breaks or needs preparation comes first, harmless differences last. */
+export function formatEquivalence(
+  report: EquivalenceReport,
+  output: (typeof equivalenceOutputs)[number],
+  isColoured: boolean,
+): string {
+  const { preparations = [] } = report;
+  const required = preparations.filter(isRequired);
+  const others = preparations.filter((each) => !isRequired(each));
+  const worst = findingLines(report, ['breaks', 'unknown']);
+  const rest = [...findingLines(report, ['changes', 'opens']), harmlessLines(report)];
+  switch (output) {
+    case 'text': {
+      const describe = (blocks: readonly (readonly DescriptionLine[])[]): string =>
+        formatDescription(
+          blocks.filter((block) => block.length > 0),
+          isColoured,
+        );
+      const saidPreparations = (own: readonly Finding[]): string =>
+        formatFindings(sayFindings(own), () => '', isColoured);
+      const isBad = report.preparations ? needsWork(report) : report.findings.length > 0;
+      const summary = line(isBad ? 'heading' : 'good', 0, summaryWords(report));
+      const end = notes(report).map((text) => line('dim', 0, text));
+      const parts = [
+        describe([[summary]]),
+        saidPreparations(required),
+        describe(worst),
+        saidPreparations(others),
+        describe([...rest, end]),
+      ];
+      return parts.filter((part) => part !== '').join('\n');
+    }
+    case 'markdown': {
+      const blocks = [
+        preparationLines('Set before the change', required),
+        ...worst,
+        preparationLines('Check before the change', others),
+        ...rest,
+      ];
+      const end = notes(report).map(escapeMarkdown).join(' ');
+      return [
+        `**${escapeMarkdown(summaryWords(report))}**\n`,
+        ...blocks.filter((block) => block.length > 0).map(markdownBlock),
+        `${end}\n`,
+      ].join('\n');
+    }
+    case 'junit':
+      return formatJunit(report);
+    case 'json':
+      return formatJson(equivalence, equivalenceJson(report));
+  }
+}
+
+/** What `--output json` prints. */
+export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
+  const { trace, sharedMode: _, preparations, ...facts } = report;
+  const findings = report.findings.map((finding) => ({
+    ...finding,
+    effects: finding.effects.map((effect) => ({ ...effect, trace: traceEffect(trace, effect) })),
+  }));
+  const steps = preparations && { preparations: sayFindings(preparations) };
+  return { ...facts, ...steps, summary: summaryWords(report), findings };
+}
+
+function markdownBlock(lines: readonly DescriptionLine[]): string {
+  const [head, ...others] = lines;
+  const items = others.map(({ depth, role, text }) =>
+    role === 'dim' ? `  ${inlineCode(text)}\n` : `${'  '.repeat(Math.max(0, depth - 1))}- ${escapeMarkdown(text)}\n`,
+  );
+  return `### ${escapeMarkdown(head?.text ?? '')}\n\n${items.join('')}`;
+}
+
+/** One test case per cause; it fails if packets end differently. */
+function formatJunit(report: EquivalenceReport): string {
+  const cases = report.findings.map((finding) => {
+    const { title } = finding;
+    const lines = [
+      ...finding.reasons,
+      ...finding.effects.flatMap((effect) => effectLines(effect, report)).map(({ text }) => text),
+    ];
+    return { name: title, place: undefined, failure: { title, lines: [...lines, ...finding.advice] } };
+  });
+  const passed = { name: 'no class of packets differs', place: undefined, failure: undefined };
+  return formatTestSuite(`kpc equivalence ${report.from} ${report.to}`, cases.length > 0 ? cases : [passed]);
+}

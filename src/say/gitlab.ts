@@ -1,0 +1,26 @@
+import { printable, printableJson } from '../base/printable.ts';
+import type { Severity } from '../base/findings/rows.ts';
+import type { PathOf } from './github.ts';
+import { helpWithTrace, type SaidFinding } from './words/said.ts';
+
+const severities: Readonly<Record<Severity, string>> = { error: 'major', warning: 'minor', note: 'info' };
+
+/**
+ * GitLab's report of code quality. Each finding needs a line there: what is about the input as a whole is placed at its
+ * first file.
+ */
+export function formatGitlab(findings: readonly SaidFinding[], files: readonly string[], pathOf: PathOf): string {
+  const issues = findings.map((finding) => {
+    const { code, severity, text, fingerprint, page, file = files[0] ?? '.', line = 1 } = finding;
+    const help = helpWithTrace(finding);
+    return {
+      description: printable(text),
+      check_name: code,
+      fingerprint,
+      severity: severities[severity],
+      location: { path: pathOf(file) ?? file, lines: { begin: line } },
+      ...(help === undefined ? {} : { content: { body: `${help}\n\n${page ?? `kpc explain ${code}`}` } }),
+    };
+  });
+  return `${printableJson(JSON.stringify(issues, undefined, 2))}\n`;
+}

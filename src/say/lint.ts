@@ -1,0 +1,99 @@
+import { count } from '../base/format-count.ts';
+import type { Shaped } from '../base/json-shape.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import { isError } from '../base/findings/finding.ts';
+import type { Severity } from '../base/findings/rows.ts';
+import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import { formatJson } from './format-json.ts';
+import { formatGitlab } from './gitlab.ts';
+import type { LintResult } from '../lint/lint.ts';
+import { helpWithTrace, type SaidFinding } from './words/said.ts';
+import { formatGithub, type PathOf } from './github.ts';
+import { formatTestSuite, type TestCase } from './junit.ts';
+import { linted } from './outputs/lint.ts';
+import { formatSarif } from './sarif.ts';
+import { formatFindings, type LineOf } from './render-diagnostics.ts';
+
+export const lintOutputs = ['text', 'json', 'junit', 'github', 'sarif', 'gitlab'] as const;
+
+export interface LintReport extends Omit<LintResult, 'findings' | 'ignored'> {
+  readonly findings: readonly SaidFinding[];
+  readonly ignored: readonly SaidFinding[];
+}
+
+/** The findings in one of the formats. */
+export function formatLint(
+  report: LintReport,
+  output: (typeof lintOutputs)[number],
+  { lineOf, isColoured, pathOf }: { readonly lineOf: LineOf; readonly isColoured: boolean; readonly pathOf: PathOf },
+): string {
+  switch (output) {
+    case 'text':
+      return `${formatFindings(report.findings, lineOf, isColoured)}${summaryWords(report)}\n`;
+    case 'json':
+      return formatJson(linted, lintJson(report));
+    case 'junit':
+      return formatTestSuite('kpc lint', casesOf(report));
+    case 'github':
+      return formatGithub(report.findings, pathOf);
+    case 'sarif':
+      return formatSarif(report.findings, report.files, pathOf);
+    case 'gitlab':
+      return formatGitlab(report.findings, report.files, pathOf);
+  }
+}
+
+function numberOf(findings: readonly SaidFinding[], severity: Severity): number {
+  return findings.filter((each) => each.severity === severity).length;
+}
+
+/** "3 errors, 1 warning in 2 files; 1 ignored (iptables mode, 5 nodes)". */
+function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun }: LintReport): string {
+  const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
+    const number = numberOf(findings, severity);
+    return number === 0 ? [] : [count(number, severity)];
+  });
+  const places = new Set(findings.flatMap(({ file }) => file ?? []));
+  const found =
+    counts.length === 0
+      ? `no problems in ${count(files.length, 'file')}`
+      : `${counts.join(', ')}${places.size === 0 ? '' : ` in ${count(places.size, 'file')}`}`;
+  const accepted = ignored.length === 0 ? '' : `; ${ignored.length} ignored`;
+  if (!hasRun)
+    return `${found}${accepted}; the rules look at the Services once the errors are gone (or with --skip-invalid)`;
+  const { title } = modeFacts[mode];
+  const how = namesMode ? title : `${title} ${unnamedMode}`;
+  return `${found}${accepted} (${[...(nodes > 0 ? [count(nodes, 'node')] : []), how].join(', ')})`;
+}
+
+/** What `--output json` prints. */
+export function lintJson(report: LintReport): Shaped<typeof linted> {
+  const { findings, ignored, files, nodes, mode, namesMode, hasRun } = report;
+  return {
+    errors: numberOf(findings, 'error'),
+    warnings: numberOf(findings, 'warning'),
+    notes: numberOf(findings, 'note'),
+    ignored: ignored.length,
+    files: files.length,
+    nodes,
+    mode,
+    namesMode,
+    hasRun,
+    findings,
+    ignoredFindings: ignored,
+  } as Shaped<typeof linted>;
+}
+
+/** A case for each code and Service: it fails if one of its findings is an error. */
+function casesOf({ findings }: LintReport): readonly TestCase[] {
+  const groups = groupBy(findings, ({ code, file, about }) => {
+    return `${about?.kind === 'service' ? about.name : (file ?? 'input')}: ${code}`;
+  });
+  const cases = [...groups].map(([name, own]): TestCase => {
+    const [{ text: title, file, line, column }] = own;
+    const lines = own.flatMap((each) => [each.text, ...(helpWithTrace(each)?.split('\n') ?? [])]);
+    const place = file !== undefined && line !== undefined ? { file, line, column: column ?? 1 } : undefined;
+    return { name, place, failure: own.some(isError) ? { title, lines } : undefined, output: lines };
+  });
+  return cases.length > 0 ? cases : [{ name: 'no problems', place: undefined, failure: undefined }];
+}

@@ -1,0 +1,22 @@
+import { about, listOf, objectOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { effectFields, findingWith } from '../../equivalence/findings.ts';
+import { finding } from './shared.ts';
+
+/** An Effect, as it is printed. */
+export const printedEffectFields = { ...effectFields, trace: about('the command that shows the example', text) };
+
+const divergence = findingWith(objectOf(printedEffectFields));
+
+/** What `kpc equivalence` and `kpc migrate` print. */
+export const equivalence = objectOf({
+  from: text,
+  to: text,
+  nodes: about('how many there are', wholeNumber(0)),
+  standIns: about('how many of them were asked in place of all', wholeNumber(0)),
+  classes: about('of packets that were sent', wholeNumber(0)),
+  unknown: about('classes that neither side knows', wholeNumber(0)),
+  reasons: about('why, and what would settle it', listOf(text)),
+  summary: text,
+  findings: listOf(divergence),
+  preparations: optional(about('of kpc migrate: what a node needs before', listOf(finding))),
+});

@@ -1,0 +1,77 @@
+import { printableJson } from '../base/printable.ts';
+import { projectUrl, version } from '../base/version.ts';
+import { codes } from '#codes';
+import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
+import type { Severity } from '../base/findings/rows.ts';
+import type { PathOf } from './github.ts';
+import { helpWithTrace, type SaidFinding } from './words/said.ts';
+
+const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
+
+/**
+ * SARIF 2.1.0. Code scanning shows a result only with a place, so what is about the input as a whole is placed at its first
+ * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert.
+ */
+export function formatSarif(findings: readonly SaidFinding[], files: readonly string[], pathOf: PathOf): string {
+  const used = new Set(findings.map(({ code }) => code));
+  const rules = findingCodes.filter((code) => used.has(code));
+  const pageOf = new Map(findings.map(({ code, page }) => [code, page]));
+  const driver = {
+    name: 'kpc',
+    version,
+    ...(projectUrl === undefined ? {} : { informationUri: projectUrl }),
+    rules: rules.map((code) => ruleOf(code, pageOf.get(code))),
+  };
+  const run = {
+    tool: { driver },
+    columnKind: 'utf16CodeUnits',
+    results: findings.map((finding) => resultOf(finding, rules, files[0], pathOf)),
+  };
+  const log = { $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0', runs: [run] };
+  return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;
+}
+
+function ruleOf(code: FindingCode, helpUri: string | undefined) {
+  const { meaning, why = meaning, reports = [] } = codes[code];
+  const [worst = 'warning'] = severitiesOf(code);
+  const links = reports.map((link) => `\n- <${link}>`).join('');
+  const inFull = why === meaning ? `${meaning}.` : `${why}${links}`;
+  const command = `kpc explain ${code}`;
+  return {
+    id: code,
+    shortDescription: { text: meaning },
+    fullDescription: { text: why },
+    help: { text: `${why}\n${command}`, markdown: `${inFull}\n\n\`${command}\`` },
+    ...(helpUri === undefined ? {} : { helpUri }),
+    defaultConfiguration: { level: levels[worst] },
+    properties: { tags: ['kubernetes', 'network'], 'problem.severity': worst === 'note' ? 'recommendation' : worst },
+  };
+}
+
+function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback: string | undefined, pathOf: PathOf) {
+  const { code, severity, text, fingerprint, about, trace, file = fallback, line = 1, column } = finding;
+  const help = helpWithTrace(finding);
+  const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
+  const physicalLocation = file === undefined ? undefined : { artifactLocation: artifactOf(pathOf(file)), region };
+  const logicalLocations =
+    about?.kind === 'service' ? { logicalLocations: [{ fullyQualifiedName: about.name, kind: 'resource' }] } : {};
+  return {
+    ruleId: code,
+    ruleIndex: rules.indexOf(code),
+    level: levels[severity],
+    message: { text: help === undefined ? text : `${text}\n${help}` },
+    ...(physicalLocation ? { locations: [{ physicalLocation, ...logicalLocations }] } : {}),
+    partialFingerprints: { 'kpcFinding/v1': fingerprint },
+    ...(trace ? { properties: { trace: trace.command, verdict: trace.verdict } } : {}),
+  };
+}
+
+/** A relative path is one of the repository. Of standard input there is no file. */
+function artifactOf(file: string | undefined) {
+  if (file === undefined) return { uri: 'stdin' };
+  const [drive = ''] = /^[A-Za-z]:(?=\/)/.exec(file) ?? [];
+  const uri = drive + file.slice(drive.length).split('/').map(encodeURIComponent).join('/');
+  if (file.startsWith('/')) return { uri: `file://${uri}` };
+  if (drive !== '') return { uri: `file:///${uri}` };
+  return { uri, uriBaseId: '%SRCROOT%' };
+}

@@ -1,0 +1,105 @@
+import { inOneLine } from './words/words.ts';
+import type { Shaped } from '../base/json-shape.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import type { Finding } from '../base/findings/finding.ts';
+import { unnamedMode } from '../kube-proxy/modes.ts';
+import type { PacketProtocol } from '../packet/packet.ts';
+import { followIngress, type IngressWay } from '../trace/ingress.ts';
+import { traceMatrix } from '../trace/matrix.ts';
+import { ask, findPorts, readSender } from '../trace/question.ts';
+import type { Scene } from '../trace/scene.ts';
+import { describeTrace, listTraceLines, traceJson } from '../trace/trace-words.ts';
+import { wayOf, type Way } from '../trace/way.ts';
+import { formatDescription } from './colours.ts';
+import type { answer as answerShape } from './outputs/trace.ts';
+import { formatMatrix, matrixJson } from './trace-matrix.ts';
+
+/** What is asked about packets, in the words of the flags of `kpc trace`. */
+export interface TraceQuestion {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly proto?: PacketProtocol | undefined;
+  readonly inInterface?: string | undefined;
+  /** A Service: every kind of sender, to every address of it. */
+  readonly all?: string | undefined;
+  readonly namespace?: string | undefined;
+}
+
+/** The answer of one node. */
+export interface TraceAnswer {
+  readonly json: Shaped<typeof answerShape>;
+  readonly text: (isColoured: boolean, width: number | undefined) => string;
+  /** None of a table. */
+  readonly ways: readonly Way[];
+}
+
+/**
+ * Traces one packet, the packets of a request to an Ingress, or all packets to a Service; or says what is wrong with the question. `say`
+ * puts what names flags into the words of a caller that has none.
+ */
+export function answerTrace(
+  question: TraceQuestion,
+  scene: Scene,
+  say: (words: string) => string = (words) => words,
+): TraceAnswer | readonly Finding[] {
+  return question.all === undefined ? answerOne(question, scene, say) : answerAll(question.all, question, scene);
+}
+
+/** A table of all packets to a Service, or what is wrong with the question. */
+function answerAll(service: string, question: TraceQuestion, scene: Scene): TraceAnswer | readonly Finding[] {
+  const { from, inInterface, namespace } = question;
+  const ports = findPorts(service, namespace, scene);
+  if (ports.kind === 'wrong') return [ports.diagnostic];
+  const named = from === undefined ? undefined : { from, inInterface, namespace };
+  const senders = named ? ports.value.map(({ family }) => readSender(named, family, scene)) : [];
+  const [wrong] = senders;
+  if (wrong?.kind === 'wrong' && senders.every(({ kind }) => kind === 'wrong')) return [wrong.diagnostic];
+  const matrix = traceMatrix(ports.value, scene, named);
+  const text = (isColoured: boolean, width?: number): string => {
+    const table = formatMatrix(matrix, scene.side.nodeName, { isColoured, width });
+    const { side } = scene;
+    const mode = side.assumed?.mode ? [line('dim', 1, `mode ${side.mode} ${unnamedMode}`)] : [];
+    const assumed = [...matrix.assumed, ...mode];
+    return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
+  };
+  return { json: matrixJson(matrix, scene), text, ways: [] };
+}
+
+/** The trace of one packet, or of the packets of a request to an Ingress, or what is wrong with the question. */
+function answerOne(
+  question: TraceQuestion,
+  scene: Scene,
+  say: (words: string) => string,
+): TraceAnswer | readonly Finding[] {
+  const { from = '', to = '', proto: protocol, inInterface, namespace } = question;
+  const asked = { from, to, protocol, inInterface, namespace };
+  const over = followIngress(asked, scene);
+  if (over?.kind === 'wrong') return [over.diagnostic];
+  const found = over ?? ask(asked, scene);
+  if (found.kind === 'wrong') return found.faults.map(({ diagnostic }) => diagnostic);
+  const traces = over ? over.value.traces : 'fate' in found.value ? [found.value] : [];
+  const words = traces.map((trace) => {
+    const { verdict, doubts, notes, ...others } = describeTrace(trace, scene);
+    return { ...others, verdict: say(verdict), doubts: doubts.map(say), notes: notes.map(say) };
+  });
+  const json = traces.map((trace) => traceJson(trace, scene));
+  const ofTraces = words.map((trace) => {
+    const [heading, ...lines] = listTraceLines(trace);
+    return [...(heading ? [heading] : []), ...trace.assumed, ...lines];
+  });
+  const blocks = [...(over ? [wayLines(over.value)] : []), ...ofTraces];
+  return {
+    json: over ? wayJson(over.value, json) : (json[0] ?? []),
+    text: (isColoured, width) => formatDescription(blocks, isColoured, width),
+    ways: traces.flatMap((trace, i) => (words[i] ? [wayOf(trace, words[i], scene)] : [])),
+  };
+}
+
+function wayLines({ lines, faults, end }: IngressWay): readonly DescriptionLine[] {
+  return [...lines, ...faults.map((fault) => line('bad', 1, inOneLine(fault))), end];
+}
+
+function wayJson(way: IngressWay, traces: readonly ReturnType<typeof traceJson>[]) {
+  const problems = [...way.problems, ...way.faults.map(inOneLine)];
+  return { ingress: way.ingress, routes: way.routes, problems: problems.length > 0 ? problems : undefined, traces };
+}

@@ -1,0 +1,170 @@
+import { formatCount } from '../../base/format-count.ts';
+import { joinWords, nameSome } from '../../base/join-words.ts';
+import { escapeText, quote } from '../../base/printable.ts';
+import { describeFound } from './fields.ts';
+import { byCase, type WordsOf } from './rows.ts';
+import type { commandLineFindings } from '../../base/findings/command-line.ts';
+
+const expectedValues = {
+  boolean: 'write true or false',
+  list: 'write one value or a list',
+  one: 'write one value',
+  ignores: 'write codes, or for each a mapping with code and reason, and service for one Service',
+} as const;
+
+function suggest(near: readonly string[], otherwise: string): string {
+  return near.length > 0 ? `did you mean ${near.join(' or ')}?` : otherwise;
+}
+
+/** Why kube-proxy programs nothing for a Service. */
+const skipped = {
+  headless: ['is headless: it has no cluster IP, and kube-proxy programs nothing for it', 'name one of its Pods'],
+  'external-name': [
+    'is of type ExternalName: kube-proxy programs nothing for it, and DNS names another host',
+    'name a Service with a cluster IP',
+  ],
+  'no-cluster-ip': [
+    'has no cluster IP yet, so kube-proxy programs nothing for it',
+    'set --service-cluster-ip-range, so that kpc chooses one',
+  ],
+  'other-proxy': [
+    'has the label service.kubernetes.io/service-proxy-name, so kube-proxy ignores it',
+    'remove the label, unless another program serves this Service',
+  ],
+} as const;
+
+/** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
+export const commandLineWords: WordsOf<typeof commandLineFindings> = {
+  'bad-expectation': byCase('problem', {
+    nothing: ['no tests here', 'write them as a list under "tests:", each with from, to and expect'],
+    missing: ({ field }) =>
+      field === 'inputs'
+        ? ['the tests name no cluster', 'name manifests, a bundle or a dump under "inputs:", or with -f']
+        : [`a test has no ${field}`, `write ${field}: it needs from, to and expect`],
+    rivals: ['node and nodes mean the same', 'keep one of them'],
+
+    'unknown-source': ({ value, known }) => `source: ${value} is neither ${known.join(', ')} nor an address`,
+    'unknown-verdict': ({ value, known, near }) => [
+      `expect: ${value} is none of ${known.join(', ')}`,
+      near === undefined ? 'for endpoints, write a list' : `did you mean ${near}?`,
+    ],
+    'idle-source': ['source: only an endpoint sees a source', 'expect delivered, or endpoints'],
+    'no-endpoints': ['expect: no endpoint', 'to expect that none is reached, write refused or dropped'],
+    'other-input': ({ field, kind, known }) =>
+      `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, and only manifests can be compiled for another`,
+    'no-file': ({ field, option }) => [
+      `${field}: the library reads no file`,
+      `give it as the option ${option}, and leave this field out`,
+    ],
+    refused: ({ field, error }, say) => [`${field}: ${say(error).text}`, say(error).help],
+    'not-tests': ({ fields }) => [
+      `no file of kpc test: it has no tests, but ${nameSome(fields.map((field) => escapeText(field)))}`,
+      'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
+    ],
+  }),
+  'bad-kpc-yaml': byCase('problem', {
+    'link-outside': [
+      'a link to something outside the repository',
+      'name that file with --kpc-yaml, or leave it out with --kpc-yaml none',
+    ],
+    'several-documents': ['kpc.yaml holds several documents', 'keep one of them'],
+
+    'no-mapping': ({ of, found }) => [
+      `${of} cannot be ${describeFound(found)}`,
+      'write flags and their values, such as node: worker-1',
+    ],
+    'unknown-flag': ({ name, command, meant }) => [
+      `${command === undefined ? 'kpc' : `kpc ${command}`} has no flag --${escapeText(name)}`,
+      meant === undefined ? undefined : `did you mean ${meant}?`,
+    ],
+    value: (details) => [`${details.flag} cannot be ${describeFound(details.found)}`, expectedValues[details.expected]],
+
+    lacks: ({ entry, field }) => [`${entry} has no ${field}`, expectedValues.ignores],
+    'unknown-field': ({ entry, name, meant }) => [
+      `${entry} has no field ${quote(name)}`,
+      meant === undefined ? expectedValues.ignores : `did you mean ${meant}?`,
+    ],
+    'unknown-code': ({ code, meant }) => [
+      `no message has the code ${escapeText(code)}`,
+      meant === undefined ? 'list the codes with "kpc explain"' : `did you mean ${meant}?`,
+    ],
+    rivals: ({ flag, other }) => [`${flag} cannot be used with ${other}`, 'keep one of them'],
+    'replaces-outside': ({ flag }) => [
+      `${flag} is outside the folder of kpc.yaml, and its contents would be replaced`,
+      'name that folder on the command line',
+    ],
+    'replaces-git': ({ flag }) => [`${flag} leads into .git, which belongs to git`, 'name a folder outside of .git'],
+    'reads-outside': ({ flag }) => [
+      `${flag} leads out of the repository of kpc.yaml`,
+      'name that file or folder on the command line',
+    ],
+
+    refused: ({ flag, reason }) => `${flag}: ${reason}`,
+  }),
+  'not-shown': ({ severity, count, of }) =>
+    `and ${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`}, not shown`,
+  'bad-packet': byCase('problem', {
+    'other-family': ({ from }) => [
+      `${from} cannot reach an address of the other family`,
+      'name a sender and a destination of one family',
+    ],
+    'no-address': ({ text }) => [`${text} is not an address`, 'each part of an IPv4 address is a number from 0 to 255'],
+    'port-range': ({ to }) => [`${to} has no valid port`, 'write a port from 1 to 65535'],
+    'no-sender': ({ name, near, from, kinds }) => [
+      `no Pod ${name} in the input, and ${from} is not ${kinds.join(', ')}`,
+      suggest(near, 'name an address, or one of these words'),
+    ],
+    unread: ({ what, kinds }) => [
+      `${what} cannot be looked up: kpc could not read ${joinWords(kinds)} of this cluster`,
+      'get the right to list these in all namespaces, or ask about addresses and Services',
+    ],
+    'no-endpoint': ({ name, near }) => [
+      `${name} is neither address:port nor a Pod of the input`,
+      suggest(near, 'write address:port'),
+    ],
+    'no-address-of-pod': ({ pod, family }) => [
+      `Pod ${pod} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`,
+      'name a destination of its own family',
+    ],
+    'no-node-named': ({ nodes }) => [
+      `the input has ${nodes} Nodes, and none is named`,
+      'name one with --node, or take each with --all-nodes',
+    ],
+    'no-address-for': ({ sender }) => [
+      `the input names no network with an address for ${sender}`,
+      'name the Pod, or write its address, such as 10.244.1.5',
+    ],
+    'which-port': ({ to, ports, example }) => [
+      `which port of ${to}?${ports.length > 0 ? ` It has ${ports.join(', ')}` : ''}`,
+      example === undefined ? 'name one of them' : `write ${example}, for example`,
+    ],
+    'no-such-port': ({ to }) => [`${to} has no such port or family here`, 'see its ports with "kpc describe"'],
+    several: ({ kind, name, names }) => [
+      `several objects of kind ${kind} are named ${name}: ${names.join(', ')}`,
+      'name one of them',
+    ],
+    skipped: ({ service, why }) => {
+      const [reason, help] = skipped[why];
+      return [`${service} ${reason}`, help];
+    },
+    'no-such': ({ kind, name, near, files }) => [
+      `no ${kind} ${name} here`,
+      suggest(
+        near,
+        kind !== 'Service'
+          ? 'name one of the input'
+          : files === undefined
+            ? 'list the Services with "kpc describe" and the same input'
+            : `list the Services with "kpc describe ${files}"`,
+      ),
+    ],
+    'no-port': ({ service, port, ports }) => [
+      `${service} has no port ${port} (has ${ports.join(', ')})`,
+      `name ${joinWords(ports, 'or')}`,
+    ],
+    'no-ingress-of-host': ({ request }) => [
+      `no Ingress or Gateway of the input takes ${request}`,
+      'name a host and path of one, or ingress/NAME or gateway/NAME, or svc/NAME for a Service',
+    ],
+  }),
+};

@@ -1,0 +1,119 @@
+import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
+import { formatCount } from '../../base/format-count.ts';
+import { joinWords, nameSome } from '../../base/join-words.ts';
+import { announcedDefault, endWords, kepLink } from '../../kube-proxy/announced.ts';
+import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-versions.ts';
+import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { byCase, type WordsOf } from './rows.ts';
+
+function titleOf(mode: ProxyMode | undefined): string {
+  return mode ? modeFacts[mode].title : 'kube-proxy';
+}
+
+const tooOld = 'kube-proxy does not start in nftables mode on an older kernel';
+const ways = 'with a route to a node, MetalLB or kube-vip, or on a link of one node';
+
+function answersLost(to: ProxyMode | undefined): string {
+  return `in IPVS mode they are on ${serviceLink}, so every node answers ARP requests for them (strictARP is false); in ${titleOf(to)} no node has them, and hosts on their network can no longer reach them`;
+}
+
+/** Each with the command or the line of the configuration that shows whether it is done. */
+export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
+  preparation: byCase('step', {
+    gate: ({ fault }, say) => {
+      const { text: why, help } = say({ code: 'bad-feature-gate', arguments: fault });
+      const what =
+        fault.problem === 'needs'
+          ? `in kube-proxy's feature gates, before the upgrade: ${help}`
+          : `take ${fault.gate} out of kube-proxy's feature gates before the upgrade`;
+      return [
+        `${what}: ${why}`,
+        'check: kubectl get configmap -n kube-system kube-proxy -o yaml | grep -A9 featureGates:',
+      ];
+    },
+    'leave-mode': ({ mode, minor }) => [
+      `leave ${titleOf(mode)} before the upgrade: it is ${endWords('ipvs-mode', minor)}`,
+      'check: kubectl get configmap -n kube-system kube-proxy -o yaml | grep mode:',
+    ],
+    'replace-external-ips': ({ services, minor }) => [
+      `give ${nameSome(services, 5)} another address, such as that of a load balancer (MetalLB, kube-vip) or a Gateway: externalIPs are ${endWords('external-ips', minor)}`,
+      'check: kubectl get services -A -o jsonpath=\'{range .items[?(@.spec.externalIPs)]}{.metadata.namespace}/{.metadata.name}{"\\n"}{end}\'',
+    ],
+    'set-mode': ({ mode }) => [
+      `set the mode in kube-proxy's configuration, or prepare for another: the configuration sets none, which means ${announcedDefault.mode} from 1.${announcedDefault.since} on, and iptables before (announced: KEP-${announcedDefault.kep}, ${kepLink(announcedDefault.kep)})`,
+      `check: mode: ${mode}`,
+    ],
+    'nft-version': [
+      `use nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs: kube-proxy does not start in nftables mode with an older one; its own image has one`,
+      'check: nft --version',
+    ],
+    'kube-proxy-version': [
+      `run kube-proxy ${readsAllNft} or newer where the host has a newer nft than its image: ${newSetsWords}`,
+      'check: nft --version',
+    ],
+    kernel: ({ oldest, nodes }) => [
+      `use Linux ${oldest} or newer on ${nodes.length > 0 ? nameSome(nodes) : 'every node'}: ${tooOld}`,
+      'check: uname -r',
+    ],
+    'announce-external-ips': ({ addresses, to }) => [
+      `announce the external IPs ${nameSome(addresses)} ${ways}: ${answersLost(to)}`,
+      `check: arping -c 1 ${addresses[0]}`,
+    ],
+    'announce-load-balancer-ips': ({ addresses, to }) => [
+      `check what announces the load balancer addresses ${nameSome(addresses)}: ${answersLost(to)}, unless the load balancer announces them`,
+      `check: arping -c 1 ${addresses[0]}`,
+    ],
+    'masquerade-setting': ({ name, value, from, to }) => {
+      const [old, fresh] = [modeFacts[from], modeFacts[to]];
+      const section = fresh.masqueradeSection;
+      return [
+        `set ${section}.${name}: ${fresh.title} reads the section ${section} of the configuration, not ${old.masqueradeSection}`,
+        `check: ${section}: {${name}: ${value}}`,
+      ];
+    },
+    'node-port-addresses': ({ from, to, was, is }) => {
+      const opensAll = is === 'all';
+      const what = opensAll
+        ? 'set nodePortAddresses, if node ports must not answer on every address of a node'
+        : 'set nodePortAddresses, if clients use other addresses of a node than its primary one';
+      return [
+        `${what}: without it, ${modeFacts[to].title} means ${is}, and ${modeFacts[from].title} ${was}`,
+        opensAll ? 'check: nodePortAddresses: ["primary"]' : 'check: nodePortAddresses: ["0.0.0.0/0", "::/0"]',
+      ];
+    },
+    forwarding: ({ sysctl, isSetBefore, to }) => {
+      const why = isSetBefore
+        ? 'kube-proxy sets it in IPVS mode, but not in'
+        : 'packets to pods on other nodes need it, and kube-proxy sets it neither in IPVS mode nor in';
+      return [
+        `set ${sysctl} to 1 on every node, and keep it across reboots: ${why} ${titleOf(to)}`,
+        `check: sysctl ${sysctl}`,
+      ];
+    },
+    scheduler: ({ schedulers, to }) => [
+      `stop relying on the ${schedulers.length === 1 ? 'scheduler' : 'schedulers'} ${joinWords(schedulers)}: ${titleOf(to)} chooses endpoints at random, each with the same chance; nothing counts connections or weighs endpoints`,
+      'check: ipvsadm -Ln',
+    ],
+    timeouts: ({ seconds }) => [
+      `set the timeouts of connection tracking instead of those of IPVS: tcpTimeout, tcpFinTimeout and udpTimeout (${seconds.map((each) => `${each} s`).join(', ')}) apply in IPVS mode only`,
+      'check: sysctl net.netfilter | grep timeout',
+    ],
+    'bound-addresses': ({ addresses, to }) => [
+      `find programs that listen on one of the ${formatCount(addresses)} addresses of ${serviceLink}, alone or as one of all addresses: ${titleOf(to)} removes ${serviceLink}, and the node has no Service addresses any more`,
+      'check: ss -ltnup',
+    ],
+    route: ({ address, to }) => [
+      `check that every node has a route to the cluster IPs, such as a default route: in ${titleOf(to)}, packets of the node and of hostNetwork Pods are routed before they are rewritten, and fail with "network is unreachable" without one; in IPVS mode the addresses are the node's own`,
+      `check: ip route get ${address}`,
+    ],
+    'strict-arp': [
+      `undo strictARP unless a load balancer on the nodes needs it: without ${serviceLink} it has no purpose, and arp_ignore and arp_announce stay until they are reset`,
+      'check: sysctl net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce',
+    ],
+    'excluded-networks': ({ networks, to }) => [
+      `find the owner of the virtual servers in ${networks.join(', ')}: ${titleOf(to)} has no excludeCIDRs; after kube-proxy has cleaned up IPVS mode, it no longer touches virtual servers`,
+      'check: ipvsadm -Sn',
+    ],
+  }),
+};

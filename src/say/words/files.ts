@@ -1,0 +1,220 @@
+import { count, formatCount } from '../../base/format-count.ts';
+import { joinWords, nameSome } from '../../base/join-words.ts';
+import { escapeText, quote, shellWord } from '../../base/printable.ts';
+import { adviseOnOddSpace } from '../../base/odd-texts.ts';
+import { describeBound } from '../../base/bounds.ts';
+import { byCase, type Words, type WordsOf } from './rows.ts';
+import type { UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
+
+function describeTemplate(details: UnrenderedTemplate): Words {
+  const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
+  const others = folder === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude ?? 'PATTERN'}`;
+  const how =
+    render === undefined
+      ? `with the program that fills in such templates, and pipe what it prints into "${into}"`
+      : `as with "${render} | ${into}"`;
+  const help = `render it first, ${how}${others}`;
+  if (chart !== undefined)
+    return [
+      `${number === 1 ? 'a Helm template' : `the first of ${number} Helm templates`} in the chart ${chart}`,
+      help,
+    ];
+  const more = number === 1 ? '' : ` (as in ${count(number - 1, 'more file')} of ${folder ?? 'the input'})`;
+  return [`${quote(mark)} is a part of a template that is not filled in${more}`, help];
+}
+
+/** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
+export const fileWords: WordsOf<typeof fileFindings> = {
+  'empty-file': ({ isFolder }) =>
+    isFolder
+      ? 'the folder holds no files named *.yaml, *.yml or *.json, or all are excluded'
+      : 'the file holds no objects',
+  'not-rendered': byCase('problem', {
+    nothing: [
+      '--render: no input is a chart or a kustomization',
+      'name a folder with a Chart.yaml or a kustomization.yaml, or leave out --render',
+    ],
+    'idle-values': ['--render-values: no input is a chart', 'remove it'],
+    'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `where it is, run: ${pipe}`],
+    'too-large': ({ tool, pipe }) => [`${tool} prints more than kpc reads`, `try: ${pipe}`],
+    'too-slow': ({ tool, pipe }) => [`${tool} took too long`, `try: ${pipe}`],
+    failed: ({ tool, said, pipe }) => [`${tool} failed: ${said}`, `see what it says to: ${pipe}`],
+  }),
+  'ignored-files': ({ by, files }) => `left out by ${by}: ${nameSome(files)}`,
+  'incomplete-kustomization': ({ lacks, more, folderWord, into }) => {
+    const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
+    return [
+      `this kustomization takes ${nameSome(lacks)}, which the input does not hold${others}`,
+      `run "kubectl kustomize ${folderWord} | ${into}"`,
+    ];
+  },
+  kustomized: ({ fields, more, folderWord, into }) => {
+    const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
+    return [
+      `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without`,
+      `run "kubectl kustomize ${folderWord} | ${into}"`,
+    ];
+  },
+  'left-out': byCase('problem', {
+    part: ({ error, files, more }, say) => {
+      const others = more === 0 ? '' : ` (and ${count(more, 'more error')})`;
+      return `left out${files === 1 ? '' : ` ${count(files, 'file')}`}: ${say(error).text}${others}`;
+    },
+    all: ({ files, partial, objects }) => {
+      const wrong = `the objects with errors of ${count(partial, 'file')}`;
+      const again = `${count(objects, 'object')} that the input defines twice`;
+      const parts = [
+        ...(files > 0 ? [`${count(files, 'file')} with errors`] : []),
+        ...(partial > 0 ? [wrong] : []),
+        ...(objects > 0 ? [again] : []),
+      ];
+      return `the result lacks ${joinWords(parts)} (--skip-invalid)`;
+    },
+
+    advice: ({ files, all }) => [
+      `${formatCount(files)} of ${formatCount(all)} files ${files === 1 ? 'has' : 'have'} errors`,
+      'leave out what is wrong with --skip-invalid',
+    ],
+  }),
+  'skipped-files': ({ files }) =>
+    `skipped ${count(files.length, 'file')} without any Kubernetes object: ${nameSome(files)}`,
+  'unrendered-template': describeTemplate,
+  'unreadable-file': byCase('problem', {
+    url: ({ path }) => [
+      'kpc reads files, not URLs',
+      `pipe it in, as in "curl -sSL ${escapeText(path)} | kpc compile -f -"`,
+    ],
+    pattern: ['no such file or folder; kpc expands no patterns', 'name the folder, or each file with an -f of its own'],
+    'link-outside': ({ folder }) => [
+      `a link to something outside ${folder}`,
+      'pass its target with -f as well, or leave it out with --exclude PATTERN',
+    ],
+    'broken-link': ['broken link: its target is missing', 'fix or remove it'],
+    missing: 'there is no such file or folder',
+    'no-text': ({ what }) => [`the file is ${what}`, 'name YAML or JSON in UTF-8'],
+    'no-git': [
+      'no such file; to read a git revision, kpc needs git, which is not installed',
+      'install git, or check the revision out and name its folder',
+    ],
+
+    'no-repository': ({ said }) => [
+      `there is no such file, and no revision can be read: ${said}`,
+      'run kpc in the working tree of the repository',
+    ],
+    'no-revision': ({ revision, near }) => [
+      `there is no such file, and ${quote(revision)} is no revision of this repository`,
+      near === undefined
+        ? 'name a branch, a tag or a commit; in a shallow clone, fetch it first with "git fetch --unshallow"'
+        : `did you mean ${near}?`,
+    ],
+    'whole-revision': ({ revision }) => [
+      `there is no such file, and ${quote(revision)} is a revision without a path`,
+      `name a file or folder in it, as ${escapeText(revision)}:PATH, or the folder that you are in, as ${escapeText(revision)}:.`,
+    ],
+    'git-failed': ({ said }) => [
+      `git cannot read this revision: ${said}`,
+      'check the revision out and name its folder',
+    ],
+
+    system: ({ reason }) => reason,
+  }),
+  'alias-bomb': ({ copies, values }) => [
+    `aliases expand to ${copies} of ${values} values`,
+    'replace the aliases with their values',
+  ],
+  'bad-json': ({ reason }) => `not valid JSON: ${reason}`,
+  'not-closed': ({ language, sign, line }) => [
+    `not valid ${language}: the ${sign} of line ${line} is not closed`,
+    `write ${sign === '{' ? '}' : sign === '[' ? ']' : sign} where it ends`,
+  ],
+  'bad-yaml': ({ reason, lines }) => [
+    `not valid YAML: ${reason}`,
+    lines === undefined
+      ? 'write it more plainly, or remove it'
+      : (adviseOnOddSpace(lines) ??
+        'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes'),
+  ],
+  'duplicate-key': (repeated) =>
+    'times' in repeated
+      ? [
+          `this key is in the same mapping ${repeated.times === 2 ? 'twice' : `${formatCount(repeated.times)} times`}`,
+          'keep one of them',
+        ]
+      : ['a second object starts here without a "---" line before it', 'add that line'],
+  'merge-conflict': [
+    'Git left a merge conflict here',
+    'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>',
+  ],
+  'too-deep': 'lists and mappings nest too deeply',
+  'too-long': ({ of, most }) => [
+    describeBound(of, most),
+    of === 'words'
+      ? 'split the text by lines of "---", or write it as JSON: only YAML in the plain form that kubectl prints is read to any length'
+      : 'split it, and remove what no Service needs',
+  ],
+  'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
+  'bad-bundle': ({ path, problem }) => `${path}: ${problem}`,
+  'dump-reading': byCase('problem', {
+    'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
+    filtered: ({ command }) => [
+      `lines such as ":FORWARD ACCEPT" lack, which ${command} prints: this is a part of its output`,
+      `add all that ${command} prints`,
+    ],
+    'no-interfaces': ({ command }) => [
+      `${command} without -v shows no interfaces: its rules are not compared, and kpc trace takes them for a part`,
+      'add what iptables-save prints, or the list with -v',
+    ],
+    'no-table': ({ tables }) =>
+      `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
+    'stray-lines': ({ lines }) => `ignored ${count(lines, 'unrecognised line')}`,
+  }),
+  'nodes-folder': ({ path, example, of }) => [
+    `${path} holds the ${of} of several nodes`,
+    `name the folder of one node, such as ${example}${of === 'bundles' ? ', or the node with --node' : ''}`,
+  ],
+  'no-manifests': ({ path, what, beside }) =>
+    beside === undefined
+      ? [
+          `${path} is a ${what}, not manifests: it cannot be compiled`,
+          `look at it with kpc describe -f ${shellWord(path)}, or compare it with kpc diff`,
+        ]
+      : [
+          `${path} is a ${what}: ${beside} cannot be beside it`,
+          `look at the ${what} by itself, or compare the two with kpc diff`,
+        ],
+  'nothing-to-check': byCase('problem', {
+    missing: ({ folder }) => [
+      `--check ${folder}: there is no such folder`,
+      `write it first with -o ${folder}, or with --golden for git`,
+    ],
+    'no-bundle': ({ folder }) => [
+      `--check ${folder}: kpc compile wrote no bundle and no golden there`,
+      'name another folder, or write one with -o or --golden',
+    ],
+    revision: ({ folder }) => [
+      `--check ${folder}: the nodes of a git revision are compared one by one`,
+      'name the folder of one node in it, and the node with --node',
+    ],
+    'one-node': ({ folder }) => [
+      `--check ${folder}: it is the bundle of one node`,
+      'name the folder of all nodes, or one node with --node',
+    ],
+    fleet: ({ folder, example }) => [
+      `--check ${folder}: it holds the bundles of many nodes`,
+      `use --all-nodes, or name one of them, such as ${example}`,
+    ],
+  }),
+  'second-listing': ({ output, differences }) => [
+    `skipped ${output} of another node or another time, which differs in ${nameSome(differences)}`,
+    'use one file for each node',
+  ],
+  unreadable: ({ path, reason }) => `${path} cannot be read: ${reason}`,
+  'unread-file': (details) => {
+    const { expected, reason, isCutOff } = details;
+    if (isCutOff) return [`what ${expected} printed is cut off: what it lacks is not known`, 'print it again'];
+    const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
+    return `skipped: ${what}${reason === undefined ? '' : `: ${reason}`}`;
+  },
+  'unread-line': ({ reason, more }) => `skipped: ${reason}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
+  'unread-output': ({ output, reason }) => `${output} ${reason}`,
+};

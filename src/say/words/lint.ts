@@ -1,0 +1,274 @@
+import { count, formatCount } from '../../base/format-count.ts';
+import { joinWords, nameSome } from '../../base/join-words.ts';
+import { escapeText, printable } from '../../base/printable.ts';
+import { familyNames } from '../../kernel/family.ts';
+import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
+import { behaviourChanges } from '../../kube-proxy/releases.ts';
+import { byCase, type WordsOf } from './rows.ts';
+import {
+  type OnNodes,
+  type Unready,
+  type Unused,
+  type Missing,
+  isIdle,
+  type lintFindings,
+} from '../../base/findings/lint.ts';
+
+function onNodes({ nodes, of }: OnNodes, all = 'all'): string {
+  if (nodes.length < of) return `on ${formatCount(nodes.length)} of ${count(of, 'node')} (${nameSome(nodes)})`;
+  return of === 1 ? `on node ${nodes[0]}` : `on ${all} ${formatCount(of)} nodes`;
+}
+
+/** After "no endpoint runs". */
+function onNone(nodes: OnNodes): string {
+  return onNodes(nodes, 'any of the');
+}
+
+const refusedTwice = 'the API server refuses the second of the two; in a cluster that has both';
+const takeAnother = 'remove healthCheckNodePort: the API server then picks a free port';
+const fallsBack = 'kube-proxy uses the endpoints of all zones';
+
+function unusedWords(unused: Unused): readonly [wrong: string, help: string] {
+  switch (unused.by) {
+    case 'address-type':
+      return [
+        `kube-proxy skips its EndpointSlices (addressType ${joinWords(unused.types)})`,
+        'write slices with IP addresses of a family in which the Service has a cluster IP',
+      ];
+    case 'port':
+      return [
+        'kube-proxy skips its EndpointSlices, because their ports have no number',
+        'write the port that the endpoints listen on',
+      ];
+  }
+}
+
+function whyEmpty(owner: string | undefined): string {
+  return owner === undefined
+    ? 'compare its selector with the labels of its Pods'
+    : `it selects ${owner}: check that its Pods run`;
+}
+
+function whyUnready({ publishes }: Unready): string {
+  return publishes
+    ? 'fetch its slices again: with publishNotReadyAddresses: true, the control plane marks every endpoint ready'
+    : 'check why its Pods are not ready, or set publishNotReadyAddresses: true';
+}
+
+function nearOr({ near, maker }: Missing, help: string): string {
+  if (near !== undefined) return `did you mean ${near}?`;
+  return maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`;
+}
+
+/** Rules of kpc lint: what is valid, but does not do what it seems to say. */
+export const lintWords: WordsOf<typeof lintFindings> = {
+  'local-without-endpoint': byCase('traffic', {
+    internal: ({ service, ...nodes }) => [
+      `${service}: internalTrafficPolicy is Local, and it has no endpoint ${onNone(nodes)}, so Pods there cannot reach it`,
+      'run an endpoint on every node (DaemonSet), or use trafficDistribution: PreferSameNode instead',
+    ],
+    'internal-tainted': ({ service, ...nodes }) => [
+      `${service}: internalTrafficPolicy is Local, and it has no endpoint ${onNodes(nodes)} (taints keep most Pods off), so Pods there cannot reach it`,
+      'let its Pods tolerate the taints, if Pods on those nodes use it',
+    ],
+    external: ({ service, way, ...nodes }) => [
+      `${service}: externalTrafficPolicy is Local, and it has no endpoint ${onNone(nodes)}, so clients of ${way} there reach nothing`,
+      'send clients only to nodes that have an endpoint, as a load balancer does with the health check port, or use externalTrafficPolicy: Cluster',
+    ],
+    unplaced: ({ service, way }) => [
+      `${service}: externalTrafficPolicy is Local, but its EndpointSlices name no node, so every node drops packets of clients to its ${way}`,
+      'add nodeName to each endpoint, or use externalTrafficPolicy: Cluster',
+    ],
+    unsteered: ({ service }) => [
+      `${service}: externalTrafficPolicy is Local, but clients of its node port cannot tell which nodes have an endpoint: the others drop their packets`,
+      'use type LoadBalancer (it has a health check port) or externalTrafficPolicy: Cluster, or run an endpoint on every node',
+    ],
+  }),
+  'undetected-pods': ({ service, address, lacks, ...nodes }) => [
+    `${service}: externalTrafficPolicy is Local, and kube-proxy cannot recognise Pods (${lacks}), so it drops packets of Pods to ${address} ${onNodes(nodes)} without an endpoint`,
+    "set clusterCIDR or another detectLocalMode in kube-proxy's configuration",
+  ],
+  'no-ready-endpoint': ({ service, ...details }) => {
+    const { endpoints, owner, unused } = details;
+    if (isIdle(details))
+      return [
+        `${service} refuses connections: the ${owner} that it selects is scaled to 0`,
+        'set replicas, unless this is intended',
+      ];
+    if (unused) {
+      const [wrong, help] = unusedWords(unused);
+      return [`${service} refuses connections: ${wrong}`, help];
+    }
+    if (endpoints === 0) return [`${service} refuses connections: its EndpointSlices are empty`, whyEmpty(owner)];
+    const which = endpoints === 1 ? 'its one endpoint is not' : `none of its ${formatCount(endpoints)} endpoints is`;
+    return [`${service} refuses connections: ${which} ready`, whyUnready(details)];
+  },
+  'family-without-endpoints': ({ service, address, family, other }) => [
+    `${service} refuses connections to ${address}: its endpoints have only ${familyNames[other]} addresses, none ${familyNames[family]}`,
+    'run dual-stack Pods, or set ipFamilyPolicy: SingleStack',
+  ],
+  'unserved-address': ({ service, address, family }) => [
+    `${service} has no ${familyNames[family]} cluster IP, so kube-proxy programs nothing for its address ${address}`,
+    'add the family to ipFamilies with ipFamilyPolicy: PreferDualStack, or remove the address',
+  ],
+  'headless-addresses': ({ service, addresses }) => [
+    `${service} is headless (clusterIP: None), so kube-proxy programs nothing for ${nameSome(addresses)}`,
+    'remove clusterIP: None, or remove the addresses',
+  ],
+  'headless-port': ({ service, port, target, owner }) => [
+    `${service} is headless, so its port ${port} is not mapped to ${target}: clients reach ${owner} on port ${port}, which no container lists`,
+    `use port ${target} in clients, or give the Service a cluster IP`,
+  ],
+  'undeclared-port': ({ service, port, owner, ports }) => [
+    `${service}: no container that it selects lists the target port ${port}; ${owner} lists ${joinWords(ports)}`,
+    'check which port the containers listen on; listing a port does not open it',
+  ],
+  'taken-health-check-port': byCase('taken', {
+    'as-node-port': ({ service, port, holder }) => [
+      `${service}: its health check node port ${port} is also the node port of ${holder}: ${refusedTwice}, ${holder} gets the packets, and load balancers cannot tell which nodes have endpoints of ${service}`,
+      takeAnother,
+    ],
+    'as-health-check-port': ({ service, port, holder }) => [
+      `${service}: its health check node port ${port} is also that of ${holder}: ${refusedTwice}, kube-proxy reports the health of one, and load balancers apply it to both`,
+      takeAnother,
+    ],
+  }),
+  'cluster-ip-endpoint': ({ service, address, holder }) => [
+    `${service}: its endpoint ${address} is ${holder === service ? 'its own cluster IP' : `the cluster IP of ${holder}`}: kube-proxy translates a packet only once, so it reaches no Pod`,
+    `list the addresses of the Pods or machines behind it${holder === service ? '' : ', or use type: ExternalName with the DNS name of that Service'}`,
+  ],
+  'unused-slice-port': ({ service, port, ports }) => [
+    `kube-proxy ignores this port of the EndpointSlice: ${service} has no port ${port}`,
+    `it has ${joinWords(ports)}`,
+  ],
+  'open-node-port': ({ service, ports }) => [
+    `${service}: loadBalancerSourceRanges do not protect ${ports.length === 0 ? 'the node port that the API server gives it' : `node port ${joinWords(ports)}`}: any client that reaches a node gets in`,
+    'set allocateLoadBalancerNodePorts: false if the load balancer needs no node port, or block the port in a firewall',
+  ],
+  'unbound-source-ranges': byCase('problem', {
+    'ip-mode-proxy': ({ service, address }) => [
+      `${service}: nodes do not apply loadBalancerSourceRanges to ${address} (ipMode is Proxy)`,
+      'check that the load balancer applies them itself',
+    ],
+    hostname: ({ service, hostname }) => [
+      `${service}: nodes do not apply loadBalancerSourceRanges to ${escapeText(hostname)}, because the load balancer has a host name and no address`,
+      'check that the load balancer applies them itself',
+    ],
+    'other-family': ({ service, address, family }) => [
+      `${service}: ${address} is open to all clients, because loadBalancerSourceRanges holds no ${familyNames[family]} range`,
+      `add an ${familyNames[family]} range`,
+    ],
+  }),
+  'node-shut-out': ({ service, address, ...nodes }) => [
+    `${service}: loadBalancerSourceRanges exclude the node's own address ${onNodes(nodes)}, so programs on its host network cannot reach ${address}`,
+    'add the network of the nodes if the kubelet, host network Pods or health checks use that address',
+  ],
+  'node-port-range': ({ what, nodePort, range, isUsual }) => [
+    isUsual
+      ? `${what} ${nodePort} is outside ${range}, the default --service-node-port-range of an API server`
+      : `the API server refuses ${what} ${nodePort}: it is outside ${range}`,
+    isUsual ? 'choose another, or name your range with --service-node-port-range' : 'choose another',
+  ],
+  'refused-cluster-ip': byCase('problem', {
+    taken: ({ service, address, holder }) => [
+      `${service} and ${holder} both have cluster IP ${address}: the API server refuses the second`,
+      'remove clusterIP from one of them, or merge their ports into one Service',
+    ],
+    'out-of-range': ({ service, address, networks }) => [
+      `${service}: the API server refuses cluster IP ${address}, which is outside ${joinWords(networks)}`,
+      'remove clusterIP, or choose an address in a ServiceCIDR',
+    ],
+  }),
+  'unnamed-mode': [
+    `the configuration sets no mode: the default is iptables before 1.${announcedDefault.since} and ${announcedDefault.mode} from then on (announced: KEP-${announcedDefault.kep}, ${kepLink(announcedDefault.kep)})`,
+    `set mode: iptables or mode: ${announcedDefault.mode}`,
+  ],
+  'idle-hints': byCase('problem', {
+    'policy-local': ({ service, field }) => [
+      `${service}: ${field} has no effect, because internalTrafficPolicy is Local and the Service has only a cluster IP`,
+      'keep one of the two',
+    ],
+    'not-in-release': ({ service, field, release, behaviour }) => [
+      `${service}: ${field} has no effect: kube-proxy of ${release} ${behaviourChanges[behaviour].before}`,
+      'remove it, or upgrade',
+    ],
+    'no-hints': ({ service, field, endpoints }) => [
+      `${service}: ${field} has no effect, because ${endpoints === 1 ? 'its one endpoint' : `none of its ${formatCount(endpoints)} endpoints`} has ${endpoints === 1 ? 'none' : 'hints'}`,
+      'kubectl describe service shows why the control plane gives none',
+    ],
+    'endpoint-without-hint': ({ service, endpoint: bare, ...nodes }) => [
+      `${service}: zone hints have no effect ${onNodes(nodes)}: the endpoint ${bare} has none, so ${fallsBack}`,
+      'wait for the control plane, or give each ready endpoint a hint',
+    ],
+    'node-without-zone': ({ service, ...nodes }) => [
+      `${service}: zone hints have no effect ${onNodes(nodes)}: the Node has no label topology.kubernetes.io/zone, so ${fallsBack}`,
+      'label the Nodes',
+    ],
+    'none-for-zone': ({ service, zones, ...nodes }) => [
+      `${service} has no endpoint for zone ${nameSome(zones)}, so ${fallsBack} ${onNodes(nodes)}`,
+      'run an endpoint in each zone',
+    ],
+  }),
+  'idle-affinity': byCase('problem', {
+    headless: ({ service }) => [`${service}: sessionAffinity has no effect on a headless Service`, 'remove it'],
+    scheduler: ({ service, scheduler, seconds }) => [
+      `${service}: the scheduler ${scheduler} already sends a client to one endpoint; sessionAffinity only keeps it there for ${formatCount(seconds)} seconds when endpoints change`,
+      'remove sessionAffinity, or use another scheduler',
+    ],
+  }),
+  'full-set': ({ set, entries, limit, ...nodes }) => [
+    `${nodes.of === 0 ? '' : `${onNodes(nodes)}, `}the set ${set} needs ${formatCount(entries)} entries, but kube-proxy creates it for ${formatCount(limit)} and drops the rest`,
+    'use fewer ports, addresses or source ranges, or nftables mode, whose sets have no limit',
+  ],
+  'lax-arp': ({ by }) => [
+    `${by} announces load balancer addresses by ARP, but strictARP is off: every node has them on kube-ipvs0 and answers`,
+    'set ipvs.strictARP: true (--ipvs-strict-arp)',
+  ],
+  'host-port': (details) => [
+    `${details.service}: ${details.owner} has hostPort ${joinWords(details.ports)}, so clients reach its Pods on their nodes, bypassing ${details.beside === 'source-ranges' ? 'loadBalancerSourceRanges' : 'the Service'}`,
+    'remove hostPort if the Service should be the only way in',
+  ],
+  'policy-port': (details) => {
+    const { service, policy, owner, protocol, port, target } = details;
+    return [
+      `${service}: network plugins drop its traffic: NetworkPolicy ${policy} allows port ${port}/${protocol}, but ${owner} listens on ${target}, which no policy allows`,
+      `allow port ${target}: policies name ports of Pods, not of Services`,
+    ];
+  },
+  'unknown-service': byCase('problem', {
+    backend: (details) => [
+      `${details.owner} routes to Service ${details.missing}, which is not in the input`,
+      nearOr(details, 'add the Service, or name another'),
+    ],
+    port: ({ owner, service, port, ports }) => [
+      `${owner} routes to port ${port} of Service ${service}, which has no such port, so requests fail`,
+      ports.length === 0 ? 'the Service has no ports' : `name one of its ports: ${joinWords(ports)}`,
+    ],
+    'service-name': (details) => [
+      `${details.owner} names Service ${details.missing}, which is not in the input; without it, its Pods get no DNS names`,
+      nearOr(details, 'add a headless Service of that name'),
+    ],
+  }),
+  'ignored-service': ({ service, label }) => [
+    `${service} has the label ${label}, so kube-proxy ignores it`,
+    'remove the label, unless another program serves this Service',
+  ],
+  'misspelled-key': ({ service, key, near, field }) => [
+    `${service}: nothing reads the ${field === 'labels' ? 'label' : 'annotation'} ${escapeText(key)}`,
+    `did you mean ${near}?`,
+  ],
+  'idle-ignore': byCase('problem', {
+    'matches-nothing': ({ by, code, service }) => [
+      `${by} ignores ${code}${service === undefined ? '' : ` of ${service}`}, but there is none${service === undefined ? '' : ' there'}`,
+      'remove it',
+    ],
+    error: ({ by, code }) => [
+      `${by} ignores ${code}, but it is an error here, and errors cannot be ignored`,
+      'fix it, or skip its object with --skip-invalid',
+    ],
+    'no-such-code': ({ by, code, near }) => [
+      `${by}: no message has the code ${escapeText(code)}`,
+      near === undefined ? 'list the codes with "kpc explain"' : `did you mean ${near}?`,
+    ],
+  }),
+};

@@ -1,0 +1,121 @@
+import { count } from '../../base/format-count.ts';
+import { nameSome } from '../../base/join-words.ts';
+import { quote } from '../../base/printable.ts';
+import type { Found } from '../../base/findings/fields.ts';
+import { describeFound } from './fields.ts';
+import { byCase, type Words, type WordsOf } from './rows.ts';
+import type { DuplicateObject, SkippedKinds, NothingProgrammed, objectFindings } from '../../base/findings/objects.ts';
+
+function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {
+  const where = files === undefined ? '' : ` in ${count(files, 'file')}`;
+  const one = `duplicate ${kind} ${name}${where}, first defined at ${first.file}:${first.line}`;
+  const more = among ? `, and ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
+  return [
+    `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,
+    leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them',
+  ];
+}
+
+function adviseOnDuplicate({ pattern, build }: NonNullable<DuplicateObject['leaveOut']>): string {
+  const exclude = pattern === undefined ? ' with --exclude PATTERN' : `, as with --exclude ${pattern}`;
+  const other = build === undefined ? '' : `, or run "${build}"`;
+  return `leave one of them out${exclude}${other}`;
+}
+
+/** The first line of what kubectl get prints without -o. */
+const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
+
+function adviseOn(found: Found): string | undefined {
+  if (found.type === 'list') return 'put the objects under "items" of an object of kind List';
+  return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
+}
+
+/** What makes objects of a file that holds none. */
+const makers = {
+  kustomize: 'compile what "kubectl kustomize" prints of it',
+  helm: 'compile what "helm template" prints of the chart',
+} as const;
+
+/** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
+function pluralOf(name: string): string {
+  const [kind = '', ...version] = name.split(/(?= of )/);
+  const plural = kind.replace(/([^aeiou])y$/, '$1ie').replace(/(ss|x|ch|sh)$/, '$1e');
+  return [plural.replace(/s?$/, 's'), ...version].join('');
+}
+
+const mostKinds = 5;
+
+function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
+  const list = kinds.slice(0, mostKinds).map((each) => count(each.count, each.kind, pluralOf(each.kind)));
+  const rest = kinds.slice(mostKinds);
+  if (rest.length > 0) {
+    const objects = rest.reduce((sum, each) => sum + each.count, 0);
+    list.push(`and ${count(objects, 'object')} of ${count(rest.length, 'other kind')}`);
+  }
+  const cronJobs = leavesOutCronJobs ? '; CronJob Pods are temporary and not assumed' : '';
+  return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
+}
+
+/** How to write an empty result after all. */
+const allowing = 'if this is intended, add --allow-empty';
+
+const removesAll = 'the result would remove all Services from a node';
+
+function describeNothingProgrammed({ services, lacking, isRefused }: NothingProgrammed): Words {
+  if (services === 0) {
+    return isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services';
+  }
+  const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
+  const wrong = `nothing would be programmed for ${which}, and ${removesAll}`;
+  if (lacking.length === 0) return [wrong, isRefused ? allowing : undefined];
+  const assume =
+    'let kpc assume what manifests from git lack with --assume; or give the objects as the cluster has them';
+  return [`${wrong}: ${lacking.length} without a cluster IP: ${nameSome(lacking)}`, `${assume}; ${allowing}`];
+}
+
+/** What is wrong with whole objects and their names, with documents that are not objects, and with inputs that program nothing. */
+export const objectWords: WordsOf<typeof objectFindings> = {
+  'duplicate-object': describeDuplicate,
+  'duplicate-configuration': ({ isOfArguments }) => [
+    isOfArguments
+      ? 'the arguments of this kube-proxy differ from those of another kube-proxy in the input'
+      : 'there is another KubeProxyConfiguration before this one',
+    'keep one of them, or name one with --config',
+  ],
+  'not-an-object': byCase('problem', {
+    'no-mapping': ({ found }) => [
+      `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
+      adviseOn(found),
+    ],
+    missing: ({ field, madeBy }) => [`this is not a Kubernetes object: it has no ${field}`, madeBy && makers[madeBy]],
+    unrendered: ({ field, value }) => [
+      `${field} ${quote(value)} is a placeholder that is not filled in`,
+      'give kpc what the template makes, as with helm template, kubectl kustomize or envsubst',
+    ],
+  }),
+  'skipped-kinds': describeSkipped,
+  'unknown-kind': (details) => [
+    `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
+    `did you mean ${details.meant}?`,
+  ],
+  'no-input': byCase('problem', {
+    'nothing-named': [
+      'nothing to compile',
+      'name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
+    ],
+    'no-objects': [
+      'nothing to compile: the input holds no objects at all',
+      'give what "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml" prints; describe, diff and trace also read what "nft list ruleset" or "iptables-save" prints',
+    ],
+
+    'nothing-read': ({ kinds }) => [
+      `nothing to check: the input holds ${nameSome(kinds)}, and nothing that kpc reads`,
+      'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
+    ],
+    kustomization: ({ build }) => [
+      'nothing to compile: the input is a Kustomization, which names only where the objects are',
+      `run "${build}"`,
+    ],
+  }),
+  'nothing-programmed': describeNothingProgrammed,
+};

@@ -1,0 +1,212 @@
+import { count } from '../../base/format-count.ts';
+import { nameSome } from '../../base/join-words.ts';
+import { quote, printable } from '../../base/printable.ts';
+import { joinHostPort } from '../../kernel/address.ts';
+import { familyNames } from '../../kernel/family.ts';
+import { endWords } from '../../kube-proxy/announced.ts';
+import { byCase, type WordsOf } from './rows.ts';
+import { type Assumed, type Likely, mayBeUnseen, type serviceFindings } from '../../base/findings/services.ts';
+
+const asTheClusterHasThem =
+  'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
+
+function describeAssumed({ values, nodes, isDefault }: Assumed): string {
+  const counts = values.map(({ what, count: number, from }) => {
+    const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
+    const networks = from.length === 0 ? '' : ` from ${from.join(' and ')}`;
+    return `${count(number, what, plural)}${networks}`;
+  });
+  const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
+  const way = isDefault ? '; --no-assume forbids this' : '';
+  return `assumed, because the input lacks them: ${counts.join(', ')}${named}${way}`;
+}
+
+const serviceNameLabel = 'kubernetes.io/service-name';
+
+function likelyCause(likely: Likely): string | undefined {
+  const { near, elsewhere, lacking, maker } = likely;
+  if (near) return `did you mean ${printable(near.label)}, as ${printable(near.owner)} has?`;
+  if (elsewhere !== undefined)
+    return `${printable(elsewhere)} has these labels, but a Service selects Pods of its own namespace alone`;
+  if (lacking) {
+    if (lacking.isOnOwner)
+      return `${printable(lacking.owner)} has ${printable(lacking.label)} itself, but its Pods do not get it: add it to the labels of the template`;
+    const lacks = `${printable(lacking.owner)} has all of these labels but ${printable(lacking.label)}`;
+    return mayBeUnseen(likely) ? `${lacks}: add it to the template, unless a program sets it at run time` : lacks;
+  }
+  return (
+    maker && `compare the selector with the labels of the Pods, unless ${printable(maker)} makes Pods with these labels`
+  );
+}
+
+/** Problems with Services, their ports and endpoints, and what a cluster would assign that they lack. */
+export const serviceWords: WordsOf<typeof serviceFindings> = {
+  'address-conflict': (details) => {
+    const { address, port, protocol, holder, rival, isRefused } = details;
+    const socket = address === undefined ? `node port ${port}` : joinHostPort(address, port);
+    const claimed = `${socket}/${protocol} is claimed by ${holder} and ${rival}`;
+    if (!isRefused) {
+      const so = `kpc gives it to ${holder}, kube-proxy to whichever it programs last`;
+      return [`${claimed}: ${so}`, 'change the address or port of one of them'];
+    }
+    return [
+      `${claimed}: the API server refuses the second; kpc gives it to ${holder}`,
+      `change or remove the ${address === undefined ? 'nodePort' : 'clusterIP'} of one of them`,
+    ];
+  },
+  'duplicate-port': (details) => [
+    details.value === ''
+      ? `this port has no name, nor has ports[${details.first}]`
+      : `${details.field} ${details.value} is already used by ports[${details.first}]`,
+    `give each port its own ${details.field}`,
+  ],
+  'external-ips': ({ services }) => [
+    `externalIPs of ${nameSome(services)}: ${endWords('external-ips')}`,
+    'give the Services the address of a load balancer (MetalLB, kube-vip) or a Gateway; "kpc migrate --to-kubernetes-version" shows what breaks',
+  ],
+  'forwarding-changes-port': ({ method, wrong, help }) => [
+    `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${wrong}`,
+    help,
+  ],
+  'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
+  'long-comment': ({ servicePort, lack, limit }) => [
+    `${servicePort}: nft refuses all rules of nodes where the Service has ${lack.replaceAll('-', ' ')}: kube-proxy writes this name of ${servicePort.length} bytes as a comment there, and nft takes ${limit}; kpc cuts the comment`,
+    'shorten the names',
+  ],
+  'missing-cluster-ip': ({ first }) => [
+    'the API server accepts clusterIPs only with a clusterIP',
+    `add clusterIP: ${first}`,
+  ],
+  'missing-ip-families': ({ families }) => [
+    `kube-proxy takes only the first of clusterIPs, because there ${families > 0 ? 'is only one family in ipFamilies' : 'are no ipFamilies'}`,
+    'name the family of each address in ipFamilies',
+  ],
+  'node-address': ({ service, address, node: owner }) => [
+    `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, so no other node can reach ${owner} at it, kubelet and API server included`,
+    'use an address that no node has, a node port, or another mode',
+  ],
+  'no-ports': 'kube-proxy programs nothing for this Service: it has no ports',
+  'too-large': ({ lines, limit, service, factors }) =>
+    `the input makes about ${lines} rules, over the limit of ${limit} for its size: Service ${service} has ${factors.ports} ports, ${factors.pairs} pairs of a port and an endpoint, ${factors.addresses} addresses, ${factors.sourceRanges} source ranges`,
+  'unloadable-range': (details) => [
+    `${details.servicePort}: ipset does not take the source range ${details.range}: kube-proxy of this release skips it and admits no client, and ipset.restore does not load`,
+    `write ${details.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1'}`,
+  ],
+  'unnamed-port': ['this port has no name', 'name each port if there are several'],
+  assumed: describeAssumed,
+  'not-assigned': byCase('field', {
+    clusterIP: ({ service }) => [
+      `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
+      `${asTheClusterHasThem} --service-cluster-ip-range`,
+    ],
+
+    nodePort: ({ service, ports }) => [
+      `${service}: kube-proxy opens no node port for ${ports.join(', ')}, because there is no nodePort yet`,
+      `${asTheClusterHasThem} --service-node-port-range`,
+    ],
+    healthCheckNodePort: ({ service }) => [
+      `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
+      `${asTheClusterHasThem} --service-node-port-range`,
+    ],
+  }),
+  'no-load-balancer-ip': ({ services }) => {
+    const [have, owner] = services.length === 1 ? ['has', 'its load balancer'] : ['have', 'their load balancers'];
+    return [
+      `${count(services.length, 'Service')} of type LoadBalancer ${have} no address yet, so kube-proxy has no rules for ${owner}: ${nameSome(services)}`,
+      'let kpc choose with --load-balancer-ip-range',
+    ];
+  },
+  'other-load-balancer-ip': ({ service, ranges, asked, holder }) =>
+    holder === undefined
+      ? [
+          `${service}: loadBalancerIP ${asked} is not free in ${ranges.join(', ')}: kpc chooses another address`,
+          'name a range that holds it with --load-balancer-ip-range',
+        ]
+      : [
+          `${service}: loadBalancerIP ${asked} is taken by ${holder}: kpc chooses another address`,
+          'give one of them another address; Services share one only if they ask for it with different ports',
+        ],
+  'range-is-full': ({ what, service, ranges, help }) => [`${service}: no ${what} of ${nameSome(ranges)} is free`, help],
+  'assumed-endpoints': ({ pods, workloads }) => {
+    const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
+    return `${which} assumed: ${nameSome(workloads)}; the manifest.json of a bundle lists all`;
+  },
+  'empty-selector': ({ service }) => [
+    `the selector of ${service} is empty: it selects all Pods of the namespace here, but the API server stores no selector`,
+    'add labels, or remove it',
+  ],
+  'endpoints-from-pods': ({ services, kept }) => {
+    const which = services.length === 1 ? nameSome(services) : `${services.length} Services (${nameSome(services)})`;
+    const made = `the endpoints of ${which} are made from the Pods in the input, as the endpointslice controller makes them`;
+    const keep = `${kept} ${kept === 1 ? 'Service keeps' : 'Services keep'} the EndpointSlices or Endpoints in the input`;
+    return [...(services.length > 0 ? [made] : []), ...(kept > 0 ? [keep] : [])].join('; ');
+  },
+  'extra-addresses': ({ index, count: number }) => [
+    `kube-proxy uses only the first of the ${number} addresses of endpoints[${index}]`,
+    'write an endpoint for each address',
+  ],
+  'no-endpoints-given': (details) => {
+    const { services, selecting, hasWorkloads } = details;
+    const names = nameSome(services);
+    return [
+      selecting === 1
+        ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
+        : `the input holds no EndpointSlices or Endpoints of ${services.length} of ${selecting} Services with a selector (${names}): the compiled rules refuse all connections to them`,
+      `add them (kubectl get endpointslices -A -o yaml)${hasWorkloads ? ", or assume the input's workloads have ready Pods: --assume-endpoints" : ''}`,
+    ];
+  },
+  'no-pod-address': byCase('problem', {
+    'no-network': [
+      'assuming endpoints needs the network of the Pods',
+      'name it, as in --assume-endpoints=10.244.0.0/16, or with --cluster-cidr, or give Nodes with podCIDRs',
+    ],
+    'no-network-of-family': ({ family }) => [
+      `assumed Pods have no ${familyNames[family]} address, though Services have`,
+      'name a network of each family, such as --assume-endpoints=10.244.0.0/16,fd00:10:244::/56',
+    ],
+    'host-network': ({ pods }) => [
+      `cannot assume ${nameSome(pods)}: these Pods use the addresses of their Nodes, and the input holds no Nodes`,
+      'add the Nodes (kubectl get nodes -o yaml)',
+    ],
+  }),
+  'no-such-service': ({ services }) => [
+    `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
+    'add the Service, or remove them',
+  ],
+  'selects-nothing': ({ services, selector, ...likely }) => {
+    const [it, has] = services.length === 1 ? ['it', 'has'] : ['they', 'have'];
+    const so = mayBeUnseen(likely) ? '' : `, so ${it} ${has} no endpoints`;
+    return [
+      services.length === 1
+        ? `${nameSome(services)} matches no Pod in the input (${printable(selector)})${so}`
+        : `${services.length} Services (${nameSome(services)}) match no Pod in the input${so}`,
+      likelyCause(likely),
+    ];
+  },
+  'slice-without-service': ({ service }) => [
+    `kube-proxy skips this EndpointSlice: ${service === undefined ? `it has no label ${serviceNameLabel}` : `no Service can have the name ${quote(service)}`}`,
+    `write the name of its Service as the label ${serviceNameLabel}`,
+  ],
+  'too-many': byCase('object', {
+    EndpointSlice: ({ field, count: number, limit }) => [
+      `the API server refuses this EndpointSlice: it has ${number} ${field}, and ${limit} are allowed`,
+      'split it',
+    ],
+    Endpoints: ({ field, count: number, limit }) => [
+      `the Endpoints object has ${number} ${field} at this port, and the control plane mirrors ${limit}: the ready ones first, sorted as text`,
+      'write EndpointSlices instead',
+    ],
+  }),
+  'too-many-pods': ({ of, count: number, limit, largest, most }) =>
+    `the ${of} of the input come to ${number} Pods, and the limit is ${limit}: ${largest} alone has ${most}`,
+  'unknown-port': (details) => {
+    const { owner, protocol, name, port, found } = details;
+    const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
+    return [
+      `${owner} has a ${what}, so the Service port ${port} has no endpoints`,
+      found.length === 0
+        ? `they have no ${name === '' ? 'ports' : 'port with a name'}`
+        : `their ports: ${printable(nameSome(found))}`,
+    ];
+  },
+};

@@ -1,0 +1,224 @@
+import { count } from '../../base/format-count.ts';
+import { joinWords, nameSome } from '../../base/join-words.ts';
+import { quote } from '../../base/printable.ts';
+import { findNearest } from '../../base/find-nearest.ts';
+import { familyNames } from '../../kernel/family.ts';
+import { endWords } from '../../kube-proxy/announced.ts';
+import { gatesOf, releasesWithGate } from '../../kube-proxy/feature-gates.ts';
+import { type ProxyMode, modeFacts } from '../../kube-proxy/modes.ts';
+import {
+  type BehaviourChange,
+  type Release,
+  behaviourChanges,
+  kubeProxyVersions,
+  modeHistories,
+  rangeOf,
+  releaseRange,
+} from '../../kube-proxy/releases.ts';
+import type { Numbers } from '../../base/findings/rows.ts';
+import { byCase, type Words, type WordsOf } from './rows.ts';
+import type {
+  ModeOfRelease,
+  UnknownFlagNode,
+  UnknownAddresses,
+  settingFindings,
+} from '../../base/findings/settings.ts';
+
+function nameMode({ name, mode }: ModeOfRelease): string {
+  return name === undefined ? `mode ${mode}` : `${name} is ${mode}`;
+}
+
+function gateOf(mode: ProxyMode): string {
+  const { needs } = modeHistories[mode];
+  const change: BehaviourChange | undefined = needs && behaviourChanges[needs];
+  return change?.gate ?? '';
+}
+
+const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
+
+/** At most so many letters off, a name is a slip. */
+const mostLettersOff = 3;
+
+function kubeProxyOf(release: Release): string {
+  return `kube-proxy ${kubeProxyVersions[release]}`;
+}
+
+const defaultModes = {
+  'empty-flag': "mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty",
+  configuration:
+    "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)",
+  nothing: 'mode ipvs, because neither --proxy-mode nor --config is given',
+} as const;
+
+function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
+  const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: the input holds no such Node`;
+  // Looking up all names of a fleet would take long.
+  const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
+  const any = '(without any Node object, any name is accepted)';
+  if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}? ${any}`];
+  const held = known.length === 1 ? `only ${known[0]}` : nameSome(known);
+  return [`${wrong}: it holds ${held}`, `name one of them ${any}`];
+}
+
+const addAllNodes = 'add all Nodes (kubectl get nodes -o yaml)';
+
+function listGaps(known: readonly string[], { lacksAddresses, listensOnAll }: UnknownAddresses): string {
+  return joinWords([
+    ...known,
+    ...(lacksAddresses ? ['node ports have no address to listen on'] : []),
+    ...(listensOnAll ? ["node ports listen on all addresses, because the node's own are unknown"] : []),
+  ]);
+}
+
+/** `nodes` counts the Nodes of the input. */
+function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readonly mode: ProxyMode }): Words {
+  const { nodes, mode } = details;
+  const which = nodes === 0 ? 'no node' : `none of the ${nodes} nodes is named with --node`;
+  return [
+    `${which}: ${listGaps(['no endpoint counts as local', ...modeFacts[mode].gapsWithoutNode], details)}`,
+    nodes === 0 ? 'give the Node object (kubectl get nodes -o yaml) with -f and its name with --node' : 'name one',
+  ];
+}
+
+/** Problems with kube-proxy's flags and configuration and the nodes to compile for, and what kpc chose by default. */
+export const settingWords: WordsOf<typeof settingFindings> = {
+  'bad-feature-gate': byCase('problem', {
+    unknown: ({ gate, release }) => {
+      const meant = findNearest(
+        gate,
+        gatesOf(release).map(({ name }) => name),
+        mostLettersOff,
+      );
+      const others = releasesWithGate(gate);
+      const known = others.length === 0 ? '' : ` (Kubernetes ${others[0]} to ${others.at(-1)} know it)`;
+      return [
+        `${kubeProxyOf(release)} knows no feature gate ${quote(gate)}, and does not start`,
+        others.length === 0 && meant !== undefined ? `did you mean ${meant}?` : `leave it out${known}`,
+      ];
+    },
+    locked: ({ gate, isOn, release }) => [
+      `${kubeProxyOf(release)} does not start with the feature gate ${gate}=${isOn}: it is locked to ${!isOn}`,
+      'remove it',
+    ],
+    needs: ({ unmet, release }) => {
+      const pairs = unmet.map(({ gate, needs }) => `${gate} (needs ${joinWords(needs)})`);
+      return [
+        `${kubeProxyOf(release)} does not start with feature gates on that need others, which are off: ${nameSome(pairs, 5)}`,
+        `add ${nameSome([...new Set(unmet.flatMap(({ needs }) => needs.map((need) => `${need}=true`)))], 5)}, or turn off what needs it`,
+      ];
+    },
+  }),
+  'bad-kubernetes-version': ({ flag, node, version }) => {
+    const whose = node === '' ? 'no node is named' : `the input does not say what the Node ${quote(node)} runs`;
+    return [
+      `${flag}: ${version === '' ? whose : `the Node ${quote(node)} runs ${quote(version)}, which kpc does not follow`}`,
+      `${version === '' ? 'give its Node object with -f, or name' : 'name'} a release of Kubernetes ${releaseRange}`,
+    ];
+  },
+  'bad-mode': byCase('problem', {
+    'not-in-release': (details) => {
+      const { title } = modeFacts[details.mode];
+      return [
+        `${nameMode(details)}: kpc follows ${title} of Kubernetes ${rangeOf(details.mode)}, not of ${details.release}`,
+        'choose one of them with --kubernetes-version, or another mode with --proxy-mode',
+      ];
+    },
+    'gate-off': (details) => [
+      `${nameMode(details)}, and the feature gate ${gateOf(details.mode)} is off: kube-proxy ${kubeProxyVersions[details.release]} does not start`,
+      'remove the gate, or choose another mode with --proxy-mode',
+    ],
+  }),
+  'covered-addresses': ({ network, socket }) => [
+    `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}); kpc compiles its first`,
+    "name the node's own network alone",
+  ],
+  'default-mode': ({ named }) => defaultModes[named],
+  'ipvs-ends': () => [
+    `IPVS mode is ${endWords('ipvs-mode')}`,
+    'move to nftables mode: "kpc migrate" shows what that needs and breaks',
+  ],
+  userspace: byCase('problem', {
+    'bind-address': ({ flag, address }) => [
+      `${flag} is ${quote(address)}: kube-proxy in userspace mode listens on IPv4, and not on loopback addresses`,
+      'give an address of the node, or 0.0.0.0 for all of them',
+    ],
+    'few-ports': ({ flag, served, size }) => [
+      `${flag} has ${count(size, 'port')} for ${count(served, 'Service port')}`,
+      'give a larger range',
+    ],
+    unserved: ({ labels }) => [
+      `userspace mode serves TCP and UDP over IPv4 alone, so these get no rules: ${nameSome(labels)}`,
+      'kube-proxy serves them in every other mode',
+    ],
+    ignored: ({ services }) => [
+      `userspace mode ignores traffic policies, source ranges and health check node ports: every client reaches all endpoints of ${nameSome(services)}`,
+      'block clients by other means, or use another mode',
+    ],
+  }),
+  'kubernetes-version': ({ node, version, release }) =>
+    `Kubernetes ${release}, as the Node ${quote(node)} says: ${version}`,
+  'kubernetes-preview': ({ release }) =>
+    `Kubernetes ${release} is not released: its rules are those of kube-proxy ${kubeProxyVersions[release]}`,
+  'no-config': () => [
+    'the file holds no configuration of kube-proxy',
+    `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s`,
+  ],
+  'not-applicable': ({ name, value, must }) => [
+    `${name} is ${quote(value)}, but kpc-apply rejects a bundle with it`,
+    `it must ${must}`,
+  ],
+  'bad-host-addresses': byCase('problem', {
+    content: ({ reason }) => [reason, 'write what `ip -j addr` prints on the node to a file'],
+    'no-folder': ({ path }) => [
+      `--host-addresses ${path} is not a folder`,
+      'for several nodes, name a folder with the output of `ip -j addr` on each in NODE.json',
+    ],
+  }),
+  'bad-prune': ['--prune needs --all-nodes: otherwise kpc cannot know which nodes are gone', 'add --all-nodes'],
+  'localhost-node-port': ({ servicePort, nodePort, families, ofNodes }) => {
+    const addresses = families.map((family) => (family === 'ipv4' ? '127.0.0.1' : '::1'));
+    const where = ofNodes ? ' of each node that has endpoints for it' : '';
+    return `${servicePort}: a node with these rules and no kube-proxy does not answer on node port ${nodePort} of ${joinWords(addresses)}${where}: kube-proxy listens there itself, and no rule can`;
+  },
+  'no-host-addresses': ({ path, nodes, without }) =>
+    `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
+  'no-service-cidrs': [
+    'kube-proxy drops packets to unused cluster IPs; without ServiceCIDR objects, these rules do not',
+    'add servicecidrs to what kubectl gets, or set --service-cluster-ip-range',
+  ],
+  'no-node': byCase('problem', {
+    'none-chosen': [
+      'no node to compile for: none is named, and none is in the input',
+      'add --all-nodes and the output of kubectl get nodes -o yaml, or name nodes with --node',
+    ],
+    'compiled-for-any': describeAnyNode,
+  }),
+  'no-node-object': (details) => [
+    `no Node object ${nameSome(details.names)} in the input: ${listGaps(['zone, pod CIDRs and addresses are unknown'], details)}`,
+    `give it with -f (kubectl get nodes -o yaml)${details.lacksAddresses ? ', or give --host-addresses' : ''}`,
+  ],
+  'no-node-port-address': ({ node, picked, addresses, areAll }) => [
+    `no node port can be reached on node ${node}: --nodeport-addresses ${picked.join(', ')} has none of its addresses ` +
+      `(${nameSome(addresses)}) that node ports can listen on`,
+    areAll
+      ? 'write a network that holds one of them'
+      : 'if it has more, give what ip -j addr prints there with --host-addresses',
+  ],
+  'no-pod-cidr': ({ names }) => [
+    'detectLocalMode NodeCIDR needs the pod CIDRs of the Node, and kube-proxy does not start without them',
+    `give the Node object${names.length === 0 ? '' : ` for ${nameSome(names)}`} as the cluster has it, with -f (kubectl get nodes -o yaml)`,
+  ],
+  'unknown-node': describeUnknownNode,
+  'unknown-node-of-pod': ({ pods, nodes }) => {
+    const names = nodes.length === 0 ? 'no nodeName' : `nodeName ${nameSome(nodes)}`;
+    const which = `${nameSome(pods)} ${pods.length === 1 ? 'is' : 'are'} on no Node of the input (${names})`;
+    return [
+      `${which}, and the endpointslice controller leaves such Pods out`,
+      nodes.length === 0 ? 'write the name of the Node' : addAllNodes,
+    ];
+  },
+  'wrong-family': ({ of, node, family, cidrs }) => [
+    `the address of ${node === '' ? 'the node' : `node ${node}`} is ${familyNames[family]}, and ${of} ${cidrs.join(',')} is not: no ${familyNames[family]} traffic counts as local, and without both families kube-proxy does not start`,
+    `name a network of each family in ${of}`,
+  ],
+};

@@ -1,0 +1,62 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Example } from '#codes';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder, type Files } from '../support/write-folder.ts';
+
+/** What was said of an input. */
+export interface Told {
+  readonly severity: string;
+  readonly text: string;
+  readonly code: string;
+  /** What to do. */
+  readonly help: string | undefined;
+}
+
+/** All that a text of diagnostics says. */
+export function readTold(stderr: string): readonly Told[] {
+  const told = /(error|warning|note): (.*) \[([a-z-]+)\]$(?:\n(?! {2}help: ) .*)*(?:\n {2}help: (.*))?/gm;
+  return [...stderr.matchAll(told)].map(([, severity = '', text = '', code = '', help]) => ({
+    severity,
+    text,
+    code,
+    help,
+  }));
+}
+
+/** What the fixtures show, the first of each code. */
+export function toldByFixtures(): ReadonlyMap<string, Told> {
+  const files = readdirSync(fixturesFolder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /(?:diagnostics|notes|warnings(?:-\w+)?)\.txt$/.test(path))
+    .toSorted();
+  return firstOfEach(files.flatMap((path) => readTold(readFileSync(join(fixturesFolder, path), 'utf8'))));
+}
+
+/** What kpc says of the example of a code. */
+export async function runExample({ words, files }: Example): Promise<string> {
+  const { stdout, stderr } = await inFolder(files, (cwd) => runKpc(words, { cwd }));
+  // These print their findings as their result.
+  return words[0] === 'lint' || words[0] === 'migrate' ? stderr + stdout : stderr;
+}
+
+/** Of all that kpc says, the first message with the code. */
+export function messageOf(code: string, printed: string): string {
+  const messages = printed.split(/^(?! )/m);
+  return messages.find((message) => message.split('\n')[0]?.endsWith(` [${code}]`)) ?? '';
+}
+
+/** What kpc says about a folder with these files. */
+export async function inFolder<Result>(files: Files, run: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-diagnostics-'));
+  try {
+    return await run(writeFolder(folder, files));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function firstOfEach(all: readonly Told[]): ReadonlyMap<string, Told> {
+  return new Map(all.toReversed().map((told) => [told.code, told]));
+}
