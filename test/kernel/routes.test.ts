@@ -53,6 +53,36 @@ test('the text of ip route and its JSON are the same routes', () => {
   expect(one.routes[4]?.hops.map(({ link }) => link)).toEqual(['eth0', 'eth1']);
 });
 
+/** What `ip route show table all` lists of a node with both families; "default" alone says nothing of its own. */
+const both = `default dev wg0 table 51820 scope link
+10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.11
+default via inet6 fe80::7 dev eth1 table 7
+local 10.0.0.11 dev eth0 table local scope host src 10.0.0.11
+fd00::/64 dev eth0 proto kernel metric 256 pref medium
+default via fd00::1 dev eth0 metric 1024 pref medium
+default dev wg0 table 51820 metric 1024 pref medium
+default proto ra metric 1024
+	nexthop via fe80::1 dev eth0 weight 1
+unreachable default dev lo metric 4294967295 error -101
+`;
+const bothJson = JSON.stringify([
+  { dst: 'default', dev: 'wg0', table: '51820', scope: 'link', flags: [] },
+  { dst: '10.0.0.0/24', dev: 'eth0', protocol: 'kernel', prefsrc: '10.0.0.11', flags: [] },
+  { dst: 'default', via: { family: 'inet6', host: 'fe80::7' }, dev: 'eth1', table: '7', flags: [] },
+  { type: 'local', dst: '10.0.0.11', dev: 'eth0', table: 'local', prefsrc: '10.0.0.11', flags: [] },
+  { dst: 'fd00::/64', dev: 'eth0', metric: 256, pref: 'medium', flags: [] },
+  { dst: 'default', gateway: 'fd00::1', dev: 'eth0', metric: 1024, pref: 'medium', flags: [] },
+  { dst: 'default', dev: 'wg0', table: '51820', metric: 1024, pref: 'medium', flags: [] },
+  { dst: 'default', protocol: 'ra', metric: 1024, nexthops: [{ gateway: 'fe80::1', dev: 'eth0', weight: 1 }] },
+  { type: 'unreachable', dst: 'default', dev: 'lo', metric: 4294967295, flags: [] },
+]);
+
+test('a listing of both families: each default route is of its own', () => {
+  const [one, other] = [parseRoutes(both, nothing), parseRoutesJson(bothJson, nothing)];
+  expect(one.routes.map(({ family }) => family.at(-1)).join('')).toBe('444466666');
+  expect(one.routes.map(routeKey)).toEqual(other.routes.map(routeKey));
+});
+
 const ruleText = `0:	from all lookup local
 100:	not from all fwmark 0xca6c lookup 51820
 200:	from 10.1.0.0/16 to 10.2.0.0/16 iif eth1 lookup main suppress_prefixlength 0

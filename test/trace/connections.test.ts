@@ -133,6 +133,11 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'no default route but that of IPv6',
+    [[`${main}\n`, 'default via fd00:50::1 dev eth0 metric 1024 pref medium\n']],
+    [['node', remote, 'refused', 'fails', '']],
+  ],
+  [
     'a strict reverse path',
     strict,
     [
