@@ -385,9 +385,9 @@ export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: M
   else if (connection) connection.mark = changed(connection.mark);
 }
 
-/** Whether packets with a loopback address pass between the node's interfaces. */
-export function admitsLoopback(flow: Flow): Answer {
-  return recall(flow, flow.routing.admitsLoopback);
+/** Whether packets with a loopback address pass the interface at one end of the packet's way. */
+export function admitsLoopback(flow: Flow, end: 'input' | 'output'): Answer {
+  return recall(flow, flow.routing.admitsLoopback(flow[end]));
 }
 
 /** Whether chance has it: the share of connections for which the answer is yes. */

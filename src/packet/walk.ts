@@ -19,7 +19,7 @@ export function arrive(flow: Flow, visitors: Visitors): End {
 
 function routeIn(flow: Flow, visitors: Visitors): End {
   const { destination, input } = flow;
-  if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow))) {
+  if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
   if (decide(flow, () => isLocal(flow, destination))) {
@@ -146,7 +146,7 @@ function reroute(flow: Flow): End | undefined {
 
 /** A packet on its way out. One to the node's own address comes in again, by the loopback interface. */
 function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
-  if (!isToSelf && isLoopback(flow.source) && !decide(flow, () => admitsLoopback(flow))) {
+  if (!isToSelf && isLoopback(flow.source) && !decide(flow, () => admitsLoopback(flow, 'output'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
   if (isToSelf) flow.output = loopbackInterface;

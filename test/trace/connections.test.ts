@@ -138,6 +138,20 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     [['node', remote, 'refused', 'fails', '']],
   ],
   [
+    'loopback addresses on the interface of the endpoint alone',
+    [
+      after('net.ipv4.conf.all.route_localnet = 0', 'net.ipv4.conf.eth0.route_localnet = 1'),
+      [
+        '-A KUBE-POSTROUTING -m mark ! --mark',
+        '-A KUBE-POSTROUTING -s 127.0.0.0/8 -j MASQUERADE\n-A KUBE-POSTROUTING -m mark ! --mark',
+      ],
+    ],
+    [
+      ['node', '127.0.0.1:30082', 'delivered', 'works', ''],
+      ['node', '127.0.0.1:30081', 'dropped', 'fails', ''],
+    ],
+  ],
+  [
     'a strict reverse path',
     strict,
     [

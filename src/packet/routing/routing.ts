@@ -43,8 +43,8 @@ export interface Routing {
   showsBridged(link: string | undefined): Answer;
   /** Whether a bridge sends back by a port what came in by it. */
   isHairpin(link: string): boolean | 'mixed' | undefined;
-  /** Whether packets with loopback addresses pass between interfaces (net.ipv4.conf.all.route_localnet). */
-  readonly admitsLoopback: Answer;
+  /** Whether packets with loopback addresses come in or leave by an interface (IN_DEV_ROUTE_LOCALNET). */
+  admitsLoopback(link: string | undefined): Answer;
 }
 
 /** Where a packet goes by the routes. */
@@ -132,7 +132,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
     sysctl: (name) => state.sysctls.get(name),
     ...bridgesOf(links, state.sysctls, knowledge.hasAllSysctls, family),
-    admitsLoopback: family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls),
+    admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
   };
 }
 
@@ -142,12 +142,12 @@ function wayOfRoute(found: Exclude<Found, { readonly kind: 'open' }>): RouteFoun
   return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
 }
 
-function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean): Answer {
+/** Either sysctl suffices: that of all interfaces, or the interface's own. */
+function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean, link: string | undefined): Answer {
   const name = 'net.ipv4.conf.all.route_localnet';
-  const localnet = sysctls.get(name);
-  return localnet === undefined && !hasAllSysctls
-    ? lacks({ kind: 'sysctl', name }, 'route_localnet')
-    : localnet === '1';
+  const ofAll = sysctls.get(name);
+  if (ofAll === '1' || sysctls.get(`net.ipv4.conf.${link ?? ''}.route_localnet`) === '1') return true;
+  return ofAll === undefined && !hasAllSysctls && lacks({ kind: 'sysctl', name }, 'route_localnet');
 }
 
 /** What bridges do with packets. */
