@@ -13,11 +13,13 @@ export type End = Verdict | Unknown;
 
 /** A packet that comes by an interface: to the node itself, or through it. */
 export function arrive(flow: Flow, visitors: Visitors): End {
+  const { destination } = flow;
   flow.output = '';
-  return pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors);
+  return pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors, flow.destination.text !== destination.text);
 }
 
-function routeIn(flow: Flow, visitors: Visitors): End {
+/** `isMoved`: whether rules have just changed where it goes. */
+function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   const { destination, input } = flow;
   if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
@@ -28,8 +30,8 @@ function routeIn(flow: Flow, visitors: Visitors): End {
     report(flow, { kind: 'local' });
     return pass(flow, visitors, 'input') ?? receive(flow, visitors);
   }
-  const forbidden = !forwards(flow);
   const way = findWay(flow, destination, flow.source, input);
+  const forbidden = !forwards(flow) && !(isMoved && staysBridged(flow, way));
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why);
   if (forbidden) return lose(flow, { kind: 'not-forwarding' });
   takeWay(flow, way);
@@ -45,7 +47,7 @@ export function cross(flow: Flow, visitors: Visitors): End {
   flow.output = '';
   const before = pass(flow, visitors, 'prerouting');
   if (before) return before;
-  if (flow.destination.text !== destination.text) return routeIn(flow, visitors);
+  if (flow.destination.text !== destination.text) return routeIn(flow, visitors, true);
   flow.output = input;
   report(flow, { kind: 'out', interface: input });
   return pass(flow, visitors, 'forward') ?? pass(flow, visitors, 'postrouting') ?? arrived(flow, 'forwarded');
@@ -56,6 +58,15 @@ function forwards({ family, routing, input }: Flow): boolean {
   const ofAll = routing.sysctl(forwardingSysctls[family]);
   const ofLink = family === 'ipv4' ? routing.sysctl(`net.ipv4.conf.${input ?? ''}.forwarding`) : undefined;
   return (ofLink ?? ofAll) !== '0';
+}
+
+/**
+ * Whether a bridge carries on by itself what rules have sent to another of its ports (br_nf_pre_routing_finish_ipv6). In IPv4, the
+ * route that is looked up for it asks whether the node forwards.
+ */
+function staysBridged(flow: Flow, way: RouteFound): boolean {
+  const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
+  return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
 }
 
 /** Where a packet goes. Where routes are not known, it leaves by an interface that is not known. */

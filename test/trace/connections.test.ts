@@ -75,6 +75,46 @@ const secondTable: readonly Change[] = [
   after(main, 'default via 172.16.20.1 dev eth1 table 200'),
 ];
 
+/** The local Service in IPv6 as well, on a node that forwards nothing. */
+const stillIPv6: readonly Change[] = [
+  [
+    'COMMIT\n$ nft list ruleset',
+    `COMMIT
+$ ip6tables-save
+*nat
+:PREROUTING ACCEPT [0:0]
+:INPUT ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+:POSTROUTING ACCEPT [0:0]
+-A PREROUTING -d fd00:96::1/128 -p tcp -m tcp --dport 80 -j DNAT --to-destination [fd00:244:1::11]:8080
+-A PREROUTING -d fd00:96::2/128 -p tcp -m tcp --dport 80 -j DNAT --to-destination [fd00:244:2::11]:8080
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+COMMIT
+*mangle
+:PREROUTING ACCEPT [0:0]
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+:POSTROUTING ACCEPT [0:0]
+COMMIT
+*raw
+:PREROUTING ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+COMMIT
+$ nft list ruleset`,
+  ],
+  after('    inet 10.244.1.1/24 brd 10.244.1.255 scope global cni0', '    inet6 fd00:244:1::1/64 scope global'),
+  after(
+    'local 192.168.10.11 dev eth0 table local proto kernel scope host src 192.168.10.11',
+    'fd00:244:1::/64 dev cni0 metric 256 pref medium\nfd00:244:2::/64 via fe80::12 dev eth0 metric 1024 pref medium\nlocal fd00:244:1::1 dev cni0 table local metric 0 pref medium',
+  ),
+  after('net.ipv4.ip_forward = 1', 'net.ipv6.conf.all.forwarding = 0\nnet.bridge.bridge-nf-call-ip6tables = 1'),
+];
+
 describe.each<readonly [name: string, changes: readonly Change[], rows: readonly (readonly string[])[]]>([
   [
     'as it is',
@@ -149,6 +189,14 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     [
       ['node', '127.0.0.1:30082', 'delivered', 'works', ''],
       ['node', '127.0.0.1:30081', 'dropped', 'fails', ''],
+    ],
+  ],
+  [
+    'no forwarding in IPv6: a bridge carries on what it has sent to another port',
+    stillIPv6,
+    [
+      ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', 'works', ''],
+      ['fd00:244:1::12', '[fd00:96::2]:80', 'dropped', 'fails', ''],
     ],
   ],
   [
