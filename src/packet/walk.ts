@@ -24,13 +24,15 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
-  if (decide(flow, () => isLocal(flow, destination))) {
+  // What the node sends to itself was routed when it left.
+  const isOfSelf = input === loopbackInterface && decide(flow, () => isLocal(flow, destination));
+  const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
+  if (way.kind === 'local') {
     const lost = checkSender(flow);
     if (lost) return lost;
     report(flow, { kind: 'local' });
     return pass(flow, visitors, 'input') ?? receive(flow, visitors);
   }
-  const way = findWay(flow, destination, flow.source, input);
   const forbidden = !forwards(flow) && !(isMoved && staysBridged(flow, way));
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why);
   if (forbidden) return lose(flow, { kind: 'not-forwarding' });
@@ -69,9 +71,13 @@ function staysBridged(flow: Flow, way: RouteFound): boolean {
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
 }
 
-/** Where a packet goes. Where routes are not known, it leaves by an interface that is not known. */
+/**
+ * Where a packet goes: to the node itself, unless rules of routing ahead of the local table say otherwise. Where routes are not known, it leaves by
+ * an interface that is not known.
+ */
 function findWay(flow: Flow, to: Address, from: Address | undefined, input: string | undefined): RouteFound {
   const { routing, mark, open } = flow;
+  if (decide(flow, () => isLocal(flow, to)) && routing.isLocal(to) !== true) return { kind: 'local' };
   const found = routing.find({ to, from, mark, input });
   if (found.kind !== 'unknown') return found;
   open.push(found.reason);
@@ -118,12 +124,8 @@ function checkHairpin(flow: Flow): End | undefined {
 
 /** A packet that leaves from the node itself, or that IPVS sends on. */
 export function leave(flow: Flow, visitors: Visitors): End {
-  const to = nextHop(flow);
-  const isToSelf = decide(flow, () => isLocal(flow, to));
   const isSentOn = flow.server !== undefined;
-  const way: RouteFound = isToSelf
-    ? { kind: 'local' }
-    : findWay(flow, to, isSentOn ? undefined : flow.source, loopbackInterface);
+  const way = findWay(flow, nextHop(flow), isSentOn ? undefined : flow.source, loopbackInterface);
   if (way.kind === 'none') {
     if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why);
     report(flow, { kind: way.why });
@@ -131,21 +133,12 @@ export function leave(flow: Flow, visitors: Visitors): End {
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
-  return (
-    pass(flow, visitors, 'output') ??
-    depart(
-      flow,
-      visitors,
-      decide(flow, () => isLocal(flow, nextHop(flow))),
-    )
-  );
+  return pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
 }
 
 /** Routes a packet of the node's own again, after rules have changed where it goes, or its mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
-  const to = nextHop(flow);
-  const isToSelf = decide(flow, () => isLocal(flow, to));
-  const way: RouteFound = isToSelf ? { kind: 'local' } : findWay(flow, to, flow.source, loopbackInterface);
+  const way = findWay(flow, nextHop(flow), flow.source, loopbackInterface);
   if (way.kind === 'none') {
     report(flow, { kind: way.why });
     // To connect, TCP waits for an answer whatever became of its packet.

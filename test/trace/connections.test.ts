@@ -192,6 +192,17 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'a rule of routing ahead of the local table',
+    [['0:\tfrom all lookup local', '50:\tfrom all to 192.168.10.11 unreachable\n100:\tfrom all lookup local']],
+    [
+      [lan, '192.168.10.11:9090', 'refused', 'fails', ''],
+      ['node', '192.168.10.11:9090', 'refused', 'fails', ''],
+      ['node', remote, 'delivered', 'fails', 'answer unreachable'],
+      [lan, '192.168.10.11:30081', 'delivered', 'works', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
     'no forwarding in IPv6: a bridge carries on what it has sent to another port',
     stillIPv6,
     [

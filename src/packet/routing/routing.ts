@@ -102,9 +102,12 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
   const find = (question: RouteQuestion): RouteFound => {
-    if (isLocal(question.to) === true && !isRouted(question.to)) return { kind: 'local' };
+    const isOwn = isLocal(question.to) === true;
+    if (isOwn && !isRouted(question.to)) return { kind: 'local' };
     const found = lookupRoute(family, listed, question);
     if (found.kind !== 'open') return wayOfRoute(found);
+    // Unless a rule is ahead of it, the table of the node's own addresses is the first.
+    if (isOwn && !found.rule) return { kind: 'local' };
     if (!isListed) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
     const { table } = found;
     return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
