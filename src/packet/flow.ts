@@ -1,5 +1,6 @@
 import { loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import type { Transport } from '../kernel/route/lookup-route.ts';
 import type { NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { PortRange, SocketAddress } from '../kernel/socket-address.ts';
@@ -264,6 +265,14 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
 
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
+
+/** What rules of routing see of a packet's ports. */
+export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol' | 'port' | 'sourcePort'>): Transport {
+  if (protocol === 'icmp') return { protocol, port: undefined, sourcePort: undefined };
+  const rangeOf = (each: number | undefined): PortRange =>
+    each === undefined ? ephemeral : { first: each, last: each };
+  return { protocol, port: rangeOf(port), sourcePort: rangeOf(sourcePort) };
+}
 
 /** Whether the source's port is one of a range. */
 export function isSourcePortIn({ sourcePort, protocol }: Flow, first: number, last: number): Answer {

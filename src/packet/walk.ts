@@ -1,6 +1,16 @@
 import { isLoopback, type Address } from '../kernel/address.ts';
 import { forwardingSysctls } from '../kernel/sysctl.ts';
-import { admitsLoopback, cameByBridge, decide, isLocal, newConnection, recall, translate, type Flow } from './flow.ts';
+import {
+  admitsLoopback,
+  cameByBridge,
+  decide,
+  isLocal,
+  newConnection,
+  recall,
+  translate,
+  transportOf,
+  type Flow,
+} from './flow.ts';
 import { inOrder } from './order.ts';
 import type { Unknown, Verdict } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
@@ -75,10 +85,22 @@ function staysBridged(flow: Flow, way: RouteFound): boolean {
  * Where a packet goes: to the node itself, unless rules of routing ahead of the local table say otherwise. Where routes are not known, it leaves by
  * an interface that is not known.
  */
-function findWay(flow: Flow, to: Address, from: Address | undefined, input: string | undefined): RouteFound {
+function findWay(
+  flow: Flow,
+  to: Address,
+  from: Address | undefined,
+  input: string | undefined,
+  isRerouted = false,
+): RouteFound {
   const { routing, mark, open } = flow;
   if (decide(flow, () => isLocal(flow, to)) && routing.isLocal(to) !== true) return { kind: 'local' };
-  const found = routing.find({ to, from, mark, input });
+  let found = routing.find({ to, from, mark, input, transport: isRerouted ? undefined : transportOf(flow) });
+  while (found.kind === 'either') {
+    const { reason, taken, passed } = found;
+    // Where that leads is not known, even if rules do the same on both ways.
+    for (const each of [taken, passed]) if (each.kind === 'unknown') open.push(each.reason);
+    found = decide(flow, () => recall(flow, reason)) ? taken : passed;
+  }
   if (found.kind !== 'unknown') return found;
   open.push(found.reason);
   return { kind: 'out', hops: [] };
@@ -138,7 +160,7 @@ export function leave(flow: Flow, visitors: Visitors): End {
 
 /** Routes a packet of the node's own again, after rules have changed where it goes, or its mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
-  const way = findWay(flow, nextHop(flow), flow.source, loopbackInterface);
+  const way = findWay(flow, nextHop(flow), flow.source, loopbackInterface, true);
   if (way.kind === 'none') {
     report(flow, { kind: way.why });
     // To connect, TCP waits for an answer whatever became of its packet.

@@ -89,6 +89,7 @@ const ruleText = `0:	from all lookup local
 300:	from all to 10.3.0.0/16 unreachable
 400:	from all fwmark 0x80/0x80 goto 32766
 500:	from all ipproto tcp dport 22 lookup 7
+600:	from all ipproto udp sport 5000-5010 uidrange 1000-1999 lookup 7
 32766:	from all lookup main
 32767:	from all lookup default
 `;
@@ -108,6 +109,16 @@ const ruleJson = JSON.stringify([
   { priority: 300, src: 'all', dst: '10.3.0.0', dstlen: 16, action: 'unreachable' },
   { priority: 400, src: 'all', fwmark: '0x80', fwmask: '0x80', goto: 32766 },
   { priority: 500, src: 'all', ipproto: 'tcp', dport: 22, table: '7' },
+  {
+    priority: 600,
+    src: 'all',
+    ipproto: 'udp',
+    sport_start: 5000,
+    sport_end: 5010,
+    uid_start: 1000,
+    uid_end: 1999,
+    table: '7',
+  },
   { priority: 32766, src: 'all', table: 'main' },
   { priority: 32767, src: 'all', table: 'default' },
 ]);
@@ -143,7 +154,9 @@ local 192.168.10.11 dev eth0 table local scope host
       from: from === undefined ? undefined : address(from),
       mark,
       input: 'eth1',
+      transport: { protocol: 'tcp', port: { first: 80, last: 80 }, sourcePort: { first: 32768, last: 60999 } },
     });
+    if (found.kind === 'either') return found.kind;
     if (found.kind === 'route') return found.route.hops.map(({ link, gateway }) => gateway?.text ?? link).join();
     return found.kind === 'none' ? found.why : found.lacks;
   };
@@ -189,7 +202,59 @@ local 192.168.10.11 dev eth0 table local scope host
       0,
       'unreachable',
     ],
-    ['a rule that asks for something else', '100: from all dport 22 lookup 7\n', '8.8.8.8', undefined, 0, 'rules'],
+    ['by the protocol and port', '100: from all ipproto tcp dport 80 lookup 7\n', '8.8.8.8', undefined, 0, 'tun0'],
+    ['by another protocol', '100: from all ipproto udp lookup 7\n', '8.8.8.8', undefined, 0, '192.168.10.2'],
+    ['by another port', '100: from all dport 22-79 lookup 7\n', '8.8.8.8', undefined, 0, '192.168.10.2'],
+    [
+      "by a port that no client's kernel chooses",
+      '100: from all sport 80 lookup 7\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      '192.168.10.2',
+    ],
+    ['by a port that it may choose', '100: from all sport 40000 lookup 7\n', '8.8.8.8', undefined, 0, 'either'],
+    [
+      'such a rule that makes no difference',
+      '100: from all sport 40000 lookup main\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      '192.168.10.2',
+    ],
+    [
+      'by a user of the node: another host is none',
+      '100: from all uidrange 1000-1999 lookup 7\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      '192.168.10.2',
+    ],
+    [
+      'by root, whose all is that no program sends',
+      '100: from all uidrange 0-99 lookup 7\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      'tun0',
+    ],
+    ['a rule that asks for something else', '100: from all tos 0x10 lookup 7\n', '8.8.8.8', undefined, 0, 'either'],
+    [
+      'a rule that asks for more, and for another source',
+      '100: from 10.1.0.0/16 tos 0x10 lookup 7\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      '192.168.10.2',
+    ],
+    [
+      'a jump that may be',
+      '100: from all tos 0x10 goto 300\n200: from all lookup 7\n300: from all nop\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      'either',
+    ],
   ])('%s', (_, rules, to, from, mark, expected) => {
     expect(ask(rules, to, from, mark)).toBe(expected);
   });

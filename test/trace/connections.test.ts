@@ -203,6 +203,21 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'rules of routing by protocol, port and user',
+    [
+      after(
+        '0:\tfrom all lookup local',
+        '300:\tfrom all iif eth1 ipproto tcp dport 8080 prohibit\n301:\tfrom all ipproto udp blackhole\n302:\tfrom all to 10.244.2.11 uidrange 1000-1999 unreachable',
+      ),
+    ],
+    [
+      ['172.16.20.50', '172.16.20.11:30082', 'refused', 'fails', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+      ['node', '10.244.2.11:8080', 'unknown', 'unknown', ''],
+      ['node', local, 'delivered', 'works', ''],
+    ],
+  ],
+  [
     'no forwarding in IPv6: a bridge carries on what it has sent to another port',
     stillIPv6,
     [

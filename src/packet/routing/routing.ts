@@ -9,12 +9,12 @@ import {
 import type { Family } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import { lookupRoute, type Found, type RouteQuestion } from '../../kernel/route/lookup-route.ts';
-import type { NextHop, Routes } from '../../kernel/route/route.ts';
+import type { NextHop, Routes, RoutingRule } from '../../kernel/route/route.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { Knowledge } from '../knowledge.ts';
 import { isUnknownOwn, unknownOwn } from '../own-address.ts';
 import { closestTo, isOutward, networksOf, selectIPv4, selectIPv6, type OwnAddress } from './own-source.ts';
-import { lacks, type Answer, type Reason } from '../reason.ts';
+import { circumstance, lacks, type Answer, type Reason } from '../reason.ts';
 import { placesOf, type Places } from './places.ts';
 
 /** What the rules and the kernel ask of the node. */
@@ -52,6 +52,8 @@ export type RouteFound =
   | { readonly kind: 'out'; readonly hops: readonly NextHop[]; readonly source?: Address | undefined }
   | { readonly kind: 'local'; readonly source?: Address | undefined }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
+  /** Where it goes if a rule of routing takes it, and if not. */
+  | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
 
 /** An address of the node. */
@@ -104,13 +106,19 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   const find = (question: RouteQuestion): RouteFound => {
     const isOwn = isLocal(question.to) === true;
     if (isOwn && !isRouted(question.to)) return { kind: 'local' };
-    const found = lookupRoute(family, listed, question);
-    if (found.kind !== 'open') return wayOfRoute(found);
-    // Unless a rule is ahead of it, the table of the node's own addresses is the first.
-    if (isOwn && !found.rule) return { kind: 'local' };
-    if (!isListed) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
-    const { table } = found;
-    return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
+    const wayOf = (found: Found): RouteFound => {
+      if (found.kind === 'either') {
+        const reason = reasonOfRule(found.rule, question);
+        return { kind: 'either', reason, taken: wayOf(found.taken), passed: wayOf(found.passed) };
+      }
+      if (found.kind !== 'open') return wayOfRoute(found);
+      // The table of the node's own addresses is the first where rules are not known.
+      if (isOwn) return { kind: 'local' };
+      if (!isListed) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
+      const { table } = found;
+      return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
+    };
+    return wayOf(lookupRoute(family, listed, question));
   };
   return {
     family,
@@ -139,7 +147,19 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
 }
 
-function wayOfRoute(found: Exclude<Found, { readonly kind: 'open' }>): RouteFound {
+/** Why it is open whether a rule of routing takes a packet. */
+function reasonOfRule(rule: RoutingRule, { input, transport }: RouteQuestion): Reason {
+  const { priority, users, other, sourcePort } = rule;
+  if (rule.input !== undefined && input === undefined)
+    return { kind: 'missing-flag', flag: '--in-interface', such: rule.input, fact: `input ${rule.input}` };
+  const fact = { fact: `rule ${priority} ${other ?? users ?? ''}`, likely: false };
+  if (other !== undefined) return { ...circumstance('content', other), ...fact };
+  if (users !== undefined) return { ...circumstance('program', `uidrange ${users}`), ...fact };
+  const { first, last } = sourcePort ?? transport?.sourcePort ?? { first: 0, last: 0 };
+  return { ...circumstance('source-port', first === last ? String(first) : `${first}-${last}`), ...fact };
+}
+
+function wayOfRoute(found: Extract<Found, { readonly kind: 'route' | 'none' }>): RouteFound {
   if (found.kind === 'none') return found;
   const { type, source, hops } = found.route;
   return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
