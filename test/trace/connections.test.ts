@@ -218,6 +218,38 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'a source that the node does not have',
+    [
+      after(
+        '-A POSTROUTING -m comment --comment "kubernetes postrouting rules" -j KUBE-POSTROUTING',
+        '-A POSTROUTING -s 10.244.1.12/32 -j SNAT --to-source 192.168.10.77',
+      ),
+    ],
+    [
+      [pod, remote, 'delivered', 'depends', 'foreign-source'],
+      [pod, local, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'an endpoint on the network of one card, and its client behind another',
+    [
+      ['-j DNAT --to-destination 10.244.2.11:8080', '-j DNAT --to-destination 192.168.10.60:8080'],
+      [
+        '-A KUBE-EXT-REMOTEAAAAAAAAAAA -m comment --comment "masquerade traffic for default/remote:http external destinations" -j KUBE-MARK-MASQ\n',
+        '',
+      ],
+    ],
+    [
+      ['172.16.20.50', '172.16.20.11:30082', 'delivered', 'depends', 'own-gateway'],
+      [pod, remote, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a client whose packets are not tracked',
+    [[notrack[0]?.[0] ?? '', (notrack[0]?.[1] ?? '').replace('--sport 8080', '--dport 80')]],
+    [[far, remote, 'forwarded', 'depends', 'left']],
+  ],
+  [
     'no forwarding in IPv6: a bridge carries on what it has sent to another port',
     stillIPv6,
     [
