@@ -115,7 +115,7 @@ const usualTables: ReadonlySet<string> = new Set(['local', 'main', 'default']);
 function matchesRule(rule: RoutingRule, question: RouteQuestion): boolean | undefined {
   const { to, from, mark, input, output, transport } = question;
   const { mark: asked } = rule;
-  const parts = [
+  const parts = new Set([
     !rule.from || (from ? contains(rule.from, from) : rule.from.prefixLength === 0),
     !rule.to || contains(rule.to, to),
     !asked || ((mark ^ asked.value) & asked.mask) === 0,
@@ -126,9 +126,9 @@ function matchesRule(rule: RoutingRule, question: RouteQuestion): boolean | unde
     isAmong(rule.sourcePort, transport?.sourcePort),
     rule.users === undefined || isOfUsers(rule.users, input),
     rule.other === undefined ? true : undefined,
-  ];
-  if (parts.includes(false)) return rule.negated;
-  return parts.includes(undefined) ? undefined : !rule.negated;
+  ]);
+  if (parts.has(false)) return rule.negated;
+  return parts.has(undefined) ? undefined : !rule.negated;
 }
 
 function isAmong(asked: PortRange | undefined, port: PortRange | undefined): boolean | undefined {

@@ -108,12 +108,10 @@ function readWorded(worded: readonly Worded[], asked: Family | undefined): reado
           else other.push(`${name} ${value}`);
           break;
         }
-        case 'fwmark': {
-          const [mark, mask = 0xffffffff, ...more] = value.split('/').map(parseNumber32);
-          if (mark === undefined || more.length > 0) other.push(`${name} ${value}`);
-          else rule.mark = { value: mark, mask };
+        case 'fwmark':
+          rule.mark = markOf(value);
+          if (!rule.mark) other.push(`${name} ${value}`);
           break;
-        }
         case 'iif':
           rule.input = value;
           break;
@@ -156,6 +154,11 @@ const protocols: ReadonlyMap<string, string> = new Map([
   ['58', 'icmp'],
   ['ipv6-icmp', 'icmp'],
 ]);
+
+function markOf(text: string): RoutingRule['mark'] {
+  const [mark, mask = 0xffffffff, ...more] = text.split('/').map(parseNumber32);
+  return mark === undefined || more.length > 0 ? undefined : { value: mark, mask };
+}
 
 /** Undefined for one with a mask, and anything else. */
 function rangeOf(text: string): PortRange | undefined {

@@ -103,23 +103,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
-  const find = (question: RouteQuestion): RouteFound => {
-    const isOwn = isLocal(question.to) === true;
-    if (isOwn && !isRouted(question.to)) return { kind: 'local' };
-    const wayOf = (found: Found): RouteFound => {
-      if (found.kind === 'either') {
-        const reason = reasonOfRule(found.rule, question);
-        return { kind: 'either', reason, taken: wayOf(found.taken), passed: wayOf(found.passed) };
-      }
-      if (found.kind !== 'open') return wayOfRoute(found);
-      // The table of the node's own addresses is the first where rules are not known.
-      if (isOwn) return { kind: 'local' };
-      if (!isListed) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
-      const { table } = found;
-      return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
-    };
-    return wayOf(lookupRoute(family, listed, question));
-  };
+  const find = finderOf({ family, listed, isLocal, isRouted, findLink });
   return {
     family,
     isListed,
@@ -144,6 +128,38 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     sysctl: (name) => state.sysctls.get(name),
     ...bridgesOf(links, state.sysctls, knowledge.hasAllSysctls, family),
     admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
+  };
+}
+
+/** Where packets go. Without routes, addresses show the link. */
+function finderOf({
+  family,
+  listed,
+  isLocal,
+  isRouted,
+  findLink,
+}: {
+  readonly family: Family;
+  readonly listed: Routes;
+  readonly isLocal: (address: Address) => Answer;
+  readonly isRouted: (address: Address) => boolean;
+  readonly findLink: (address: Address) => string | undefined;
+}): Routing['find'] {
+  const wayOf = (found: Found, question: RouteQuestion): RouteFound => {
+    if (found.kind === 'either') {
+      const [taken, passed] = [wayOf(found.taken, question), wayOf(found.passed, question)];
+      return { kind: 'either', reason: reasonOfRule(found.rule, question), taken, passed };
+    }
+    if (found.kind !== 'open') return wayOfRoute(found);
+    // The table of the node's own addresses is the first where rules are not known.
+    if (isLocal(question.to) === true) return { kind: 'local' };
+    if (listed.routes.length === 0) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
+    const { table } = found;
+    return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
+  };
+  return (question) => {
+    if (isLocal(question.to) === true && !isRouted(question.to)) return { kind: 'local' };
+    return wayOf(lookupRoute(family, listed, question), question);
   };
 }
 
