@@ -48,7 +48,7 @@ function outcomeOf(world: World, way: Way<Flow>): Outcome {
     if (verdict === 'forwarded') return { kind: 'depends', loss: { kind: 'left', ...at } };
   }
   const budget = { chains: 0, sources: new Set<AskedSource>() };
-  const answers = explore((choices) => walkAnswer(world, end, choices), budget);
+  const answers = explore((choices) => walkConnection(world, end, choices), budget);
   const losses = answers.flatMap(({ loss }) => loss ?? []);
   const open = [...end.open, ...answers.flatMap((each) => [...each.reasons, ...(each.end?.open ?? [])])];
   if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
@@ -66,6 +66,20 @@ function outcomeOf(world: World, way: Way<Flow>): Outcome {
 
 /** Losses of which the node alone does not decide. */
 const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>(['other-way', 'own-gateway', 'foreign-source']);
+
+/** Flags of the packets of both sides after a handshake. */
+const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
+
+/** The way of an answer, and after it of the client's next packet; where rules ask for flags of TCP, of what follows as well. */
+function walkConnection(world: World, first: Flow, choices: Choices): Way<Flow> {
+  let way = walkAnswer(world, first, choices);
+  for (const flags of laterFlags) {
+    if (!choices.asksFlags || way.loss || way.verdict === 'unknown') return way;
+    way = walkAnswer(world, { ...first, flags }, choices);
+    if (way.loss?.kind === 'stopped') way = { ...way, loss: { ...way.loss, turn: 'data' } };
+  }
+  return way;
+}
 
 /** The way of an answer, and after it of the client's next packet. */
 function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {

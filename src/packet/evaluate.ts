@@ -109,6 +109,7 @@ function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
     protocol,
     isOwn: enters === undefined,
     turn: 'first',
+    flags: undefined,
     source: sender.address,
     candidates: sender.candidates,
     destination,

@@ -20,6 +20,8 @@ export interface Flow {
   readonly isOwn: boolean;
   /** Which packet of the connection it is. */
   readonly turn: Turn;
+  /** The flags of TCP of a packet after the handshake. */
+  readonly flags: readonly string[] | undefined;
   source: Address;
   /** If it is an address of the node, and not known which: those that it may be, as far as they are known. */
   candidates: readonly Address[] | undefined;
@@ -77,6 +79,18 @@ export interface Flow {
 
 /** The first packet of a connection, the endpoint's answer to it, and what the client sends then. */
 export type Turn = 'first' | 'answer' | 'later';
+
+/** The flags of TCP that a packet has, for a rule that asks: such a rule may take later packets otherwise than those of the handshake. */
+export function flagsOf({ turn, flags, choices }: Flow): readonly string[] {
+  choices.asksFlags = true;
+  return flags ?? handshake[turn];
+}
+
+const handshake: { readonly [T in Turn]: readonly string[] } = {
+  first: ['SYN'],
+  answer: ['SYN', 'ACK'],
+  later: ['ACK'],
+};
 
 /** What a rule added to a set, or took out of it, of a packet as it was then. */
 export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> {

@@ -73,8 +73,8 @@ export function sourceText(source: Way['source']): string {
 
 /** Why a connection fails whose first packet arrives. */
 export type Loss =
-  /** An answer, or what the client sends after it, is dropped or refused on the node. */
-  | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later'; readonly steps: readonly Step[] }
+  /** An answer, or what the client sends after it, or data of either, is dropped or refused on the node. */
+  | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later' | 'data'; readonly steps: readonly Step[] }
   /** The answer comes from another address than the client asked. */
   | {
       readonly kind: 'untranslated';

@@ -50,13 +50,17 @@ function outcomeWords(outcome: Outcome, family: Family, scene: Scene): string | 
   }
 }
 
+const stoppedTurns = {
+  answer: 'the answer does not come back',
+  later: "it stalls, as the client's next packet is lost",
+  data: 'it stalls, as what follows the handshake is lost',
+} as const;
+
 function lossWords(loss: Loss, family: Family): string {
   switch (loss.kind) {
     case 'stopped': {
       const last = loss.steps.at(-1);
-      const what =
-        loss.turn === 'answer' ? 'the answer does not come back' : "it stalls, as the client's next packet is lost";
-      return `${what}: ${last ? stoppedWords(last) : 'the node drops it'}`;
+      return `${stoppedTurns[loss.turn]}: ${last ? stoppedWords(last) : 'the node drops it'}`;
     }
     case 'untranslated':
       return untranslatedWords(loss, family);

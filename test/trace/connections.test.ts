@@ -250,6 +250,32 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     [[far, remote, 'forwarded', 'depends', 'left']],
   ],
   [
+    'acknowledgements dropped that come from the other node',
+    [
+      [
+        ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n',
+        ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n-A FORWARD -i eth0 -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK ACK -j DROP\n',
+      ],
+    ],
+    [
+      [pod, remote, 'delivered', 'fails', 'data FORWARD'],
+      [pod, local, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'data of pods dropped',
+    [
+      [
+        ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n',
+        ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n-A FORWARD -i cni0 -p tcp -m tcp --tcp-flags PSH PSH -j DROP\n',
+      ],
+    ],
+    [
+      [lan, '192.168.10.11:30081', 'delivered', 'fails', 'data FORWARD'],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
     'no forwarding in IPv6: a bridge carries on what it has sent to another port',
     stillIPv6,
     [
