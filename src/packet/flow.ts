@@ -139,6 +139,9 @@ export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean
   for (;;) {
     const answer = test();
     if (typeof answer === 'boolean') return answer;
+    const decided = answer.fact === undefined ? undefined : flow.facts.get(answer.fact);
+    // What asks of the routing itself does not know what was decided on this way.
+    if (decided !== undefined) return decided;
     const reason = step ? { ...answer, rule: step } : answer;
     const assumed = flow.assume?.(reason);
     const steps = (): readonly Step[] => (step ? [...flow.steps, step] : [...flow.steps]);
