@@ -262,7 +262,7 @@ function readDestination(asked: Asked, family: Family | undefined, scene: Scene)
   return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
 }
 
-function hasAddress(port: ShownPort, { text }: Address): boolean {
+export function hasAddress(port: ShownPort, { text }: Address): boolean {
   return portAddresses(port).some(({ address }) => address.text === text);
 }
 
@@ -323,7 +323,12 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   }
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
-  const own = scene.side.ports.filter((each) => isNamed(serviceName(each), wanted));
+  const { side } = scene;
+  const isWanted = (each: ShownPort): boolean => isNamed(serviceName(each), wanted);
+  const shown = side.ports.filter(isWanted);
+  // The node may have no rule of a Service that manifests beside its dump name.
+  const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
+  const own = shown.length > 0 ? shown : named.filter(isWanted);
   const services = [...new Set(own.map((each) => serviceName(each)))];
   if (services.length > 1) return wrong({ problem: 'several', kind: 'Service', name, names: services });
   if (own.length === 0) {

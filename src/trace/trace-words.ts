@@ -2,7 +2,7 @@ import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
-import type { ServiceHealthCheck, ShownPort } from '../cluster/model.ts';
+import { serviceName, type ServiceHealthCheck, type ShownPort } from '../cluster/model.ts';
 import { externalPolicyOf } from '../cluster/plan-traffic.ts';
 import { planNodePorts } from '../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
@@ -22,7 +22,7 @@ import { percent } from './expectation.ts';
 import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
 import { lostWayWords } from './lost-jump.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
-import type { Sender, Trace } from './question.ts';
+import { hasAddress, type Sender, type Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
 import { addressKind, portAt } from './port-at.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
@@ -229,11 +229,12 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     port && (lostWayWords(trace, scene) ?? unservedNodePort(port, trace, scene)),
     port && listenerNote(port, trace, scene),
     port ? undefined : otherFamilyNote(trace, scene),
+    port ? undefined : unprogrammedNote(trace, scene),
     causeNote(trace, scene),
     port && undetectedPods(port, trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
-    ...choiceNotes(trace, port),
+    ...choiceNotes(trace, port, scene),
     ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
   ];
   return notes.filter((note) => note !== undefined);
@@ -260,7 +261,7 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
 }
 
 /** What the shares of connections mean for one client. */
-function choiceNotes({ fate }: Trace, port: ShownPort | undefined): readonly string[] {
+function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Scene): readonly string[] {
   const { steps, endpoints } = fate.otherwise ?? fate;
   if (endpoints.length < 2) return [];
   const server = steps.find((step) => step.kind === 'virtual-server')?.server;
@@ -282,6 +283,11 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined): readonly str
       ? `while it has connections, in TIME_WAIT too, and for ${port.affinitySeconds} s after them`
       : `for ${port.affinitySeconds} s`;
     notes.push(`session affinity: the chances are those of a new client, which then keeps its endpoint ${keeps}`);
+    // Each port has chains and lists of its own.
+    if (side.ports.some((each) => serviceName(each) === serviceName(port) && each.label !== port.label))
+      notes.push(
+        'each port of the Service keeps its own: a client may reach one Pod at this port and another Pod at the other',
+      );
   }
   return notes;
 }
@@ -289,6 +295,16 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined): readonly str
 /** Schedulers of IPVS that hash one end of a connection. */
 const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
 const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
+
+/** The dump of a node has no rule of a Service that the manifests beside it name. */
+function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefined {
+  const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
+  const port = named.find((each) => hasAddress(each, target.address) && each.port === target.port);
+  return (
+    port &&
+    `the manifests have ${port.label} there, and this node has no rule for it: kube-proxy has not programmed it yet, or another program flushed its rules`
+  );
+}
 
 /** A node port is asked in a family that its Service does not have. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {

@@ -1,6 +1,9 @@
 // What a dump does not show decides nothing: the verdict is unknown, and says what settles it.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { join } from 'node:path';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { runKpc } from '../support/run-kpc.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { traceMatrix } from '../../src/trace/matrix.ts';
@@ -390,4 +393,39 @@ describe('a dump of nftables mode without ip addr', () => {
     expect(elsewhere).not.toBe(dump);
     expect(cellsOf(elsewhere).some(({ from }) => from === 'itself')).toBe(false);
   });
+});
+
+test('a Service of the manifests that the node has no rule of is named, and its address asked', async () => {
+  const wiped = `*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n${filter}${addresses}`;
+  const manifests = join(fixturesFolder, 'quickstart', 'svc.yaml');
+  const run = await runKpc(['trace', '-', '-f', manifests, '--from', 'node', '--to', 'svc/nginx', '--output', 'json'], {
+    stdin: wiped,
+  });
+  const trace = JSON.parse(run.stdout) as { verdict: string; notes: readonly string[] };
+  expect(trace).toMatchObject({ verdict: 'forwarded' });
+  expect(trace.notes.join()).toContain('the manifests have default/nginx');
+});
+
+test('each port of a Service with session affinity has its own', async () => {
+  const port = (name: string, number: number) => `{ name: ${name}, port: ${number}, targetPort: 8080 }`;
+  const manifest = (ports: string) => `apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec: { clusterIP: 10.96.0.9, sessionAffinity: ClientIP, ports: [${ports}] }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-a, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ name: a, port: 8080 }, { name: b, port: 8080 }]
+endpoints: [{ addresses: [10.244.0.5] }, { addresses: [10.244.0.6] }]
+`;
+  const notesOf = async (ports: string) => {
+    const args = ['trace', '-', '--proxy-mode', 'nftables', '--from', '10.244.0.9', '--to', '10.96.0.9:80', '-q'];
+    const { stdout, stderr } = await runKpc(args, { stdin: manifest(ports) });
+    expect(stderr).toBe('');
+    return stdout;
+  };
+  expect(await notesOf(`${port('a', 80)}, ${port('b', 81)}`)).toContain('each port of the Service keeps its own');
+  expect(await notesOf(port('a', 80))).not.toContain('each port of the Service');
 });
