@@ -53,14 +53,16 @@ export class DraftedRoutes {
     const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
     for (const answer of answers) this.#of(answer.family).answers.push(answer);
     for (const route of routes) this.#of(route.family).routes.set(routeKey(route), route);
-    const [first] = routes;
     // A single route without its command may be a part of what was printed.
     const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
-    if (!first || !isWhole) return unread;
-    const draft = this.#of(first.family);
-    const tables = new Set(routes.map(({ table }) => table));
-    if (tables.has('local') && tables.size > 1) draft.isAll = true;
-    for (const table of tables) draft.tables.add(table);
+    if (!isWhole) return unread;
+    for (const each of families) {
+      const tables = new Set(routes.flatMap((route) => (route.family === each ? [route.table] : [])));
+      if (tables.size === 0) continue;
+      const draft = this.#of(each);
+      if (tables.has('local') && tables.size > 1) draft.isAll = true;
+      for (const table of tables) draft.tables.add(table);
+    }
     return unread;
   }
 

@@ -1,7 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
-import type { Connection, Loss, Outcome, Way } from './packet.ts';
+import type { Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
 import { lacks, type Reason } from './reason.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
@@ -41,10 +41,14 @@ function outcomeOf(world: World, way: Way<Flow>): Outcome {
   }
   if (!end) return { kind: 'unknown', reasons: [] };
   const { destination, endpoint } = end;
-  const service = endpoint && world.serviceAt(destination);
-  if (service !== undefined) return { kind: 'fails', loss: { kind: 'service-address', address: destination, service } };
+  const service = world.serviceAt(destination);
+  if (service !== undefined) {
+    const at = { address: destination, service };
+    if (endpoint) return { kind: 'fails', loss: { kind: 'service-address', ...at } };
+    if (verdict === 'forwarded') return { kind: 'depends', loss: { kind: 'left', ...at } };
+  }
   const budget = { chains: 0, sources: new Set<AskedSource>() };
-  const answers = explore((choices) => walkAnswer(world, end, choices), budget);
+  const answers = explore((choices) => walkConnection(world, end, choices), budget);
   const losses = answers.flatMap(({ loss }) => loss ?? []);
   const open = [...end.open, ...answers.flatMap((each) => [...each.reasons, ...(each.end?.open ?? [])])];
   if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
@@ -53,11 +57,28 @@ function outcomeOf(world: World, way: Way<Flow>): Outcome {
   // Hosts that are both behind one link may not need the node at all.
   const isBeside = verdict === 'forwarded' && !end.isNamed && !end.isOwn && end.entered === end.output;
   if (first)
-    return first.kind === 'other-way' || isPart || isBeside
+    return beyond.has(first.kind) || isPart || isBeside
       ? { kind: 'depends', loss: first }
       : { kind: 'fails', loss: first };
   if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'routes', family: world.family })] };
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
+}
+
+/** Losses of which the node alone does not decide. */
+const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>(['other-way', 'own-gateway', 'foreign-source']);
+
+/** Flags of the packets of both sides after a handshake. */
+const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
+
+/** The way of an answer, and after it of the client's next packet; where rules ask for flags of TCP, of what follows as well. */
+function walkConnection(world: World, first: Flow, choices: Choices): Way<Flow> {
+  let way = walkAnswer(world, first, choices);
+  for (const flags of laterFlags) {
+    if (!choices.asksFlags || way.loss || way.verdict === 'unknown') return way;
+    way = walkAnswer(world, { ...first, flags }, choices);
+    if (way.loss?.kind === 'stopped') way = { ...way, loss: { ...way.loss, turn: 'data' } };
+  }
+  return way;
 }
 
 /** The way of an answer, and after it of the client's next packet. */
@@ -88,7 +109,7 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {
     case 'passes': {
       const { flow } = passing;
       const end = passing.run();
-      const loss = typeof end === 'object' ? undefined : lossOf(first, flow, end);
+      const loss = typeof end === 'object' ? undefined : (lossOf(first, flow, end) ?? passing.beyond);
       return typeof end === 'object' || loss ? wayOf(flow, end, loss) : walkLater(world, first, choices, false, flow);
     }
   }
@@ -110,8 +131,8 @@ function wayOf(flow: Flow, end: End, loss: Loss | undefined): Way<Flow> {
 }
 
 type Passing =
-  /** It passes the node. */
-  | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End }
+  /** It passes the node; `beyond`: if others send it there. */
+  | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End; readonly beyond?: Beyond | undefined }
   /** A bridge of the node carries it, and no rule sees it. */
   | { readonly kind: 'unseen'; readonly flow: Flow; readonly loss: Loss | undefined }
   /** It does not come by the node. */
@@ -124,9 +145,9 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   const { places } = routing;
   const { destination: endpoint, source: client, output, hop, input } = first;
   const flow = nextFlow(first, 'answer', choices);
-  const enterBy = (link: string | undefined): Passing => {
+  const enterBy = (link: string | undefined, loss?: Beyond): Passing => {
     flow.input = link;
-    return { kind: 'passes', flow, run: () => arrive(flow, visitors) };
+    return { kind: 'passes', flow, run: () => arrive(flow, visitors), beyond: loss };
   };
   const server = first.server && first.endpoint ? first.endpoint.address : endpoint;
   if (routing.isLocal(server) === true) {
@@ -149,13 +170,16 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   }
   if (!routing.isListed) return { kind: 'unlisted' };
   if (isHere) return enterBy(output);
+  if (first.connection?.rewritten.has('source') === true && routing.isLocal(client) === false)
+    return enterBy(output, { kind: 'foreign-source', address: client });
   // Whoever sends to an address of a network finds it behind the link of that.
   if (back === undefined || back.kind === 'none' || isClientHere) return enterBy(places.linkAround(client) ?? output);
   const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
   // Another node, behind a tunnel too, answers other hosts by its own routes.
   const isTunnel = output !== undefined && places.isTunnel(output);
   const isElsewhere = isTranslated(first) && (hop?.gateway !== undefined || isTunnel);
-  return isSameLink || isElsewhere ? { kind: 'past' } : enterBy(output);
+  if (isSameLink || isElsewhere) return { kind: 'past' };
+  return enterBy(output, isTranslated(first) ? { kind: 'own-gateway', endpoint } : undefined);
 }
 
 /** Whether the endpoint sees another address or port than the client asked. */

@@ -2,7 +2,7 @@ import { compareAddresses, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, type Choices } from './explore.ts';
-import { decide, newConnection, recall, type Flow } from './flow.ts';
+import { decide, newConnection, recall, transportOf, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
 import { isUnknownOwn } from './own-address.ts';
 import {
@@ -101,13 +101,15 @@ function eachOnce(reasons: readonly Reason[]): readonly Reason[] {
 function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
   const { family, routing, visitors, assume } = world;
   const { enters, destination, protocol, port } = packet;
-  const way = routing.find({ to: destination, from: packet.source, mark: 0, input: loopbackInterface });
+  const transport = transportOf({ protocol, port, sourcePort: undefined });
+  const way = routing.find({ to: destination, from: packet.source, mark: 0, input: loopbackInterface, transport });
   const sender = packet.source ? { address: packet.source } : routing.sourceBy(destination, way);
   const flow: Flow = {
     family,
     protocol,
     isOwn: enters === undefined,
     turn: 'first',
+    flags: undefined,
     source: sender.address,
     candidates: sender.candidates,
     destination,

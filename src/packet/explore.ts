@@ -11,6 +11,8 @@ export class Choices {
   readonly points: Point[] = [];
   /** The sources that rules ask for on any of the ways. */
   readonly sources: Set<AskedSource>;
+  /** Whether a rule asked for flags of TCP. */
+  asksFlags = false;
   readonly #planned: readonly number[];
   readonly #budget: Budget;
   #depth = 0;

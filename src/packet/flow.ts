@@ -1,5 +1,6 @@
 import { loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import type { Transport } from '../kernel/route/lookup-route.ts';
 import type { NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { PortRange, SocketAddress } from '../kernel/socket-address.ts';
@@ -19,6 +20,8 @@ export interface Flow {
   readonly isOwn: boolean;
   /** Which packet of the connection it is. */
   readonly turn: Turn;
+  /** The flags of TCP of a packet after the handshake. */
+  readonly flags: readonly string[] | undefined;
   source: Address;
   /** If it is an address of the node, and not known which: those that it may be, as far as they are known. */
   candidates: readonly Address[] | undefined;
@@ -76,6 +79,18 @@ export interface Flow {
 
 /** The first packet of a connection, the endpoint's answer to it, and what the client sends then. */
 export type Turn = 'first' | 'answer' | 'later';
+
+/** The flags of TCP that a packet has, for a rule that asks: such a rule may take later packets otherwise than those of the handshake. */
+export function flagsOf({ turn, flags, choices }: Flow): readonly string[] {
+  choices.asksFlags = true;
+  return flags ?? handshake[turn];
+}
+
+const handshake: { readonly [T in Turn]: readonly string[] } = {
+  first: ['SYN'],
+  answer: ['SYN', 'ACK'],
+  later: ['ACK'],
+};
 
 /** What a rule added to a set, or took out of it, of a packet as it was then. */
 export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> {
@@ -268,6 +283,14 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
 
+/** What rules of routing see of a packet's ports. */
+export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol' | 'port' | 'sourcePort'>): Transport {
+  if (protocol === 'icmp') return { protocol, port: undefined, sourcePort: undefined };
+  const rangeOf = (each: number | undefined): PortRange =>
+    each === undefined ? ephemeral : { first: each, last: each };
+  return { protocol, port: rangeOf(port), sourcePort: rangeOf(sourcePort) };
+}
+
 /** Whether the source's port is one of a range. */
 export function isSourcePortIn({ sourcePort, protocol }: Flow, first: number, last: number): Answer {
   if (sourcePort !== undefined) return protocol !== 'icmp' && first <= sourcePort && sourcePort <= last;
@@ -388,9 +411,9 @@ export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: M
   else if (connection) connection.mark = changed(connection.mark);
 }
 
-/** Whether packets with a loopback address pass between the node's interfaces. */
-export function admitsLoopback(flow: Flow): Answer {
-  return recall(flow, flow.routing.admitsLoopback);
+/** Whether packets with a loopback address pass the interface at one end of the packet's way. */
+export function admitsLoopback(flow: Flow, end: 'input' | 'output'): Answer {
+  return recall(flow, flow.routing.admitsLoopback(flow[end]));
 }
 
 /** Whether chance has it: the share of connections for which the answer is yes. */

@@ -7,8 +7,7 @@ import type { NftRule } from '../kernel/nftables/table.ts';
 import { cutItems, unquote, Words } from '../kernel/nftables/tokens.ts';
 import { parseNumber32 } from '../kernel/number32.ts';
 import { parsePort, parseSocketAddress } from '../kernel/socket-address.ts';
-import type { Flow, Turn } from './flow.ts';
-import { flagsOf } from './other-matches.ts';
+import { flagsOf, type Flow } from './flow.ts';
 import { findField, fieldNames } from './nft-fields.ts';
 import type { Action, MarkChange, MarkHolder } from './step.ts';
 import { circumstance, type Answer } from './reason.ts';
@@ -499,8 +498,8 @@ function readFlags(words: Words): Statement | undefined {
       .replaceAll(/[&()!]/g, '')
       .split(/[|,]/)
       .filter((each) => each !== '' && each !== '0x0');
-  const found = (turn: Turn): boolean => {
-    const own = flagsOf[turn].map((flag) => flag.toLowerCase());
+  const found = (flow: Flow): boolean => {
+    const own = flagsOf(flow).map((flag) => flag.toLowerCase());
     const hasAny = (flags: readonly string[]): boolean => flags.some((flag) => own.includes(flag));
     if (operator === '' && first.startsWith('!')) return !hasAny(listed(first));
     if (operator === '') return hasAny(listed(first));
@@ -511,5 +510,5 @@ function readFlags(words: Words): Statement | undefined {
     return operator === '!=' ? !isSame : isSame;
   };
   if (text.length === 0) return undefined;
-  return { kind: 'question', ask: ({ protocol, turn }) => protocol === 'tcp' && found(turn) };
+  return { kind: 'question', ask: (flow) => flow.protocol === 'tcp' && found(flow) };
 }

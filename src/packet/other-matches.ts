@@ -9,6 +9,7 @@ import {
 import { parseNumber32 } from '../kernel/number32.ts';
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
 import {
+  flagsOf,
   hasAddressType,
   hasState,
   isDrawn,
@@ -18,7 +19,6 @@ import {
   testSource,
   trackedConnection,
   type Flow,
-  type Turn,
 } from './flow.ts';
 import { isEchoMessage } from './icmp.ts';
 import { all, anyOf, negateIf } from './maybe.ts';
@@ -222,19 +222,12 @@ function hasStates(flow: Flow, [text = '']: readonly string[]): Answer {
   return anyOf(text.split(','), (state) => hasState(flow, state));
 }
 
-/** The flags of TCP in the packets of a handshake. */
-export const flagsOf: { readonly [T in Turn]: readonly string[] } = {
-  first: ['SYN'],
-  answer: ['SYN', 'ACK'],
-  later: ['ACK'],
-};
-
 const flags = ['FIN', 'SYN', 'RST', 'PSH', 'ACK', 'URG'] as const;
 
-function hasFlags({ protocol, turn }: Flow, [mask = '', wanted = '']: readonly string[]): Answer {
+function hasFlags(flow: Flow, [mask = '', wanted = '']: readonly string[]): Answer {
   const list = (text: string): readonly string[] => (text === 'ALL' ? flags : text === 'NONE' ? [] : text.split(','));
-  const own = flagsOf[turn].filter((flag) => list(mask).includes(flag));
-  return protocol === 'tcp' && list(wanted).toSorted().join() === own.toSorted().join();
+  const own = flagsOf(flow).filter((flag) => list(mask).includes(flag));
+  return flow.protocol === 'tcp' && list(wanted).toSorted().join() === own.toSorted().join();
 }
 
 function isIcmpType(flow: Flow, [text = '']: readonly string[]): Answer {

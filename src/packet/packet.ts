@@ -73,8 +73,8 @@ export function sourceText(source: Way['source']): string {
 
 /** Why a connection fails whose first packet arrives. */
 export type Loss =
-  /** An answer, or what the client sends after it, is dropped or refused on the node. */
-  | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later'; readonly steps: readonly Step[] }
+  /** An answer, or what the client sends after it, or data of either, is dropped or refused on the node. */
+  | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later' | 'data'; readonly steps: readonly Step[] }
   /** The answer comes from another address than the client asked. */
   | {
       readonly kind: 'untranslated';
@@ -94,7 +94,18 @@ export type Loss =
   /** What the client sends after the answer goes elsewhere. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
   /** The endpoint is the cluster IP of a Service, and connections are translated once. */
-  | { readonly kind: 'service-address'; readonly address: Address; readonly service: string };
+  | { readonly kind: 'service-address'; readonly address: Address; readonly service: string }
+  /** What only others can tell. */
+  | Beyond;
+
+/** Why a connection may fail beyond the node. */
+export type Beyond =
+  /** The node sends on to others what it does not translate, though the address is a Service's. */
+  | { readonly kind: 'left'; readonly address: Address; readonly service: string }
+  /** The endpoint, on a network of the node, sees the client, and may answer past the node. */
+  | { readonly kind: 'own-gateway'; readonly endpoint: Address }
+  /** Rules give packets a source that the node does not have: answers go there. */
+  | { readonly kind: 'foreign-source'; readonly address: Address };
 
 /** What becomes of a connection by one way of its first packet. */
 export type Outcome =

@@ -1,6 +1,16 @@
 import { isLoopback, type Address } from '../kernel/address.ts';
 import { forwardingSysctls } from '../kernel/sysctl.ts';
-import { admitsLoopback, cameByBridge, decide, isLocal, newConnection, recall, translate, type Flow } from './flow.ts';
+import {
+  admitsLoopback,
+  cameByBridge,
+  decide,
+  isLocal,
+  newConnection,
+  recall,
+  translate,
+  transportOf,
+  type Flow,
+} from './flow.ts';
 import { inOrder } from './order.ts';
 import type { Unknown, Verdict } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
@@ -13,23 +23,27 @@ export type End = Verdict | Unknown;
 
 /** A packet that comes by an interface: to the node itself, or through it. */
 export function arrive(flow: Flow, visitors: Visitors): End {
+  const { destination } = flow;
   flow.output = '';
-  return pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors);
+  return pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors, flow.destination.text !== destination.text);
 }
 
-function routeIn(flow: Flow, visitors: Visitors): End {
+/** `isMoved`: whether rules have just changed where it goes. */
+function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   const { destination, input } = flow;
-  if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow))) {
+  if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
-  if (decide(flow, () => isLocal(flow, destination))) {
+  // What the node sends to itself was routed when it left.
+  const isOfSelf = input === loopbackInterface && decide(flow, () => isLocal(flow, destination));
+  const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
+  if (way.kind === 'local') {
     const lost = checkSender(flow);
     if (lost) return lost;
     report(flow, { kind: 'local' });
     return pass(flow, visitors, 'input') ?? receive(flow, visitors);
   }
-  const forbidden = !forwards(flow);
-  const way = findWay(flow, destination, flow.source, input);
+  const forbidden = !forwards(flow) && !(isMoved && staysBridged(flow, way));
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why);
   if (forbidden) return lose(flow, { kind: 'not-forwarding' });
   takeWay(flow, way);
@@ -45,7 +59,7 @@ export function cross(flow: Flow, visitors: Visitors): End {
   flow.output = '';
   const before = pass(flow, visitors, 'prerouting');
   if (before) return before;
-  if (flow.destination.text !== destination.text) return routeIn(flow, visitors);
+  if (flow.destination.text !== destination.text) return routeIn(flow, visitors, true);
   flow.output = input;
   report(flow, { kind: 'out', interface: input });
   return pass(flow, visitors, 'forward') ?? pass(flow, visitors, 'postrouting') ?? arrived(flow, 'forwarded');
@@ -58,10 +72,35 @@ function forwards({ family, routing, input }: Flow): boolean {
   return (ofLink ?? ofAll) !== '0';
 }
 
-/** Where a packet goes. Where routes are not known, it leaves by an interface that is not known. */
-function findWay(flow: Flow, to: Address, from: Address | undefined, input: string | undefined): RouteFound {
+/**
+ * Whether a bridge carries on by itself what rules have sent to another of its ports (br_nf_pre_routing_finish_ipv6). In IPv4, the
+ * route that is looked up for it asks whether the node forwards.
+ */
+function staysBridged(flow: Flow, way: RouteFound): boolean {
+  const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
+  return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
+}
+
+/**
+ * Where a packet goes: to the node itself, unless rules of routing ahead of the local table say otherwise. Where routes are not known, it leaves by
+ * an interface that is not known.
+ */
+function findWay(
+  flow: Flow,
+  to: Address,
+  from: Address | undefined,
+  input: string | undefined,
+  isRerouted = false,
+): RouteFound {
   const { routing, mark, open } = flow;
-  const found = routing.find({ to, from, mark, input });
+  if (decide(flow, () => isLocal(flow, to)) && routing.isLocal(to) !== true) return { kind: 'local' };
+  let found = routing.find({ to, from, mark, input, transport: isRerouted ? undefined : transportOf(flow) });
+  while (found.kind === 'either') {
+    const { reason, taken, passed } = found;
+    // Where that leads is not known, even if rules do the same on both ways.
+    for (const each of [taken, passed]) if (each.kind === 'unknown') open.push(each.reason);
+    found = decide(flow, () => recall(flow, reason)) ? taken : passed;
+  }
   if (found.kind !== 'unknown') return found;
   open.push(found.reason);
   return { kind: 'out', hops: [] };
@@ -107,12 +146,8 @@ function checkHairpin(flow: Flow): End | undefined {
 
 /** A packet that leaves from the node itself, or that IPVS sends on. */
 export function leave(flow: Flow, visitors: Visitors): End {
-  const to = nextHop(flow);
-  const isToSelf = decide(flow, () => isLocal(flow, to));
   const isSentOn = flow.server !== undefined;
-  const way: RouteFound = isToSelf
-    ? { kind: 'local' }
-    : findWay(flow, to, isSentOn ? undefined : flow.source, loopbackInterface);
+  const way = findWay(flow, nextHop(flow), isSentOn ? undefined : flow.source, loopbackInterface);
   if (way.kind === 'none') {
     if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why);
     report(flow, { kind: way.why });
@@ -120,21 +155,12 @@ export function leave(flow: Flow, visitors: Visitors): End {
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
-  return (
-    pass(flow, visitors, 'output') ??
-    depart(
-      flow,
-      visitors,
-      decide(flow, () => isLocal(flow, nextHop(flow))),
-    )
-  );
+  return pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
 }
 
 /** Routes a packet of the node's own again, after rules have changed where it goes, or its mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
-  const to = nextHop(flow);
-  const isToSelf = decide(flow, () => isLocal(flow, to));
-  const way: RouteFound = isToSelf ? { kind: 'local' } : findWay(flow, to, flow.source, loopbackInterface);
+  const way = findWay(flow, nextHop(flow), flow.source, loopbackInterface, true);
   if (way.kind === 'none') {
     report(flow, { kind: way.why });
     // To connect, TCP waits for an answer whatever became of its packet.
@@ -146,7 +172,7 @@ function reroute(flow: Flow): End | undefined {
 
 /** A packet on its way out. One to the node's own address comes in again, by the loopback interface. */
 function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
-  if (!isToSelf && isLoopback(flow.source) && !decide(flow, () => admitsLoopback(flow))) {
+  if (!isToSelf && isLoopback(flow.source) && !decide(flow, () => admitsLoopback(flow, 'output'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
   if (isToSelf) flow.output = loopbackInterface;

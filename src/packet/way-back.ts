@@ -1,13 +1,24 @@
 import type { Address } from '../kernel/address.ts';
-import type { Flow } from './flow.ts';
+import type { RouteQuestion } from '../kernel/route/lookup-route.ts';
+import { transportOf, type Flow } from './flow.ts';
 import { negateIf } from './maybe.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
-/** The way back to a packet's sender, as checks of the reverse path ask for it. `input`: where the asked packet would come from. */
-export function linksBack(flow: Flow, countsMark: boolean, input = loopbackInterface): RouteFound {
+/** The way back to a packet's sender, as checks of the reverse path ask for it. `asked`: what they say of the packet that would go there. */
+export function linksBack(
+  flow: Flow,
+  countsMark: boolean,
+  asked?: Pick<RouteQuestion, 'input' | 'transport'>,
+): RouteFound {
   const { routing, source, destination, mark } = flow;
-  return routing.find({ to: source, from: destination, mark: countsMark ? mark : 0, input });
+  return routing.find({
+    to: source,
+    from: destination,
+    mark: countsMark ? mark : 0,
+    input: loopbackInterface,
+    ...asked,
+  });
 }
 
 /** The links of a way: none where there is no route to another host; why, if it is not known. */
@@ -15,6 +26,7 @@ export function linksOf(found: RouteFound): readonly string[] | Reason {
   switch (found.kind) {
     case 'out':
       return found.hops.flatMap(({ link }) => link ?? []);
+    case 'either':
     case 'unknown':
       return found.reason;
     case 'local':
@@ -60,7 +72,11 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
     return isAccepted ? undefined : 'martian';
   }
   if (strictness === 0 && isShown) return undefined;
-  const found = linksBack(flow, countsMark, flow.output === '' ? loopbackInterface : flow.output);
+  const { port, sourcePort, protocol, output } = flow;
+  const found = linksBack(flow, countsMark, {
+    input: output === '' ? loopbackInterface : output,
+    transport: transportOf({ protocol, port: sourcePort, sourcePort: port }),
+  });
   const links = linksOf(found);
   if ('kind' in links) return links;
   if (links.includes(input) || (found.kind === 'out' && strictness !== 1 && isShown)) return undefined;

@@ -50,13 +50,17 @@ function outcomeWords(outcome: Outcome, family: Family, scene: Scene): string | 
   }
 }
 
+const stoppedTurns = {
+  answer: 'the answer does not come back',
+  later: "it stalls, as the client's next packet is lost",
+  data: 'it stalls, as what follows the handshake is lost',
+} as const;
+
 function lossWords(loss: Loss, family: Family): string {
   switch (loss.kind) {
     case 'stopped': {
       const last = loss.steps.at(-1);
-      const what =
-        loss.turn === 'answer' ? 'the answer does not come back' : "it stalls, as the client's next packet is lost";
-      return `${what}: ${last ? stoppedWords(last) : 'the node drops it'}`;
+      return `${stoppedTurns[loss.turn]}: ${last ? stoppedWords(last) : 'the node drops it'}`;
     }
     case 'untranslated':
       return untranslatedWords(loss, family);
@@ -68,6 +72,12 @@ function lossWords(loss: Loss, family: Family): string {
       return `what the client sends after the answer goes to ${loss.destination.text}`;
     case 'service-address':
       return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, no pod has it, and a connection is translated once`;
+    case 'left':
+      return `the node sends it on as it is, to the cluster IP of ${loss.service}: it fails unless another node takes ${loss.address.text}`;
+    case 'own-gateway':
+      return `${loss.endpoint.text} sees the client's address: it fails unless the answer comes by this node`;
+    case 'foreign-source':
+      return `the answer goes to ${loss.address.text}, which the node does not have: it fails unless the network sends that to this node`;
   }
 }
 

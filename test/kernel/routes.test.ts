@@ -53,12 +53,43 @@ test('the text of ip route and its JSON are the same routes', () => {
   expect(one.routes[4]?.hops.map(({ link }) => link)).toEqual(['eth0', 'eth1']);
 });
 
+/** What `ip route show table all` lists of a node with both families; "default" alone says nothing of its own. */
+const both = `default dev wg0 table 51820 scope link
+10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.11
+default via inet6 fe80::7 dev eth1 table 7
+local 10.0.0.11 dev eth0 table local scope host src 10.0.0.11
+fd00::/64 dev eth0 proto kernel metric 256 pref medium
+default via fd00::1 dev eth0 metric 1024 pref medium
+default dev wg0 table 51820 metric 1024 pref medium
+default proto ra metric 1024
+	nexthop via fe80::1 dev eth0 weight 1
+unreachable default dev lo metric 4294967295 error -101
+`;
+const bothJson = JSON.stringify([
+  { dst: 'default', dev: 'wg0', table: '51820', scope: 'link', flags: [] },
+  { dst: '10.0.0.0/24', dev: 'eth0', protocol: 'kernel', prefsrc: '10.0.0.11', flags: [] },
+  { dst: 'default', via: { family: 'inet6', host: 'fe80::7' }, dev: 'eth1', table: '7', flags: [] },
+  { type: 'local', dst: '10.0.0.11', dev: 'eth0', table: 'local', prefsrc: '10.0.0.11', flags: [] },
+  { dst: 'fd00::/64', dev: 'eth0', metric: 256, pref: 'medium', flags: [] },
+  { dst: 'default', gateway: 'fd00::1', dev: 'eth0', metric: 1024, pref: 'medium', flags: [] },
+  { dst: 'default', dev: 'wg0', table: '51820', metric: 1024, pref: 'medium', flags: [] },
+  { dst: 'default', protocol: 'ra', metric: 1024, nexthops: [{ gateway: 'fe80::1', dev: 'eth0', weight: 1 }] },
+  { type: 'unreachable', dst: 'default', dev: 'lo', metric: 4294967295, flags: [] },
+]);
+
+test('a listing of both families: each default route is of its own', () => {
+  const [one, other] = [parseRoutes(both, nothing), parseRoutesJson(bothJson, nothing)];
+  expect(one.routes.map(({ family }) => family.at(-1)).join('')).toBe('444466666');
+  expect(one.routes.map(routeKey)).toEqual(other.routes.map(routeKey));
+});
+
 const ruleText = `0:	from all lookup local
 100:	not from all fwmark 0xca6c lookup 51820
 200:	from 10.1.0.0/16 to 10.2.0.0/16 iif eth1 lookup main suppress_prefixlength 0
 300:	from all to 10.3.0.0/16 unreachable
 400:	from all fwmark 0x80/0x80 goto 32766
 500:	from all ipproto tcp dport 22 lookup 7
+600:	from all ipproto udp sport 5000-5010 uidrange 1000-1999 lookup 7
 32766:	from all lookup main
 32767:	from all lookup default
 `;
@@ -78,6 +109,16 @@ const ruleJson = JSON.stringify([
   { priority: 300, src: 'all', dst: '10.3.0.0', dstlen: 16, action: 'unreachable' },
   { priority: 400, src: 'all', fwmark: '0x80', fwmask: '0x80', goto: 32766 },
   { priority: 500, src: 'all', ipproto: 'tcp', dport: 22, table: '7' },
+  {
+    priority: 600,
+    src: 'all',
+    ipproto: 'udp',
+    sport_start: 5000,
+    sport_end: 5010,
+    uid_start: 1000,
+    uid_end: 1999,
+    table: '7',
+  },
   { priority: 32766, src: 'all', table: 'main' },
   { priority: 32767, src: 'all', table: 'default' },
 ]);
@@ -113,7 +154,9 @@ local 192.168.10.11 dev eth0 table local scope host
       from: from === undefined ? undefined : address(from),
       mark,
       input: 'eth1',
+      transport: { protocol: 'tcp', port: { first: 80, last: 80 }, sourcePort: { first: 32768, last: 60999 } },
     });
+    if (found.kind === 'either') return found.kind;
     if (found.kind === 'route') return found.route.hops.map(({ link, gateway }) => gateway?.text ?? link).join();
     return found.kind === 'none' ? found.why : found.lacks;
   };
@@ -159,7 +202,59 @@ local 192.168.10.11 dev eth0 table local scope host
       0,
       'unreachable',
     ],
-    ['a rule that asks for something else', '100: from all dport 22 lookup 7\n', '8.8.8.8', undefined, 0, 'rules'],
+    ['by the protocol and port', '100: from all ipproto tcp dport 80 lookup 7\n', '8.8.8.8', undefined, 0, 'tun0'],
+    ['by another protocol', '100: from all ipproto udp lookup 7\n', '8.8.8.8', undefined, 0, '192.168.10.2'],
+    ['by another port', '100: from all dport 22-79 lookup 7\n', '8.8.8.8', undefined, 0, '192.168.10.2'],
+    [
+      "by a port that no client's kernel chooses",
+      '100: from all sport 80 lookup 7\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      '192.168.10.2',
+    ],
+    ['by a port that it may choose', '100: from all sport 40000 lookup 7\n', '8.8.8.8', undefined, 0, 'either'],
+    [
+      'such a rule that makes no difference',
+      '100: from all sport 40000 lookup main\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      '192.168.10.2',
+    ],
+    [
+      'by a user of the node: another host is none',
+      '100: from all uidrange 1000-1999 lookup 7\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      '192.168.10.2',
+    ],
+    [
+      'by root, whose all is that no program sends',
+      '100: from all uidrange 0-99 lookup 7\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      'tun0',
+    ],
+    ['a rule that asks for something else', '100: from all tos 0x10 lookup 7\n', '8.8.8.8', undefined, 0, 'either'],
+    [
+      'a rule that asks for more, and for another source',
+      '100: from 10.1.0.0/16 tos 0x10 lookup 7\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      '192.168.10.2',
+    ],
+    [
+      'a jump that may be',
+      '100: from all tos 0x10 goto 300\n200: from all lookup 7\n300: from all nop\n',
+      '8.8.8.8',
+      undefined,
+      0,
+      'either',
+    ],
   ])('%s', (_, rules, to, from, mark, expected) => {
     expect(ask(rules, to, from, mark)).toBe(expected);
   });

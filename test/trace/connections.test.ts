@@ -75,6 +75,46 @@ const secondTable: readonly Change[] = [
   after(main, 'default via 172.16.20.1 dev eth1 table 200'),
 ];
 
+/** The local Service in IPv6 as well, on a node that forwards nothing. */
+const stillIPv6: readonly Change[] = [
+  [
+    'COMMIT\n$ nft list ruleset',
+    `COMMIT
+$ ip6tables-save
+*nat
+:PREROUTING ACCEPT [0:0]
+:INPUT ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+:POSTROUTING ACCEPT [0:0]
+-A PREROUTING -d fd00:96::1/128 -p tcp -m tcp --dport 80 -j DNAT --to-destination [fd00:244:1::11]:8080
+-A PREROUTING -d fd00:96::2/128 -p tcp -m tcp --dport 80 -j DNAT --to-destination [fd00:244:2::11]:8080
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+COMMIT
+*mangle
+:PREROUTING ACCEPT [0:0]
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+:POSTROUTING ACCEPT [0:0]
+COMMIT
+*raw
+:PREROUTING ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+COMMIT
+$ nft list ruleset`,
+  ],
+  after('    inet 10.244.1.1/24 brd 10.244.1.255 scope global cni0', '    inet6 fd00:244:1::1/64 scope global'),
+  after(
+    'local 192.168.10.11 dev eth0 table local proto kernel scope host src 192.168.10.11',
+    'fd00:244:1::/64 dev cni0 metric 256 pref medium\nfd00:244:2::/64 via fe80::12 dev eth0 metric 1024 pref medium\nlocal fd00:244:1::1 dev cni0 table local metric 0 pref medium',
+  ),
+  after('net.ipv4.ip_forward = 1', 'net.ipv6.conf.all.forwarding = 0\nnet.bridge.bridge-nf-call-ip6tables = 1'),
+];
+
 describe.each<readonly [name: string, changes: readonly Change[], rows: readonly (readonly string[])[]]>([
   [
     'as it is',
@@ -130,6 +170,117 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
       ['node', '192.168.10.11:30082', 'delivered', 'works', ''],
       [far, '192.168.10.11:30081', 'delivered', 'fails', 'answer no-route'],
       [pod, '203.0.113.9:80', 'refused', 'fails', ''],
+    ],
+  ],
+  [
+    'no default route but that of IPv6',
+    [[`${main}\n`, 'default via fd00:50::1 dev eth0 metric 1024 pref medium\n']],
+    [['node', remote, 'refused', 'fails', '']],
+  ],
+  [
+    'loopback addresses on the interface of the endpoint alone',
+    [
+      after('net.ipv4.conf.all.route_localnet = 0', 'net.ipv4.conf.eth0.route_localnet = 1'),
+      [
+        '-A KUBE-POSTROUTING -m mark ! --mark',
+        '-A KUBE-POSTROUTING -s 127.0.0.0/8 -j MASQUERADE\n-A KUBE-POSTROUTING -m mark ! --mark',
+      ],
+    ],
+    [
+      ['node', '127.0.0.1:30082', 'delivered', 'works', ''],
+      ['node', '127.0.0.1:30081', 'dropped', 'fails', ''],
+    ],
+  ],
+  [
+    'a rule of routing ahead of the local table',
+    [['0:\tfrom all lookup local', '50:\tfrom all to 192.168.10.11 unreachable\n100:\tfrom all lookup local']],
+    [
+      [lan, '192.168.10.11:9090', 'refused', 'fails', ''],
+      ['node', '192.168.10.11:9090', 'refused', 'fails', ''],
+      ['node', remote, 'delivered', 'fails', 'answer unreachable'],
+      [lan, '192.168.10.11:30081', 'delivered', 'works', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'rules of routing by protocol, port and user',
+    [
+      after(
+        '0:\tfrom all lookup local',
+        '300:\tfrom all iif eth1 ipproto tcp dport 8080 prohibit\n301:\tfrom all ipproto udp blackhole\n302:\tfrom all to 10.244.2.11 uidrange 1000-1999 unreachable',
+      ),
+    ],
+    [
+      ['172.16.20.50', '172.16.20.11:30082', 'refused', 'fails', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+      ['node', '10.244.2.11:8080', 'unknown', 'unknown', ''],
+      ['node', local, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a source that the node does not have',
+    [
+      after(
+        '-A POSTROUTING -m comment --comment "kubernetes postrouting rules" -j KUBE-POSTROUTING',
+        '-A POSTROUTING -s 10.244.1.12/32 -j SNAT --to-source 192.168.10.77',
+      ),
+    ],
+    [
+      [pod, remote, 'delivered', 'depends', 'foreign-source'],
+      [pod, local, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'an endpoint on the network of one card, and its client behind another',
+    [
+      ['-j DNAT --to-destination 10.244.2.11:8080', '-j DNAT --to-destination 192.168.10.60:8080'],
+      [
+        '-A KUBE-EXT-REMOTEAAAAAAAAAAA -m comment --comment "masquerade traffic for default/remote:http external destinations" -j KUBE-MARK-MASQ\n',
+        '',
+      ],
+    ],
+    [
+      ['172.16.20.50', '172.16.20.11:30082', 'delivered', 'depends', 'own-gateway'],
+      [pod, remote, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a client whose packets are not tracked',
+    [[notrack[0]?.[0] ?? '', (notrack[0]?.[1] ?? '').replace('--sport 8080', '--dport 80')]],
+    [[far, remote, 'forwarded', 'depends', 'left']],
+  ],
+  [
+    'acknowledgements dropped that come from the other node',
+    [
+      [
+        ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n',
+        ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n-A FORWARD -i eth0 -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK ACK -j DROP\n',
+      ],
+    ],
+    [
+      [pod, remote, 'delivered', 'fails', 'data FORWARD'],
+      [pod, local, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'data of pods dropped',
+    [
+      [
+        ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n',
+        ':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n-A FORWARD -i cni0 -p tcp -m tcp --tcp-flags PSH PSH -j DROP\n',
+      ],
+    ],
+    [
+      [lan, '192.168.10.11:30081', 'delivered', 'fails', 'data FORWARD'],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'no forwarding in IPv6: a bridge carries on what it has sent to another port',
+    stillIPv6,
+    [
+      ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', 'works', ''],
+      ['fd00:244:1::12', '[fd00:96::2]:80', 'dropped', 'fails', ''],
     ],
   ],
   [

@@ -1,5 +1,6 @@
 import { contains, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
+import type { PortRange } from '../socket-address.ts';
 import { usualRules, type Route, type RouteAnswer, type Routes, type RoutingRule } from './route.ts';
 
 /** A packet, as rules of routing see it. */
@@ -12,6 +13,15 @@ export interface RouteQuestion {
   readonly input: string | undefined;
   /** The link that a program is bound to, or that a check asks for. */
   readonly output?: string | undefined;
+  /** Not of packets that rules have sent elsewhere on their way out, nor of checks: rules that ask for it then take none. */
+  readonly transport?: Transport | undefined;
+}
+
+/** What a packet has for ports; without, it has none. A port that a client's kernel chooses is a range. */
+export interface Transport {
+  readonly protocol: string;
+  readonly port: PortRange | undefined;
+  readonly sourcePort: PortRange | undefined;
 }
 
 /** What the routes say of a packet. */
@@ -22,13 +32,10 @@ export type Found =
     }
   /** No route, or a rule or route that forbids it. */
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
-  /** A table that is not known, the rules, or a rule that asks what no packet here says. */
-  | {
-      readonly kind: 'open';
-      readonly lacks: 'rules' | 'table' | 'input';
-      readonly table?: string;
-      readonly rule?: RoutingRule;
-    };
+  /** The rules or a table that is not known. */
+  | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
+  /** What it finds if a rule takes the packet, and if not, where the question does not say whether it does. */
+  | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: Found; readonly passed: Found };
 
 /**
  * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, in each table the longest
@@ -36,7 +43,7 @@ export type Found =
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): Found {
   const found = followRules(family, known, question);
-  if (found.kind !== 'open') return found;
+  if (found.kind !== 'open' && found.kind !== 'either') return found;
   const answer = known.answers.find((each) => isAnswerTo(each, question));
   return answer ? { kind: 'route', route: { ...answer, hops: [answer.hop] } } : found;
 }
@@ -51,54 +58,88 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Fo
   // A rule can lead nowhere but to a table with routes.
   const isUsual = !given && tables === undefined && routes.every(({ table }) => usualTables.has(table));
   if (!given && tables === undefined && !isUsual) return { kind: 'open', lacks: 'rules' };
-  const rules = given ?? usualRules(family);
-  let from = -1;
-  for (const rule of rules.toSorted((a, b) => a.priority - b.priority)) {
-    if (rule.priority < from) continue;
-    const isMatch = matchesRule(rule, question);
-    if (isMatch === false) continue;
-    const { action } = rule;
-    if (isMatch === undefined) {
-      const lacks = rule.other === undefined ? 'input' : 'rules';
-      // Where its table would say nothing else, it makes no difference.
-      if (action.kind === 'nop') continue;
-      return { kind: 'open', lacks, rule };
+  const rules = (given ?? usualRules(family)).toSorted((a, b) => a.priority - b.priority);
+  /** What the rules from a place on find; `forks`: how many are open before. */
+  const follow = (start: number, forks: number): Found => {
+    if (forks > mostForks) return { kind: 'open', lacks: 'rules' };
+    for (let at = start; at < rules.length; at++) {
+      const rule = rules[at];
+      const isMatch = rule?.action.kind !== 'nop' && rule && matchesRule(rule, question);
+      if (!rule || isMatch === false) continue;
+      const { action } = rule;
+      const next = action.kind === 'goto' ? rules.findIndex(({ priority }) => priority >= action.priority) : at + 1;
+      const after = next > at ? next : rules.length;
+      const taken = action.kind === 'goto' ? undefined : take(rule, known, question);
+      if (isMatch === undefined) {
+        const passed = follow(at + 1, forks + 1);
+        const either = taken ?? (after === at + 1 ? passed : follow(after, forks + 1));
+        return isSame(either, passed) ? passed : { kind: 'either', rule, taken: either, passed };
+      }
+      if (taken) return taken;
+      at = after - 1;
     }
-    if (action.kind === 'nop') continue;
-    if (action.kind === 'goto') {
-      from = action.priority;
-      continue;
-    }
-    if (action.kind !== 'lookup') return { kind: 'none', why: action.kind };
-    const route = findRoute(routes, action.table, question);
-    const isTooShort = route !== undefined && route.destination.prefixLength <= (rule.suppressed ?? -1);
-    if (!route && tables && !tables.has(action.table)) {
-      // The node's own addresses are asked for before; nobody uses the table for what the others lack.
-      if (action.table === 'default' || action.table === 'local') continue;
-      return { kind: 'open', lacks: 'table', table: action.table };
-    }
-    if (!route || isTooShort || route.type === 'throw') continue;
-    if (route.type === 'blackhole' || route.type === 'unreachable' || route.type === 'prohibit')
-      return { kind: 'none', why: route.type };
-    return { kind: 'route', route };
+    return { kind: 'none', why: 'no-route' };
+  };
+  return follow(0, 0);
+}
+
+/** Past so many rules of which it is open whether they take a packet, kpc gives up. */
+const mostForks = 8;
+
+function isSame(a: Found, b: Found): boolean {
+  if (a.kind === 'route') return b.kind === 'route' && a.route === b.route;
+  if (a.kind === 'none') return b.kind === 'none' && a.why === b.why;
+  return a === b;
+}
+
+/** What a rule that takes a packet finds; undefined if it leaves it to the next. */
+function take({ action, suppressed }: RoutingRule, { routes, tables }: Routes, question: RouteQuestion) {
+  if (action.kind === 'nop' || action.kind === 'goto') return undefined;
+  if (action.kind !== 'lookup') return { kind: 'none', why: action.kind } as const;
+  const route = findRoute(routes, action.table, question);
+  const isTooShort = route !== undefined && route.destination.prefixLength <= (suppressed ?? -1);
+  if (!route && tables && !tables.has(action.table)) {
+    // The node's own addresses are asked for before; nobody uses the table for what the others lack.
+    if (action.table === 'default' || action.table === 'local') return undefined;
+    return { kind: 'open', lacks: 'table', table: action.table } as const;
   }
-  return { kind: 'none', why: 'no-route' };
+  if (!route || isTooShort || route.type === 'throw') return undefined;
+  if (route.type === 'blackhole' || route.type === 'unreachable' || route.type === 'prohibit')
+    return { kind: 'none', why: route.type } as const;
+  return { kind: 'route', route } as const;
 }
 
 const usualTables: ReadonlySet<string> = new Set(['local', 'main', 'default']);
 
-/** Undefined if it is not known. */
-function matchesRule(rule: RoutingRule, { to, from, mark, input, output }: RouteQuestion): boolean | undefined {
+/** Undefined if the question does not say. */
+function matchesRule(rule: RoutingRule, question: RouteQuestion): boolean | undefined {
+  const { to, from, mark, input, output, transport } = question;
   const { mark: asked } = rule;
-  const isFrom = !rule.from || (from ? contains(rule.from, from) : rule.from.prefixLength === 0);
-  const isTo = !rule.to || contains(rule.to, to);
-  const isMarked = !asked || ((mark ^ asked.value) & asked.mask) === 0;
-  const isOut = rule.output === undefined || rule.output === output;
-  const isKnown = rule.input === undefined || input !== undefined;
-  const isIn = rule.input === undefined || rule.input === input;
-  const isSo = isFrom && isTo && isMarked && isOut && (isIn || !isKnown);
-  if (isSo && (!isKnown || rule.other !== undefined)) return undefined;
-  return isSo !== rule.negated;
+  const parts = new Set([
+    !rule.from || (from ? contains(rule.from, from) : rule.from.prefixLength === 0),
+    !rule.to || contains(rule.to, to),
+    !asked || ((mark ^ asked.value) & asked.mask) === 0,
+    rule.output === undefined || rule.output === output,
+    rule.input === undefined || (input === undefined ? undefined : rule.input === input),
+    rule.protocol === undefined || rule.protocol === transport?.protocol,
+    isAmong(rule.port, transport?.port),
+    isAmong(rule.sourcePort, transport?.sourcePort),
+    rule.users === undefined || isOfUsers(rule.users, input),
+    rule.other === undefined ? true : undefined,
+  ]);
+  if (parts.has(false)) return rule.negated;
+  return parts.has(undefined) ? undefined : !rule.negated;
+}
+
+function isAmong(asked: PortRange | undefined, port: PortRange | undefined): boolean | undefined {
+  if (!asked) return true;
+  if (!port || port.last < asked.first || port.first > asked.last) return false;
+  return asked.first <= port.first && port.last <= asked.last ? true : undefined;
+}
+
+/** What no program of the node sends is root's. */
+function isOfUsers(users: string, input: string | undefined): boolean | undefined {
+  return input === undefined || input === 'lo' ? undefined : /^0+(?:-|$)/.test(users);
 }
 
 function findRoute(routes: readonly Route[], table: string, { to, from, output }: RouteQuestion): Route | undefined {

@@ -52,6 +52,9 @@ const flags: ReadonlySet<string> = new Set(
   'onlink linkdown dead pervasive offload trap notify unresolved offload_failed rt_offload rt_trap cache'.split(' '),
 );
 
+/** The family of a gateway that is not that of its route, which ip prints for such a one alone. */
+const otherFamily = 'family of via';
+
 function wordsToMap(words: readonly string[]) {
   const values = new Map<string, string>();
   const set = new Set<string>();
@@ -62,7 +65,10 @@ function wordsToMap(words: readonly string[]) {
       continue;
     }
     // `via inet6 fe80::1`, `mtu lock 1400`.
-    if (/^(?:inet6?|lock)$/.test(words[at + 1] ?? '')) at++;
+    if (/^(?:inet6?|lock)$/.test(words[at + 1] ?? '')) {
+      at++;
+      if (word === 'via') values.set(otherFamily, words[at] ?? '');
+    }
     values.set(word === 'dsfield' ? 'tos' : word, words[++at] ?? '');
   }
   return { values, flags: set };
@@ -84,16 +90,12 @@ export function parseRoutesJson(text: string, asked: RoutesAsked): ParsedRoutes 
     const { dst, type, nexthops, flags: own, ...others } = item;
     if (typeof dst !== 'string') return [];
     const values = textsOf(others);
-    const via = others['via'];
-    const gateway = values.get('gateway') ?? (isRecord(via) ? textsOf(via).get('host') : undefined);
     const hops = (Array.isArray(nexthops) ? (nexthops as readonly unknown[]) : []).map((hop) =>
-      isRecord(hop) ? renamed(textsOf(hop)) : new Map<string, string>(),
+      isRecord(hop) ? renamed(hop) : new Map<string, string>(),
     );
     const isCached = values.has('uid') || (Array.isArray(own) && own.includes('cache'));
     const named = routeTypes.find((each) => each === type) ?? 'unicast';
-    const all = renamed(values);
-    if (gateway !== undefined) all.set('via', gateway);
-    return [{ type: named, destination: dst, values: all, hops, isAnswer: isCached, line: 1, text: dst }];
+    return [{ type: named, destination: dst, values: renamed(others), hops, isAnswer: isCached, line: 1, text: dst }];
   });
   return readWorded(worded, asked);
 }
@@ -104,8 +106,12 @@ const otherNames: ReadonlyMap<string, string> = new Map([
   ['protocol', 'proto'],
 ]);
 
-function renamed(values: ReadonlyMap<string, string>): Map<string, string> {
-  return new Map(Array.from(values, ([name, value]) => [otherNames.get(name) ?? name, value]));
+function renamed(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
+  const values = new Map(Array.from(textsOf(item), ([name, value]) => [otherNames.get(name) ?? name, value]));
+  const via = item['via'];
+  const { family, host } = isRecord(via) ? Object.fromEntries(textsOf(via)) : {};
+  if (family !== undefined && host !== undefined) values.set('via', host).set(otherFamily, family);
+  return values;
 }
 
 /** A list of objects; undefined for anything else. */
@@ -136,14 +142,13 @@ export function textsOf(item: Readonly<Record<string, unknown>>): ReadonlyMap<st
 
 function readWorded(worded: readonly Worded[], asked: RoutesAsked): ParsedRoutes {
   const unread = new UnreadLines();
-  // A listing is of one family, which its default route alone does not show.
-  const family =
-    worded.map(({ destination, values, hops }) => familyOfRoute(destination, values, hops)).find((each) => each) ??
-    asked.family ??
-    'ipv4';
+  const shown = worded.map(familyOf);
+  // Of both families, ip lists IPv4 first: a default route that does not show its own is of that before it.
+  let family = shown.find((each) => each !== undefined) ?? asked.family ?? 'ipv4';
   const routes: Route[] = [];
   const answers: RouteAnswer[] = [];
-  for (const each of worded) {
+  for (const [at, each] of worded.entries()) {
+    family = shown[at] ?? family;
     const refuse = (reason: string) => unread.add(each.line, () => each.text, reason);
     const { type, values, hops: more, isAnswer, line: _ } = each;
     const own = more.length > 0 ? more : [values];
@@ -174,15 +179,15 @@ function hopOf(values: ReadonlyMap<string, string>): NextHop {
   return { gateway: parseAddress(values.get('via') ?? ''), link: values.get('dev') };
 }
 
-function familyOfRoute(
-  destination: string,
-  values: ReadonlyMap<string, string>,
-  hops: readonly ReadonlyMap<string, string>[],
-): Family | undefined {
-  const texts = [destination, values.get('src'), ...[values, ...hops].map((each) => each.get('via'))];
-  const known = texts.map((text = '') => parseAddress(text.split('/', 1)[0] ?? '')?.family);
-  // A gateway of IPv6 may be that of a route of IPv4.
-  return known.find((each) => each !== undefined);
+/** The family that a route shows; undefined for `default` by a link alone, of IPv4. */
+function familyOf({ destination, values, hops }: Worded): Family | undefined {
+  const own = familyOfTexts([destination, values.get('src'), values.get('from')]);
+  if (own) return own;
+  // IPv4 has no preferences, and no advertisements of routers.
+  if (values.has('pref') || values.get('proto') === 'ra') return 'ipv6';
+  const ways = [values, ...hops];
+  if (ways.some((each) => each.has(otherFamily))) return 'ipv4';
+  return familyOfTexts(ways.map((each) => each.get('via')));
 }
 
 function networkOf(text: string): Network | undefined {

@@ -1,6 +1,7 @@
 import type { Family } from '../family.ts';
 import { linesOf } from '../lines.ts';
 import { parseNumber32 } from '../number32.ts';
+import type { PortRange } from '../socket-address.ts';
 import { UnreadLines, type UnreadLine } from '../unread-line.ts';
 import { familyOfTexts, isRecord, notJson, parseRouteNetwork, readItems, textsOf } from './parse-routes.ts';
 import { nameTable, type RoutingAction, type RoutingRule } from './route.ts';
@@ -67,7 +68,12 @@ export function parseRoutingRulesJson(text: string, asked: Family | undefined): 
     put('lookup', table);
     put('goto', goto);
     put('fwmark', fwmark !== undefined && fwmask !== undefined ? `${fwmark}/${fwmask}` : fwmark);
-    for (const [name, value] of Object.entries(others)) put(longNames.get(name) ?? name, value);
+    for (const name of ['dport', 'sport', 'uid']) {
+      const [first, last] = [others[`${name}_start`], others[`${name}_end`]];
+      if (first !== undefined && last !== undefined) put(name === 'uid' ? 'uidrange' : name, `${first}-${last}`);
+    }
+    for (const [name, value] of Object.entries(others))
+      if (!/_(?:start|end)$/.test(name)) put(longNames.get(name) ?? name, value);
     return { priority: Number(priority ?? 0), values, set };
   });
   return { rules: readWorded(worded, asked), unread: [] };
@@ -102,17 +108,28 @@ function readWorded(worded: readonly Worded[], asked: Family | undefined): reado
           else other.push(`${name} ${value}`);
           break;
         }
-        case 'fwmark': {
-          const [mark, mask = 0xffffffff, ...more] = value.split('/').map(parseNumber32);
-          if (mark === undefined || more.length > 0) other.push(`${name} ${value}`);
-          else rule.mark = { value: mark, mask };
+        case 'fwmark':
+          rule.mark = markOf(value);
+          if (!rule.mark) other.push(`${name} ${value}`);
           break;
-        }
         case 'iif':
           rule.input = value;
           break;
         case 'oif':
           rule.output = value;
+          break;
+        case 'ipproto':
+          rule.protocol = protocols.get(value) ?? value;
+          break;
+        case 'dport':
+        case 'sport': {
+          const range = rangeOf(value);
+          if (range) rule[name === 'dport' ? 'port' : 'sourcePort'] = range;
+          else other.push(`${name} ${value}`);
+          break;
+        }
+        case 'uidrange':
+          rule.users = value;
           break;
         case 'suppress_prefixlength':
           rule.suppressed = Number(value);
@@ -127,6 +144,26 @@ function readWorded(worded: readonly Worded[], asked: Family | undefined): reado
     if (set.has('l3mdev')) other.push('l3mdev');
     return other.length > 0 ? { ...rule, other: other.join(' ') } : rule;
   });
+}
+
+const protocols: ReadonlyMap<string, string> = new Map([
+  ['6', 'tcp'],
+  ['17', 'udp'],
+  ['132', 'sctp'],
+  ['1', 'icmp'],
+  ['58', 'icmp'],
+  ['ipv6-icmp', 'icmp'],
+]);
+
+function markOf(text: string): RoutingRule['mark'] {
+  const [mark, mask = 0xffffffff, ...more] = text.split('/').map(parseNumber32);
+  return mark === undefined || more.length > 0 ? undefined : { value: mark, mask };
+}
+
+/** Undefined for one with a mask, and anything else. */
+function rangeOf(text: string): PortRange | undefined {
+  const [, first, last] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
+  return first === undefined ? undefined : { first: Number(first), last: Number(last ?? first) };
 }
 
 function actionOf(values: ReadonlyMap<string, string>, set: ReadonlySet<string>): RoutingAction {

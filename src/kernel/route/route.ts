@@ -1,5 +1,6 @@
 import type { Address, Network } from '../address.ts';
 import type { Family } from '../family.ts';
+import type { PortRange } from '../socket-address.ts';
 
 /** What a route does with packets. The kernel has more; these decide, and others no packet of a connection meets. */
 export const routeTypes = [
@@ -49,6 +50,12 @@ export interface RoutingRule {
   /** "lo" for packets of the node itself. */
   readonly input?: string | undefined;
   readonly output?: string | undefined;
+  /** "icmp" for that of either family. */
+  readonly protocol?: string | undefined;
+  readonly port?: PortRange | undefined;
+  readonly sourcePort?: PortRange | undefined;
+  /** The users whose programs' packets it takes, in ip's words. */
+  readonly users?: string | undefined;
   /** What else it asks, in ip's words. */
   readonly other?: string | undefined;
   readonly action: RoutingAction;
@@ -111,5 +118,6 @@ export function routeKey({ family, table, type, destination, from, metric, hops,
 }
 
 export function ruleKey({ action, from, to, ...rule }: RoutingRule): string {
-  return JSON.stringify([rule.family, rule.priority, rule.negated, from?.text, to?.text, rule, action]);
+  const others = Object.entries(rule).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([from?.text, to?.text, others, action]);
 }

@@ -9,12 +9,12 @@ import {
 import type { Family } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import { lookupRoute, type Found, type RouteQuestion } from '../../kernel/route/lookup-route.ts';
-import type { NextHop, Routes } from '../../kernel/route/route.ts';
+import type { NextHop, Routes, RoutingRule } from '../../kernel/route/route.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { Knowledge } from '../knowledge.ts';
 import { isUnknownOwn, unknownOwn } from '../own-address.ts';
 import { closestTo, isOutward, networksOf, selectIPv4, selectIPv6, type OwnAddress } from './own-source.ts';
-import { lacks, type Answer, type Reason } from '../reason.ts';
+import { circumstance, lacks, type Answer, type Reason } from '../reason.ts';
 import { placesOf, type Places } from './places.ts';
 
 /** What the rules and the kernel ask of the node. */
@@ -43,8 +43,8 @@ export interface Routing {
   showsBridged(link: string | undefined): Answer;
   /** Whether a bridge sends back by a port what came in by it. */
   isHairpin(link: string): boolean | 'mixed' | undefined;
-  /** Whether packets with loopback addresses pass between interfaces (net.ipv4.conf.all.route_localnet). */
-  readonly admitsLoopback: Answer;
+  /** Whether packets with loopback addresses come in or leave by an interface (IN_DEV_ROUTE_LOCALNET). */
+  admitsLoopback(link: string | undefined): Answer;
 }
 
 /** Where a packet goes by the routes. */
@@ -52,6 +52,8 @@ export type RouteFound =
   | { readonly kind: 'out'; readonly hops: readonly NextHop[]; readonly source?: Address | undefined }
   | { readonly kind: 'local'; readonly source?: Address | undefined }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
+  /** Where it goes if a rule of routing takes it, and if not. */
+  | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
 
 /** An address of the node. */
@@ -101,14 +103,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
-  const find = (question: RouteQuestion): RouteFound => {
-    if (isLocal(question.to) === true && !isRouted(question.to)) return { kind: 'local' };
-    const found = lookupRoute(family, listed, question);
-    if (found.kind !== 'open') return wayOfRoute(found);
-    if (!isListed) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
-    const { table } = found;
-    return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
-  };
+  const find = finderOf({ family, listed, isLocal, isRouted, findLink });
   return {
     family,
     isListed,
@@ -132,22 +127,66 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
     sysctl: (name) => state.sysctls.get(name),
     ...bridgesOf(links, state.sysctls, knowledge.hasAllSysctls, family),
-    admitsLoopback: family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls),
+    admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
   };
 }
 
-function wayOfRoute(found: Exclude<Found, { readonly kind: 'open' }>): RouteFound {
+/** Where packets go. Without routes, addresses show the link. */
+function finderOf({
+  family,
+  listed,
+  isLocal,
+  isRouted,
+  findLink,
+}: {
+  readonly family: Family;
+  readonly listed: Routes;
+  readonly isLocal: (address: Address) => Answer;
+  readonly isRouted: (address: Address) => boolean;
+  readonly findLink: (address: Address) => string | undefined;
+}): Routing['find'] {
+  const wayOf = (found: Found, question: RouteQuestion): RouteFound => {
+    if (found.kind === 'either') {
+      const [taken, passed] = [wayOf(found.taken, question), wayOf(found.passed, question)];
+      return { kind: 'either', reason: reasonOfRule(found.rule, question), taken, passed };
+    }
+    if (found.kind !== 'open') return wayOfRoute(found);
+    // The table of the node's own addresses is the first where rules are not known.
+    if (isLocal(question.to) === true) return { kind: 'local' };
+    if (listed.routes.length === 0) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
+    const { table } = found;
+    return { kind: 'unknown', reason: lacks({ kind: 'routes', family, table, isRules: found.lacks === 'rules' }) };
+  };
+  return (question) => {
+    if (isLocal(question.to) === true && !isRouted(question.to)) return { kind: 'local' };
+    return wayOf(lookupRoute(family, listed, question), question);
+  };
+}
+
+/** Why it is open whether a rule of routing takes a packet. */
+function reasonOfRule(rule: RoutingRule, { input, transport }: RouteQuestion): Reason {
+  const { priority, users, other, sourcePort } = rule;
+  if (rule.input !== undefined && input === undefined)
+    return { kind: 'missing-flag', flag: '--in-interface', such: rule.input, fact: `input ${rule.input}` };
+  const fact = { fact: `rule ${priority} ${other ?? users ?? ''}`, likely: false };
+  if (other !== undefined) return { ...circumstance('content', other), ...fact };
+  if (users !== undefined) return { ...circumstance('program', `uidrange ${users}`), ...fact };
+  const { first, last } = sourcePort ?? transport?.sourcePort ?? { first: 0, last: 0 };
+  return { ...circumstance('source-port', first === last ? String(first) : `${first}-${last}`), ...fact };
+}
+
+function wayOfRoute(found: Extract<Found, { readonly kind: 'route' | 'none' }>): RouteFound {
   if (found.kind === 'none') return found;
   const { type, source, hops } = found.route;
   return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
 }
 
-function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean): Answer {
+/** Either sysctl suffices: that of all interfaces, or the interface's own. */
+function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean, link: string | undefined): Answer {
   const name = 'net.ipv4.conf.all.route_localnet';
-  const localnet = sysctls.get(name);
-  return localnet === undefined && !hasAllSysctls
-    ? lacks({ kind: 'sysctl', name }, 'route_localnet')
-    : localnet === '1';
+  const ofAll = sysctls.get(name);
+  if (ofAll === '1' || sysctls.get(`net.ipv4.conf.${link ?? ''}.route_localnet`) === '1') return true;
+  return ofAll === undefined && !hasAllSysctls && lacks({ kind: 'sysctl', name }, 'route_localnet');
 }
 
 /** What bridges do with packets. */
