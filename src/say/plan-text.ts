@@ -1,3 +1,6 @@
+import { Chalk } from 'chalk';
+import type { NodeCheck } from '../apply/doctor/node-check.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import { describeState, formatTime, nameState } from '../apply/state/history.ts';
 import { describeLastCommand } from '../apply/state/last-command.ts';
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
@@ -218,4 +221,32 @@ export function formatStates({ present, before, states, damaged, last, isUnfinis
     ...[...damaged.values()].map(({ message }) => `  ! ${message}`),
   ];
   return printableLines(`${lines.join('\n')}\n`);
+}
+
+export function formatNodeChecks(checks: readonly NodeCheck[], colour: boolean): string {
+  const chalk = new Chalk({ level: colour ? 1 : 0 });
+  const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
+  // What several modes have in common is printed once, under all of them.
+  const same = [...groupBy(checks, ({ severity, text, advice }) => JSON.stringify([severity, text, advice])).values()];
+  const sections = groupBy(same, (group) =>
+    joinWords(group.flatMap(({ mode }) => (mode === undefined ? [] : modeFacts[mode].title))),
+  );
+  const lines = [...sections].flatMap(([modes, groups]) => [
+    ...(modes === '' ? [] : ['', chalk.bold(`For ${modes}:`)]),
+    ...groups.flatMap(([{ severity, text, advice }]) => [
+      `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
+      ...(advice === undefined ? [] : [`        ${chalk.dim(printable(advice))}`]),
+    ]),
+  ]);
+  return `${[...lines, '', countNodeChecks(same.map(([first]) => first))].join('\n')}\n`;
+}
+
+/** "1 error, 2 warnings and 1 note; 20 checks passed". */
+function countNodeChecks(checks: readonly NodeCheck[]): string {
+  const numbers = groupBy(checks, ({ severity }) => severity);
+  const parts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
+    const number = numbers.get(severity)?.length ?? 0;
+    return number === 0 ? [] : [count(number, severity)];
+  });
+  return `${joinWords(parts) || 'nothing to fix'}; ${count(numbers.get('ok')?.length ?? 0, 'check')} passed`;
 }

@@ -401,9 +401,9 @@ test('a Service of the manifests that the node has no rule of is named, and its 
   const run = await runKpc(['trace', '-', '-f', manifests, '--from', 'node', '--to', 'svc/nginx', '--output', 'json'], {
     stdin: wiped,
   });
-  const trace = JSON.parse(run.stdout) as { verdict: string; notes: readonly string[] };
-  expect(trace).toMatchObject({ verdict: 'forwarded' });
-  expect(trace.notes.join()).toContain('the manifests have default/nginx');
+  const printed = JSON.parse(run.stdout) as { verdict: string; notes: readonly string[] };
+  expect(printed).toMatchObject({ verdict: 'forwarded' });
+  expect(printed.notes.join()).toContain('the manifests have default/nginx');
 });
 
 test('each port of a Service with session affinity has its own', async () => {
