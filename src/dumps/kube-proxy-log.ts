@@ -158,7 +158,7 @@ export class ProxyLog {
 const namesProxy = /\bkube-?proxy\b/i;
 
 /** What kube-proxy alone asks the API server to leave out (ProxyServer.Run). */
-const ownSelector = /labelSelector=\S*service\.kubernetes\.io(?:%2F|\/)(?:headless|service-proxy-name)/i;
+const ownSelector = /(?:!|%21)service\.kubernetes\.io(?:\/|%2F)(?:headless|service-proxy-name)/i;
 
 /** Problems of any program that asks an API server, or ends with an error. */
 const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);

@@ -29,12 +29,12 @@ function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
 
-/** A line of routes that goes on so; lists of neighbours have such addresses and links, too. */
+/** A line of routes that goes on so, behind its destination (^); lists of neighbours have such addresses and links, too. */
 function route(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
   return new RegExp(
-    `^(?![^\\n]*\\b(?:${states})\\b)(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: |$)${rest.source}`,
+    `^(?![^\\n]*\\b(?:${states})\\b)(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: |$)${rest.source.slice(1)}`,
   );
 }
 
@@ -124,8 +124,8 @@ const readable = {
   },
   'ip route': {
     starts: [
-      route(/(?:from \S+ )?(?:nhid \d+ )?(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev \S/),
-      route(/[^\n]*\n\s*nexthop (?:via|dev) /),
+      route(/^(?:from \S+ )?(?:nhid \d+ )?(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev \S/),
+      route(/^[^\n]{0,300}\n[ \t]{0,40}nexthop (?:via|dev) /),
       forbidden,
     ],
     continues: /^\s*(?:nexthop |cache\b)/,

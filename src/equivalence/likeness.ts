@@ -114,6 +114,8 @@ export class Likeness {
       );
       // A port of the node stands for what it leads to.
       told.push(isAsked || isReached || atNode.length === 0 ? key : '', isAsked, isReached);
+      // A health check port leads to kube-proxy itself.
+      told.push(...atNode.map(({ protocol, nodePort }) => portKey(protocol, nodePort) === key));
       for (const ports of [claims, serves, atNode]) {
         told.push('|');
         for (const port of ports) {

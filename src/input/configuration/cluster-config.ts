@@ -84,13 +84,17 @@ export function readClusterFacts(value: Mapping, source: InputSource): ClusterFa
  * and where the arguments are in variables or in the file that --config names.
  */
 export function readUnit(text: string, place: ClusterFacts['place']): ClusterFacts | 'unknown' | undefined {
-  if (!/^\s*\[(?:Unit|Service)\]\s*$/m.test(text)) return undefined;
-  const [, command] = /^\s*ExecStart\s*=[ \t]*((?:[^\n\\]|\\[\s\S])*)/m.exec(text) ?? [];
-  const words = (command ?? '')
-    .replaceAll(/\\\r?\n/g, ' ')
+  if (!/^\[(?:Unit|Service)\]/m.test(text)) return undefined;
+  const lines = text.split('\n').map((line) => line.trim());
+  const first = lines.findIndex((line) => /^ExecStart[ \t]*=/.test(line));
+  const last = lines.findIndex((line, at) => at >= first && !line.endsWith('\\'));
+  const command = first < 0 ? [] : lines.slice(first, last + 1).map((line) => line.replace(/\\$/, ''));
+  const words = command
+    .join(' ')
+    .replace(/^ExecStart[ \t]*=/, '')
     .replaceAll(/["']/g, '')
-    .trim()
-    .split(/\s+/);
+    .split(/[ \t]+/)
+    .filter((word) => word !== '');
   if (!/(?:^|\/)kube-proxy$/.test(words[0] ?? '') || words.some((word) => word.startsWith('$'))) return 'unknown';
   const proxy = readProxyArguments(words);
   return proxy ? { ranges: undefined, proxy, configures: true, isObject: false, place } : 'unknown';

@@ -33,7 +33,7 @@ export function parseRoutingRules(text: string, asked: Family | undefined): Pars
   let number = 0;
   for (const raw of linesOf(text)) {
     number++;
-    const [, priority, rest] = /^\s*(\d+):\s+(.*?)\s*$/.exec(raw) ?? [];
+    const [, priority, rest] = /^(\d+):[ \t]+(\S.*)$/.exec(raw.trim()) ?? [];
     if (priority === undefined) {
       if (raw.trim() !== '') unread.add(number, () => raw, 'not a rule of routing');
       continue;
