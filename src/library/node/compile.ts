@@ -5,7 +5,8 @@ import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { describeFolderProblem, modeOfPrint, printNames } from '../../say/bundle-text.ts';
+import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
+import { describeFolderProblem } from '../../say/words/folder-problem.ts';
 import type { CheckWords, FolderForm } from '../../say/check-report.ts';
 import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';

@@ -17,7 +17,7 @@ import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { CheckReport, FleetReport, FolderForm, NodeChange } from '../../say/check-report.ts';
-import { describeFolderProblem } from '../../say/bundle-text.ts';
+import { describeFolderProblem } from '../../say/words/folder-problem.ts';
 import { readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import {
   chooseFleet,
