@@ -3,7 +3,6 @@ import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
 import type { Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
 import { lacks, type Reason } from './reason.ts';
-import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import type { World } from './visitors.ts';
 import { arrive, cross, leave, type End } from './walk.ts';
@@ -88,23 +87,14 @@ function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {
     case 'unseen':
       return wayOf(passing.flow, 'forwarded', passing.loss);
     case 'past': {
-      const loss = isTranslated(first)
-        ? ({
-            kind: 'untranslated',
-            source: first.destination,
-            port: first.port,
-            why: 'past',
-            link: first.output,
-          } as const)
-        : undefined;
+      const loss = untranslated(first, 'past', first.output);
       return loss ? wayOf(first, 'forwarded', loss) : walkLater(world, first, choices, true);
     }
     case 'unlisted': {
-      const { destination: source, port } = first;
-      const isPast = !first.isOwn && world.isRemote(source) === true && world.isPodHere(first.sender.address) === false;
-      const isKept = first.source.text === first.sender.address.text && isTranslated(first);
-      const loss = { kind: 'untranslated', source, port, why: 'past', link: undefined } as const;
-      return wayOf(first, 'forwarded', isPast && isKept ? loss : undefined);
+      const { destination, source, sender, isOwn } = first;
+      const isPast = !isOwn && world.isRemote(destination) === true && world.isPodHere(sender.address) === false;
+      const isKept = source.text === sender.address.text;
+      return wayOf(first, 'forwarded', isPast && isKept ? untranslated(first, 'past', undefined) : undefined);
     }
     case 'passes': {
       const { flow } = passing;
@@ -153,20 +143,19 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   if (routing.isLocal(server) === true) {
     return { ...enterBy(''), run: () => leave(Object.assign(flow, { isOwn: true }), visitors) } as Passing;
   }
-  const isHere = places.isHere(endpoint, output, hop?.gateway);
+  const isHere = places.isHere({ link: output, gateway: hop?.gateway });
   const back =
     routing.isLocal(client) === true
       ? undefined
       : routing.find({ to: client, from: undefined, mark: 0, input: output });
   const backHop = back?.kind === 'out' ? back.hops[0] : undefined;
-  const isClientHere = backHop !== undefined && places.isHere(client, backHop.link, backHop.gateway);
-  const isOnBridge = isHere && isClientHere && backHop.link === output && output !== undefined;
+  const isClientHere = places.isHere(backHop);
+  const isOnBridge = isHere && isClientHere && backHop?.link === output && output !== undefined;
   if (isOnBridge && client.text !== endpoint.text && places.isBridge(output) !== false) {
     const shows = decide(flow, () => routing.showsBridged(output));
     flow.input = output;
     if (shows) return { kind: 'passes', flow, run: () => cross(flow, visitors) };
-    const loss: Loss = { kind: 'untranslated', source: endpoint, port: first.port, why: 'bridge', link: output };
-    return { kind: 'unseen', flow, loss: isTranslated(first) ? loss : undefined };
+    return { kind: 'unseen', flow, loss: untranslated(first, 'bridge', output) };
   }
   if (!routing.isListed) return { kind: 'unlisted' };
   if (isHere) return enterBy(output);
@@ -182,6 +171,12 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   return enterBy(output, isTranslated(first) ? { kind: 'own-gateway', endpoint } : undefined);
 }
 
+/** What an answer lacks that nothing translates; undefined if there is nothing to translate. */
+function untranslated(first: Flow, why: 'past' | 'bridge', link: string | undefined): Loss | undefined {
+  if (!isTranslated(first)) return undefined;
+  return { kind: 'untranslated', source: first.destination, port: first.port, why, link };
+}
+
 /** Whether the endpoint sees another address or port than the client asked. */
 function isTranslated({ asked, destination, port }: Flow): boolean {
   return asked.address.text !== destination.text || (port !== undefined && asked.port !== port);
@@ -189,7 +184,7 @@ function isTranslated({ asked, destination, port }: Flow): boolean {
 
 /** A later packet of the connection, before anything sees it. */
 function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): Flow {
-  const { connection, sender, asked, destination, port, source, candidates } = first;
+  const { connection, sender, asked, destination, port, source } = first;
   const isAnswering = turn === 'answer';
   const ends = isAnswering
     ? { source: destination, candidates: undefined, sourcePort: port, destination: source, port: undefined }
@@ -203,7 +198,6 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
   return {
     ...first,
     ...ends,
-    candidates: isAnswering ? undefined : candidates,
     turn,
     isOwn: !isAnswering && first.isOwn,
     isUnanswered: false,
@@ -276,9 +270,8 @@ export function linksIn(world: World, source: Address, destination: Address): re
   const { routing } = world;
   const { places } = routing;
   if (!routing.isListed) return [routing.interfaceOf(source)];
-  const way = routing.find({ to: source, from: undefined, mark: 0, input: loopbackInterface });
-  const hop = way.kind === 'out' ? way.hops[0] : undefined;
-  if (hop && places.isHere(source, hop.link, hop.gateway)) return [hop.link];
+  const hop = routing.hopTo(source);
+  if (hop && places.isHere(hop)) return [hop.link];
   const around = places.linkAround(destination);
   if (around !== undefined) return [around];
   const { outer } = places;

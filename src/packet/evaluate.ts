@@ -2,7 +2,7 @@ import { compareAddresses, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, type Choices } from './explore.ts';
-import { decide, newConnection, recall, transportOf, type Flow } from './flow.ts';
+import { decide, newConnection, transportOf, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
 import { isUnknownOwn } from './own-address.ts';
 import {
@@ -163,13 +163,11 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
   const { routing, visitors } = world;
   const { source, destination } = flow;
   const links = named === undefined ? linksIn(world, source, destination) : [named];
-  const input = links.find(
-    (link, at) => at === links.length - 1 || decide(flow, () => recall(flow, reasonOfInput(link))),
-  );
+  const input = links.find((link, at) => at === links.length - 1 || decide(flow, () => reasonOfInput(link)));
   const bridge = bridgeBetween(world, source, destination, input);
   Object.assign(flow, { input, entered: input, isBridged: bridge !== undefined });
   if (bridge === undefined) return arrive(flow, visitors);
-  if (decide(flow, () => recall(flow, routing.showsBridged(bridge)))) return cross(flow, visitors);
+  if (decide(flow, () => routing.showsBridged(bridge))) return cross(flow, visitors);
   flow.steps.push({ kind: 'route', decision: { kind: 'out', interface: bridge }, destination });
   flow.output = bridge;
   flow.connection = undefined;
@@ -187,9 +185,8 @@ function bridgeBetween(
   if (input === undefined || places.isBridge(input) !== true || routing.isLocal(destination) !== false)
     return undefined;
   const isPort = (to: Address): boolean => {
-    const way = routing.find({ to, from: undefined, mark: 0, input: loopbackInterface });
-    const hop = way.kind === 'out' ? way.hops[0] : undefined;
-    return hop?.link === input && places.isHere(to, hop.link, hop.gateway);
+    const hop = routing.hopTo(to);
+    return hop?.link === input && places.isHere(hop);
   };
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
 }

@@ -139,8 +139,8 @@ export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean
   for (;;) {
     const answer = test();
     if (typeof answer === 'boolean') return answer;
+    // What asks need not recall what was decided on this way, unless the fact is only a part of the answer.
     const decided = answer.fact === undefined ? undefined : flow.facts.get(answer.fact);
-    // What asks of the routing itself does not know what was decided on this way.
     if (decided !== undefined) return decided;
     const reason = step ? { ...answer, rule: step } : answer;
     const assumed = flow.assume?.(reason);

@@ -1,4 +1,4 @@
-import { decide, recall, type Flow } from './flow.ts';
+import { decide, type Flow } from './flow.ts';
 import type { Decision } from './packet.ts';
 import { hooks, type Hook } from './step.ts';
 import type { Station } from './knowledge.ts';
@@ -77,7 +77,7 @@ function* inAnyOrder(flow: Flow, blocks: readonly Ordered[]): Generator<Visitor>
 
 function isFirst(flow: Flow, a: Ordered, b: Ordered): boolean {
   const chains = [nameOf(a), nameOf(b)] as const;
-  return decide(flow, () => recall(flow, { kind: 'unknown-order', chains, fact: `order ${chains.join(', ')}` }));
+  return decide(flow, () => ({ kind: 'unknown-order', chains, fact: `order ${chains.join(', ')}` }));
 }
 
 function nameOf(ordered: Ordered): string {

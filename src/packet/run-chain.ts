@@ -47,7 +47,7 @@ export interface BaseChain {
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: BaseChain): Decision {
   const decision = runChain(flow, table, chain);
   if (decision !== 'return') return decision;
-  if (!decide(flow, () => recall(flow, drops))) return 'accept';
+  if (!decide(flow, () => drops)) return 'accept';
   flow.steps.push({ kind: 'policy', hook: flow.hook, tool: table.tool, table: table.name, chain });
   return 'dropped';
 }
@@ -55,7 +55,7 @@ export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: Bas
 function runChain(flow: Flow, table: RuleTable, chain: string): Decision {
   const { tool, name, chains, supposed } = table;
   const lacking = lacks({ kind: 'chain', tool, table: name, chain }, `chain ${tool} ${name} ${chain}`);
-  const isThere = chains.has(chain) && (!supposed.has(chain) || decide(flow, () => recall(flow, lacking)));
+  const isThere = chains.has(chain) && (!supposed.has(chain) || decide(flow, () => lacking));
   if (!isThere) return unknown(lacking);
   return flow.choices.enter(() => table.runRules(flow, chain) ?? 'return');
 }

@@ -6,7 +6,6 @@ import {
   decide,
   isLocal,
   newConnection,
-  recall,
   translate,
   transportOf,
   type Flow,
@@ -99,7 +98,7 @@ function findWay(
     const { reason, taken, passed } = found;
     // Where that leads is not known, even if rules do the same on both ways.
     for (const each of [taken, passed]) if (each.kind === 'unknown') open.push(each.reason);
-    found = decide(flow, () => recall(flow, reason)) ? taken : passed;
+    found = decide(flow, () => reason) ? taken : passed;
   }
   if (found.kind !== 'unknown') return found;
   open.push(found.reason);
@@ -130,7 +129,7 @@ function checkSender(flow: Flow): End | undefined {
   if (found === 'martian') return lose(flow, { kind: 'martian' });
   const isLost =
     found === 'reverse-path' ||
-    !decide(flow, () => recall(flow, { ...found, fact: found.fact ?? `reverse ${flow.source.text} ${input ?? ''}` }));
+    !decide(flow, () => ({ ...found, fact: found.fact ?? `reverse ${flow.source.text} ${input ?? ''}` }));
   const back = flow.routing.interfaceOf(flow.source);
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }

@@ -1,6 +1,6 @@
 import { addressBits, contains, type Address } from '../../kernel/address.ts';
 import type { Link } from '../../kernel/link/link.ts';
-import type { Route } from '../../kernel/route/route.ts';
+import type { NextHop, Route } from '../../kernel/route/route.ts';
 import { isOutward, networkAround, type OwnAddress } from './own-source.ts';
 
 /**
@@ -8,8 +8,8 @@ import { isOutward, networkAround, type OwnAddress } from './own-source.ts';
  * node, but for what a bridge carries among them. All others choose their own ways.
  */
 export interface Places {
-  /** Whether who has the address and is reached by the link sends all by this node. */
-  isHere(address: Address, link: string | undefined, gateway: Address | undefined): boolean;
+  /** Whether who is reached by the link sends all by this node. */
+  isHere(hop: NextHop | undefined): boolean;
   /** The links to other hosts that packets to an address of the node come by: that of its network. */
   linkAround(address: Address): string | undefined;
   /** Whether the address is of a network of that link. */
@@ -66,7 +66,7 @@ export function placesOf({
     return network ? [{ network, link: each.link }] : [];
   });
   return {
-    isHere: (_, link, gateway) => link !== undefined && gateway === undefined && isInner(link),
+    isHere: (hop) => hop?.link !== undefined && hop.gateway === undefined && isInner(hop.link),
     linkAround: (address) => {
       const exact = own.find((each) => each.address.text === address.text && outer.includes(each.link));
       return exact?.link ?? around.find(({ network }) => contains(network, address))?.link;

@@ -30,6 +30,8 @@ export interface Routing {
   isLocalAt(address: Address, link: string): Answer;
   /** Where a packet goes. */
   find(question: RouteQuestion): RouteFound;
+  /** The next hop to an address, for a packet of the node itself without a source; undefined if there is none. */
+  hopTo(address: Address): NextHop | undefined;
   /** The interface by which an address is reached that is not the node's own; undefined if it is not known. */
   interfaceOf(address: Address): string | undefined;
   /** The source of a packet of the node's own that leaves by a route. */
@@ -104,6 +106,10 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
   const find = finderOf({ family, listed, isLocal, isRouted, findLink });
+  const hopTo = (to: Address): NextHop | undefined => {
+    const found = find({ to, from: undefined, mark: 0, input: loopbackInterface });
+    return found.kind === 'out' ? found.hops[0] : undefined;
+  };
   return {
     family,
     isListed,
@@ -117,11 +123,11 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
       return isOn || isBy;
     },
     find,
+    hopTo,
     interfaceOf: (address) => {
       if (isLocal(address) === true) return undefined;
       if (!isListed) return findLink(address);
-      const found = find({ to: address, from: undefined, mark: 0, input: loopbackInterface });
-      return found.kind === 'out' ? found.hops[0]?.link : undefined;
+      return hopTo(address)?.link;
     },
     ...sourcesOf({ own, networks, family, isListed, hasAll, isLocal, sends: knowledge.sendsFrom?.[family] }),
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
