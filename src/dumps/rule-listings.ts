@@ -22,6 +22,12 @@ interface Given {
   readonly isWhole: boolean;
 }
 
+/** A table that was listed before, and the chains in which a listing differs from it. */
+interface Match {
+  readonly known: ListedTable;
+  readonly differences: readonly string[];
+}
+
 /** The rules of one family, while a dump is read. */
 export class RuleListings {
   readonly #listed = new Map<TableName, ListedTable[]>();
@@ -41,35 +47,34 @@ export class RuleListings {
   add(tables: Tables, whole: readonly TableName[], variant: Variant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
       const chains = tables[name];
-      return chains ? [{ name, table: { variant, chains, isWhole: whole.includes(name) } }] : [];
+      const table = chains && { variant, chains, isWhole: whole.includes(name) };
+      return table ? [{ name, table, ...this.#match(name, table) }] : [];
     });
-    const differences = given.flatMap(({ name, table }) => {
-      const known = this.#sameVariant(name, table);
-      return known ? differencesOf(name, known, table) : [];
-    });
+    const differences = given.flatMap((each) => each.differences ?? []);
     if (differences.length > 0) return differences;
-    for (const { name, table } of given) this.#take(name, table);
+    for (const { name, table, known } of given) this.#take(name, table, known);
     for (const name of whole) this.#whole.add(name);
     this.hasLegacy ||= variant === 'legacy';
     return [];
   }
 
   /**
-   * The table that a listing repeats or completes. Where only one of two says its variant, they are of one unless that is legacy and
-   * they differ: who asks for iptables-legacy by name has iptables-nft as well.
+   * The table that a listing repeats or completes, and in what they differ. Where only one of two says its variant, they are of one
+   * unless that is legacy and they differ: who asks for iptables-legacy by name has iptables-nft as well.
    */
-  #sameVariant(name: TableName, given: Given): ListedTable | undefined {
-    const listed = this.#listed.get(name) ?? [];
-    const agrees = (known: ListedTable): boolean => differencesOf(name, known, given).length === 0;
-    const isOne = (known: ListedTable): boolean =>
-      known.variant === given.variant ||
-      ((known.variant === undefined || given.variant === undefined) &&
-        (agrees(known) || (known.variant ?? given.variant) === 'nft'));
-    return listed.find((known) => isOne(known) && agrees(known)) ?? listed.find(isOne);
+  #match(name: TableName, given: Given): Partial<Match> {
+    const listed = (this.#listed.get(name) ?? []).map((known) => {
+      return { known, differences: differencesOf(name, known, given) };
+    });
+    const ofOne = listed.filter(({ known, differences }) => {
+      const isOpen = known.variant === undefined || given.variant === undefined;
+      const agrees = differences.length === 0 || (known.variant ?? given.variant) === 'nft';
+      return known.variant === given.variant || (isOpen && agrees);
+    });
+    return ofOne.find(({ differences }) => differences.length === 0) ?? ofOne[0] ?? {};
   }
 
-  #take(name: TableName, given: Given): void {
-    const known = this.#sameVariant(name, given);
+  #take(name: TableName, given: Given, known: ListedTable | undefined): void {
     if (!known) {
       const listed = this.#listed.get(name) ?? [];
       this.#listed.set(name, [...listed, { ...given, chains: new Map(given.chains) }]);

@@ -383,8 +383,8 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
 
 /** The family and table of an ip command that lists routes or rules; undefined for any other. */
 function readRoutesAsked(rest: string): RoutesAsked | undefined {
-  const [, options = ''] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [undefined, undefined];
-  if (!/^(?: +-\S+)* +(?:r|ro|route|rule|ru)\b/.test(rest)) return undefined;
+  const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
+  if (options === undefined) return undefined;
   const table = / table (\S+)/.exec(rest)?.[1];
   // `ip route get X` of an address of IPv6 needs no option.
   const isSaid = !/ get /.test(rest);
