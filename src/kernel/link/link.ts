@@ -1,3 +1,4 @@
+import { isObject } from '../../base/json-shape.ts';
 import { TooLong } from '../../base/bounds.ts';
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
@@ -76,7 +77,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     const name = field(item, 'ifname');
     if (!isPlain(name)) {
       // `ip -j addr show dev X` prints empty objects for the links it leaves out.
-      if (!isRecord(item) || Object.keys(item).length > 0) refuse('a link without a name');
+      if (!isObject(item) || Object.keys(item).length > 0) refuse('a link without a name');
       continue;
     }
     const kind = field(field(item, 'linkinfo'), 'info_kind');
@@ -117,12 +118,8 @@ export function makeLinkAddress(text: unknown, length: unknown, scope: string | 
   return { family: address.family, address, prefixLength, scope: scope === 'global' ? undefined : scope };
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function field(value: unknown, key: string): unknown {
-  return isRecord(value) ? value[key] : undefined;
+  return isObject(value) ? value[key] : undefined;
 }
 
 interface DraftLink {

@@ -26,10 +26,7 @@ export interface Transport {
 
 /** What the routes say of a packet. */
 export type Found =
-  | {
-      readonly kind: 'route';
-      readonly route: Pick<Route, 'type' | 'source' | 'hops'> & { readonly isLinked?: boolean };
-    }
+  | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> }
   /** No route, or a rule or route that forbids it. */
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
   /** The rules or a table that is not known. */

@@ -1,3 +1,4 @@
+import { isObject } from '../../base/json-shape.ts';
 import { parseAddress, parseNetwork, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
 import { linesOf } from '../lines.ts';
@@ -91,7 +92,7 @@ export function parseRoutesJson(text: string, asked: RoutesAsked): ParsedRoutes 
     if (typeof dst !== 'string') return [];
     const values = textsOf(others);
     const hops = (Array.isArray(nexthops) ? (nexthops as readonly unknown[]) : []).map((hop) =>
-      isRecord(hop) ? renamed(hop) : new Map<string, string>(),
+      isObject(hop) ? renamed(hop) : new Map<string, string>(),
     );
     const isCached = values.has('uid') || (Array.isArray(own) && own.includes('cache'));
     const named = routeTypes.find((each) => each === type) ?? 'unicast';
@@ -109,7 +110,7 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 function renamed(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
   const values = new Map(Array.from(textsOf(item), ([name, value]) => [otherNames.get(name) ?? name, value]));
   const via = item['via'];
-  const { family, host } = isRecord(via) ? Object.fromEntries(textsOf(via)) : {};
+  const { family, host } = isObject(via) ? Object.fromEntries(textsOf(via)) : {};
   if (family !== undefined && host !== undefined) values.set('via', host).set(otherFamily, family);
   return values;
 }
@@ -118,7 +119,7 @@ function renamed(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, s
 export function readItems(text: string): readonly Readonly<Record<string, unknown>>[] | undefined {
   try {
     const items = parseIpJson(text);
-    return Array.isArray(items) ? items.filter(isRecord) : undefined;
+    return Array.isArray(items) ? items.filter(isObject) : undefined;
   } catch {
     return undefined;
   }
@@ -126,10 +127,6 @@ export function readItems(text: string): readonly Readonly<Record<string, unknow
 
 export function notJson(text: string): UnreadLine {
   return { line: 1, text: text.slice(0, 80), reason: 'not the JSON that ip -j prints' };
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function textsOf(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {

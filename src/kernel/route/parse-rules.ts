@@ -3,7 +3,7 @@ import { linesOf } from '../lines.ts';
 import { parseNumber32 } from '../number32.ts';
 import type { PortRange } from '../socket-address.ts';
 import { UnreadLines, type UnreadLine } from '../unread-line.ts';
-import { familyOfTexts, isRecord, notJson, parseRouteNetwork, readItems, textsOf } from './parse-routes.ts';
+import { familyOfTexts, notJson, parseRouteNetwork, readItems, textsOf } from './parse-routes.ts';
 import { nameTable, type RoutingAction, type RoutingRule } from './route.ts';
 
 interface ParsedRules {
@@ -55,7 +55,7 @@ export function parseRoutingRules(text: string, asked: Family | undefined): Pars
 export function parseRoutingRulesJson(text: string, asked: Family | undefined): ParsedRules {
   const items = readItems(text);
   if (!items) return { rules: [], unread: [notJson(text)] };
-  const worded = items.filter(isRecord).map((item): Worded => {
+  const worded = items.map((item): Worded => {
     const { priority, src, srclen, dst, dstlen, table, fwmark, fwmask, goto, action, ...others } = textsAsObject(item);
     const set = new Set(Object.keys(item).filter((name) => alone.has(name)));
     if (action !== undefined && alone.has(action)) set.add(action);
