@@ -1,6 +1,6 @@
 import { count } from '../base/format-count.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { formatError } from '../say/render-diagnostics.ts';
+import { formatError } from '../say/findings-text.ts';
 import { decompiledJson, serviceJson } from '../describe/describe-json.ts';
 import { flowsJson } from '../describe/describe-flows.ts';
 import { describeService } from '../describe/describe-services.ts';

@@ -9,7 +9,7 @@ import { severities, type Divergence, type Effect, type Severity } from '../equi
 import { traceCommand } from './words/trace-command.ts';
 import { sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
-import { formatFindings } from './render-diagnostics.ts';
+import { formatFindings } from './findings-text.ts';
 import { formatDescription } from './colours.ts';
 import { formatJson } from './format-json.ts';
 import { equivalence } from './outputs/equivalence.ts';

@@ -12,7 +12,7 @@ import { formatGithub, type PathOf } from './github.ts';
 import { formatTestSuite, type TestCase } from './junit.ts';
 import { linted } from './outputs/lint.ts';
 import { formatSarif } from './sarif.ts';
-import { formatFindings, type LineOf } from './render-diagnostics.ts';
+import { formatFindings, type LineOf } from './findings-text.ts';
 
 export const lintOutputs = ['text', 'json', 'junit', 'github', 'sarif', 'gitlab'] as const;
 

@@ -20,7 +20,7 @@ import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
 import type { OutputFormat } from '../../say/check-report.ts';
-import { formatError } from '../../say/render-diagnostics.ts';
+import { formatError } from '../../say/findings-text.ts';
 import { formatJson } from '../../say/format-json.ts';
 import { compiledFleet } from '../../say/outputs/compile.ts';
 import { parseOutFolder } from '../shared/path-words.ts';

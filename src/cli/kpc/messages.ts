@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Finding, isError } from '../../base/findings/finding.ts';
-import { formatFindings } from '../../say/render-diagnostics.ts';
+import { formatFindings } from '../../say/findings-text.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { sayFindings } from '../../say/words/said.ts';
 import { formatJson } from '../../say/format-json.ts';
