@@ -1,7 +1,7 @@
 import type { Shaped } from '../base/json-shape.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { drawWays } from '../say/draw-way.ts';
-import { formatJson } from '../say/format-json.ts';
+import { formatJson } from '../say/formats/json.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import { traced } from '../say/outputs/trace.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';

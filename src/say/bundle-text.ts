@@ -5,7 +5,7 @@ import { filesToRead, stateFileNames, stateFiles } from '../bundle/state-files.t
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count } from '../base/format-count.ts';
 import type { Finding } from '../base/findings/finding.ts';
-import { formatJson } from './format-json.ts';
+import { formatJson } from './formats/json.ts';
 import { compiled } from './outputs/compile.ts';
 
 /** Files without a tool that reads them. */

@@ -12,16 +12,16 @@ import { reasonWords } from '../diff/reason-words.ts';
 import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
-import { formatJson } from './format-json.ts';
-import { annotate, formatGithub, inRepository, type PathOf } from './github.ts';
+import { formatJson } from './formats/json.ts';
+import { annotate, formatGithub, inRepository, type PathOf } from './formats/github.ts';
 import { diffToJson } from './json.ts';
 import { sayFindings, type SaidFinding } from './words/said.ts';
 import { checked, checkedFleet } from './outputs/compile.ts';
-import { formatTestSuite } from './junit.ts';
+import { formatTestSuite } from './formats/junit.ts';
 import { makeReview } from './make-review.ts';
 import { formatReviewMarkdown } from './review-markdown.ts';
-import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './text-and-markdown.ts';
-import { formatFileDiffs } from './unified.ts';
+import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './formats/markdown.ts';
+import { formatFileDiffs } from './formats/unified.ts';
 
 /** What kpc compile writes into a folder: by --golden, or by -o. */
 export type FolderForm = 'bundle' | 'golden';

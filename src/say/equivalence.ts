@@ -9,12 +9,12 @@ import { severities, type Divergence, type Effect, type Severity } from '../equi
 import { traceCommand } from './words/trace-command.ts';
 import { sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
-import { formatFindings } from './findings-text.ts';
-import { formatDescription } from './colours.ts';
-import { formatJson } from './format-json.ts';
+import { formatFindings } from './formats/text.ts';
+import { formatDescription } from './formats/description.ts';
+import { formatJson } from './formats/json.ts';
 import { equivalence } from './outputs/equivalence.ts';
-import { formatTestSuite } from './junit.ts';
-import { escapeMarkdown, inlineCode } from './text-and-markdown.ts';
+import { formatTestSuite } from './formats/junit.ts';
+import { escapeMarkdown, inlineCode } from './formats/markdown.ts';
 
 /** The words of a `kpc trace` on each side, without the packet. */
 export interface Tracing {

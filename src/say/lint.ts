@@ -4,15 +4,15 @@ import { groupBy } from '../cluster/group-by.ts';
 import { isError } from '../base/findings/finding.ts';
 import type { Severity } from '../base/findings/rows.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { formatJson } from './format-json.ts';
-import { formatGitlab } from './gitlab.ts';
+import { formatJson } from './formats/json.ts';
+import { formatGitlab } from './formats/gitlab.ts';
 import type { LintResult } from '../lint/lint.ts';
 import { helpWithTrace, type SaidFinding } from './words/said.ts';
-import { formatGithub, type PathOf } from './github.ts';
-import { formatTestSuite, type TestCase } from './junit.ts';
+import { formatGithub, type PathOf } from './formats/github.ts';
+import { formatTestSuite, type TestCase } from './formats/junit.ts';
 import { linted } from './outputs/lint.ts';
-import { formatSarif } from './sarif.ts';
-import { formatFindings, type LineOf } from './findings-text.ts';
+import { formatSarif } from './formats/sarif.ts';
+import { formatFindings, type LineOf } from './formats/text.ts';
 
 export const lintOutputs = ['text', 'json', 'junit', 'github', 'sarif', 'gitlab'] as const;
 

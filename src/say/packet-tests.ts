@@ -7,10 +7,10 @@ import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../trace/packet-tests.ts';
 import { listTraceLines, describeTrace, traceJson } from '../trace/trace-words.ts';
 import type { Scene } from '../trace/scene.ts';
-import { formatDescription } from './colours.ts';
-import { formatJson } from './format-json.ts';
+import { formatDescription } from './formats/description.ts';
+import { formatJson } from './formats/json.ts';
 import { tested } from './outputs/trace.ts';
-import { formatTestSuite } from './junit.ts';
+import { formatTestSuite } from './formats/junit.ts';
 
 export const testOutputs = ['text', 'junit', 'tap', 'json'] as const;
 

@@ -21,7 +21,7 @@ import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts
 import { describeStep, listSteps, type Step } from '../apply/plan/steps.ts';
 import { formatCommand } from '../apply/node/host.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
-import { formatJson } from './format-json.ts';
+import { formatJson } from './formats/json.ts';
 import { plan as planShape } from './outputs/node.ts';
 import { printable, printableLines } from '../base/printable.ts';
 import { groupBy } from '../cluster/group-by.ts';

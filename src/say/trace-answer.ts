@@ -10,7 +10,7 @@ import { ask, findPorts, readSender } from '../trace/question.ts';
 import type { Scene } from '../trace/scene.ts';
 import { describeTrace, listTraceLines, traceJson } from '../trace/trace-words.ts';
 import { wayOf, type Way } from '../trace/way.ts';
-import { formatDescription } from './colours.ts';
+import { formatDescription } from './formats/description.ts';
 import type { answer as answerShape } from './outputs/trace.ts';
 import { formatMatrix, matrixJson } from './trace-matrix.ts';
 

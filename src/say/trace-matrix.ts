@@ -9,7 +9,7 @@ import { addressWords } from '../diff/port-facts.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import type { Matrix } from '../trace/matrix.ts';
 import type { Scene } from '../trace/scene.ts';
-import { painter } from './colours.ts';
+import { painter } from './formats/description.ts';
 
 /** A table of a Service's addresses and senders, cut to the width of a terminal if there is one. */
 export function formatMatrix(

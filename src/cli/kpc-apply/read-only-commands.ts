@@ -9,7 +9,7 @@ import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { describeFolderProblem } from '../../say/words/folder-problem.ts';
-import { formatJson } from '../../say/format-json.ts';
+import { formatJson } from '../../say/formats/json.ts';
 import { doctor as doctorShape } from '../../say/outputs/node.ts';
 import { formatNodeChecks, formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
 import { loadBundle } from '../../apply/open/load-bundle.ts';

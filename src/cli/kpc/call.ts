@@ -3,7 +3,7 @@ import { withSlashes } from '../../base/system-paths.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { ReadFiles } from '../../library/node/open.ts';
 import { Refusal } from '../../library/refusal.ts';
-import { formatError } from '../../say/findings-text.ts';
+import { formatError } from '../../say/formats/text.ts';
 import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { addFlags, givenFlags } from './flags.ts';

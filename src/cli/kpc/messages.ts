@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { type Finding, isError } from '../../base/findings/finding.ts';
-import { formatFindings } from '../../say/findings-text.ts';
+import { formatFindings } from '../../say/formats/text.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { sayFindings } from '../../say/words/said.ts';
-import { formatJson } from '../../say/format-json.ts';
+import { formatJson } from '../../say/formats/json.ts';
 import { failure } from '../../say/outputs/compile.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
 import { diagnosticsForPeople } from '../../library/words.ts';
@@ -100,6 +100,6 @@ export async function formatFailure(format: string | undefined, diagnostics: rea
     return formatJson(failure, { diagnostics: sayFindings(diagnostics) });
   }
   if (format !== 'github') return '';
-  const { formatGithub } = await import('../../say/github.ts');
+  const { formatGithub } = await import('../../say/formats/github.ts');
   return formatGithub(sayFindings(diagnostics), repositoryPaths());
 }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { Command, CommanderError, Help, InvalidArgumentError } from 'commander';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
-import { formatError } from '../../say/findings-text.ts';
+import { formatError } from '../../say/formats/text.ts';
 import { version } from '../../base/version.ts';
 import { helpWidth, layOutHelp } from './help.ts';
 

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releaseRange, releases } from '../../kube-proxy/releases.ts';
-import { formatJson } from '../../say/format-json.ts';
+import { formatJson } from '../../say/formats/json.ts';
 import { version as versionShape } from '../../say/outputs/version.ts';
 import { type Done, type Terminal, exitStatus } from './terminal.ts';
 import { version } from '../../base/version.ts';

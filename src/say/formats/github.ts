@@ -1,6 +1,6 @@
-import { printableLines } from '../base/printable.ts';
-import { helpWithTrace, type SaidFinding } from './words/said.ts';
-import type { Location } from '../kernel/place.ts';
+import { printableLines } from '../../base/printable.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
+import type { Location } from '../../kernel/place.ts';
 
 /** The path of a file from the top of its repository, which GitHub and GitLab go by; undefined for standard input. */
 export type PathOf = (file: string) => string | undefined;

@@ -1,5 +1,5 @@
-import { printableLines } from '../base/printable.ts';
-import type { Location } from '../kernel/place.ts';
+import { printableLines } from '../../base/printable.ts';
+import type { Location } from '../../kernel/place.ts';
 
 export interface TestCase {
   readonly name: string;

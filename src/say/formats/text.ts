@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
-import { printable } from '../base/printable.ts';
-import type { SaidFinding } from './words/said.ts';
+import { printable } from '../../base/printable.ts';
+import type { SaidFinding } from '../words/said.ts';
 
 /** Returns a line of an input file, counted from 1; '' if it is unknown. */
 export type LineOf = (file: string, line: number) => string;

@@ -1,10 +1,10 @@
-import { printableJson } from '../base/printable.ts';
-import { projectUrl, version } from '../base/version.ts';
+import { printableJson } from '../../base/printable.ts';
+import { projectUrl, version } from '../../base/version.ts';
 import { codes } from '#codes';
-import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
-import type { Severity } from '../base/findings/rows.ts';
+import { findingCodes, severitiesOf, type FindingCode } from '../../base/findings/codes.ts';
+import type { Severity } from '../../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { helpWithTrace, type SaidFinding } from './words/said.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
 

@@ -1,7 +1,7 @@
-import { printable, printableJson } from '../base/printable.ts';
-import type { Severity } from '../base/findings/rows.ts';
+import { printable, printableJson } from '../../base/printable.ts';
+import type { Severity } from '../../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { helpWithTrace, type SaidFinding } from './words/said.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 
 const severities: Readonly<Record<Severity, string>> = { error: 'major', warning: 'minor', note: 'info' };
 

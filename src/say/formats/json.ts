@@ -1,5 +1,5 @@
-import type { Shape } from '../base/json-shape.ts';
-import { printableJson } from '../base/printable.ts';
+import type { Shape } from '../../base/json-shape.ts';
+import { printableJson } from '../../base/printable.ts';
 
 /**
  * Formats JSON for --output json. The type makes each command print its published shape (src/say/outputs, schemas/).
