@@ -1,4 +1,5 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
+import { isPlacedByKpc, placeWithout } from '../cluster/assumed-workloads.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import type { LocalTraffic } from '../cluster/local-traffic.ts';
 import { portAddresses, type ShownPort } from '../cluster/model.ts';
@@ -169,7 +170,7 @@ function pathLines(
         .map(({ text }) => text)
         .join(', '),
     ),
-    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords[fallback])]),
+    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback, port))]),
     ...plain(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
   ];
 }
@@ -197,12 +198,20 @@ export function podWords(pods: LocalTraffic): string {
   }
 }
 
-const fallbackWords: { readonly [K in NonNullable<PortInFamily['fallback']>]: string } = {
-  'no-endpoints-given': 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service',
-  'no-endpoints': 'no endpoint can take traffic: connections are refused',
-  'local-drops': 'no endpoint on this node: traffic of policy Local is dropped',
-  'local-to-all': 'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes',
-};
+function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>, port: ShownPort): string {
+  switch (fallback) {
+    case 'no-endpoints-given':
+      return 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service';
+    case 'no-endpoints':
+      return 'no endpoint can take traffic: connections are refused';
+    case 'local-drops':
+      return isPlacedByKpc(port)
+        ? `traffic of policy Local is dropped ${placeWithout(port)}: none is assumed on this one`
+        : 'no endpoint on this node: traffic of policy Local is dropped';
+    case 'local-to-all':
+      return `no endpoint ${isPlacedByKpc(port) ? 'assumed ' : ''}on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes`;
+  }
+}
 
 function hintWords(hints: UnboundHints): string {
   switch (hints.kind) {

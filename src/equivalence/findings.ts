@@ -23,6 +23,7 @@ import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
+import { assumedPlace, isUndetectedPod } from '../trace/stop-words.ts';
 import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
 import { compareScenes, sourceWord, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { ownAddresses, type PlacedSender } from './senders.ts';
@@ -125,6 +126,11 @@ interface Destination {
   readonly ports: readonly ShownPort[];
   /** Whether one of them has an endpoint, on either side, that is ready or still serves. */
   readonly isServed: boolean;
+}
+
+/** A packet and its end on one side. */
+interface Met extends Pick<Difference, 'sender' | 'packet'> {
+  readonly fate: Fate;
 }
 
 interface Gathered {
@@ -260,8 +266,8 @@ function explainer(...scenes: readonly [Scene, Scene]) {
     const effect: Effect = {
       target: target.kind,
       senders: [senderWords(sender, target, isOwnEndpoint)],
-      from: fateWords(from, isSameChoice, source?.from, scenes),
-      to: fateWords(to, isSameChoice, source?.to, scenes.toReversed()),
+      from: fateWords({ sender, packet, fate: from }, isSameChoice, source?.from, scenes),
+      to: fateWords({ sender, packet, fate: to }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
       severity: severityOf(from, to, target),
       classes: 1,
       choice: choiceOf(from, to, source),
@@ -497,11 +503,24 @@ function seenSources(from: Fate, to: Fate, packet: Packet, nodes: ReadonlyMap<st
 }
 
 /** What happens to a packet, in words that fit all packets of its kind. The side's own scene comes first. */
-function fateWords(fate: Fate, isSameChoice: boolean, source: string | undefined, scenes: readonly Scene[]): string {
+function fateWords(
+  met: Met,
+  isSameChoice: boolean,
+  source: string | undefined,
+  scenes: readonly [Scene, Scene],
+): string {
+  const { fate } = met;
   const where = isSameChoice ? '' : whichEndpoints(fate, scenes);
   const seen = source === undefined ? '' : `, with ${source} as source`;
   const lost = fate.verdict === 'delivered' && lostShare(fate) > 0 ? ', with some connections lost' : '';
-  return `${endWords[fate.verdict]}${where}${seen}${lost}`;
+  return `${endWords[fate.verdict]}${where}${seen}${lost}${stopClause(met, scenes[0])}`;
+}
+
+/** What a packet that is stopped owes that to: nodes that kpc chose for Pods, or settings by which no pod is recognised. */
+function stopClause({ sender, packet, fate }: Met, scene: Scene): string {
+  const target = { ...packet, address: packet.destination, label: undefined };
+  const isUndetected = stopOf(fate) && isUndetectedPod({ sender, target, fate }, scene);
+  return `${assumedPlace(target, fate, scene)}${isUndetected ? ', as no setting tells kube-proxy which clients are pods' : ''}`;
 }
 
 const isKept: ReadonlySet<string> = new Set(['delivered', 'local', 'forwarded']);

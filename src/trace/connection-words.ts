@@ -120,9 +120,7 @@ export function decisionWords(decision: RouteDecision, to: string): string {
     case 'local':
       return `${to} is an address of the node`;
     case 'out':
-      return decision.interface === undefined
-        ? `it leaves the node towards ${to}`
-        : `it leaves towards ${to} by ${decision.interface}`;
+      return `it is forwarded to ${to}${decision.interface === undefined ? '' : ` by ${decision.interface}`}`;
     case 'not-forwarding':
       return 'the node does not forward packets (ip_forward is 0), and drops it';
     case 'loopback-outside':

@@ -5,8 +5,9 @@ import { joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatSocketAddress, parseSocketAddress } from '../kernel/socket-address.ts';
 import { lostShare, sourceText, sumChances, verdicts, type Fate, type Verdict } from '../packet/packet.ts';
-import { nameOfPod, wrong, type Read, type Sender } from './question.ts';
+import { nameOfPod, wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
+import { assumedPlace } from './stop-words.ts';
 
 /** What is expected to become of a packet, as a file of kpc test has it. */
 export interface WrittenExpectation {
@@ -108,14 +109,14 @@ function findEndpoint(
 /** The difference between written and computed shares that rounding by hand explains. */
 const tolerance = 0.005;
 
-/** A sentence for each difference between a packet's fate and the expectation. */
-export function compareFate(fate: Fate, expected: Expectation, sender: Sender): readonly string[] {
+/** A sentence for each difference between what becomes of a packet and the expectation. */
+export function compareFate({ fate, target, sender }: Trace, expected: Expectation, scene: Scene): readonly string[] {
   const { verdict, endpoints, source } = expected;
   const shares = sharesOf(fate);
   if (fate.verdict !== verdict) {
     const words = endpoints ? endpoints.map((each) => each.words).join(', ') : verdict;
     const reached = fate.verdict === 'delivered' ? ` to ${[...shares.keys()].join(', ')}` : '';
-    return [`expected ${words}, but it is ${fate.verdict}${reached}`];
+    return [`expected ${words}, but it is ${fate.verdict}${reached}${assumedPlace(target, fate, scene)}`];
   }
   const faults: string[] = [];
   const lost = lostShare(fate);
