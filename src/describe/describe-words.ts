@@ -41,13 +41,14 @@ export function describeServiceInWords(
   because: readonly Because[],
   words: NodeWords,
 ): readonly DescriptionLine[] {
-  const { service, type, skipped, place, ports, dns, environment, clusterIPs, assumed } = description;
+  const { service, type, skipped, selector, place, ports, dns, environment, clusterIPs, assumed } = description;
   const chosen = new Set(assumed ? assignedTexts(assumed) : []);
   const mark: Mark = (value) => (chosen.has(value) ? `${value} (assumed)` : value);
   return [
     line('heading', 0, `Service ${service}${at(place)}`),
     ...because.flatMap((each) => plain(describeBecause(each))),
     ...plain(`type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
+    ...plain(selector && `selector ${selectorWords(selector)}`),
     ...plain(clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`),
     ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
@@ -61,6 +62,13 @@ export function describeServiceInWords(
       words.limit,
     ),
   ];
+}
+
+/** As kubectl takes it: "app=web,tier=front". */
+function selectorWords(selector: Readonly<Record<string, string>>): string {
+  return Object.entries(selector)
+    .map(([name, value]) => `${name}=${value}`)
+    .join();
 }
 
 const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]: string } = {
@@ -104,6 +112,8 @@ type Mark = (value: string) => string;
 function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   return [
     line('heading', 0, `Port ${port.label}${at(port.place)}`),
+    ...(port.targetPort === undefined ? [] : plain(`target port ${port.targetPort}`)),
+    ...(port.problems ?? []).map((text) => line('bad', 1, text)),
     ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
     ...(words.hasRules ? section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2) : []),
   ];

@@ -2,6 +2,7 @@ import { isPlacedByKpc, placeWithout } from '../cluster/assumed-workloads.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
+import { whyNoEndpoint } from '../diff/port-faults.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Fate } from '../packet/packet.ts';
 import type { Step } from '../packet/step.ts';
@@ -25,7 +26,7 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene: Scene): string | undefined {
   switch (stop.kind) {
     case 'no-endpoints':
-      return port && `${port.label} has no ready endpoint`;
+      return port && `${port.label} has no ready endpoint${becauseOf(port, scene)}`;
     case 'no-local-endpoints':
       return port && noLocalWords(port, trace);
     case 'no-server':
@@ -89,7 +90,22 @@ function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
   const isKnown =
     scene.side.kind !== 'dump' || (scene.side.mode && !modeFacts[scene.side.mode].kinds.has('virtualServers'));
-  return `${port.label} has no ready endpoint${isKnown ? '' : ', or policy Local and none on this node'}`;
+  return `${port.label} has no ready endpoint${isKnown ? becauseOf(port, scene) : ', or policy Local and none on this node'}`;
+}
+
+function becauseOf(port: ShownPort, { side }: Scene): string {
+  const why = whyNoEndpoint(port, side);
+  return why === undefined ? '' : `: ${why}`;
+}
+
+/** That a Service port has no endpoint, and why, where that is known: a sentence for all packets to it. */
+export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
+  const kind = stopOf(fate.otherwise ?? fate)?.kind;
+  const port = portAt(target, scene.side.ports);
+  const why = port && whyNoEndpoint(port, scene.side);
+  return (kind === 'no-endpoints' || kind === 'no-server') && why !== undefined
+    ? `${port?.label} has no ready endpoint: ${why}`
+    : undefined;
 }
 
 function rangesWords({ label, sourceRanges = [] }: ShownPort, { sender }: Trace): string {

@@ -53,7 +53,12 @@ export function wayOf(trace: Trace, { heading, verdict, isGood }: TraceInWords, 
 }
 
 /** The places of the steps, each once in a row, without those that change nothing. */
-function stationsOf(steps: readonly Step[], endpoints: Way['endpoints'], trace: Trace, scene: Scene): readonly Station[] {
+function stationsOf(
+  steps: readonly Step[],
+  endpoints: Way['endpoints'],
+  trace: Trace,
+  scene: Scene,
+): readonly Station[] {
   const stations: (Station & { readonly next: string | undefined })[] = [];
   for (const step of steps) {
     const name = placeOf(step);

@@ -137,7 +137,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     await expectManifests(asked, file, 'kpc migrate compiles manifests', () => {
       return 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
     });
-    const { pair, allNodes, announced } = await openChange({ ...asked.options, file });
+    const { pair, allNodes, announced, modeFrom } = await openChange({ ...asked.options, file });
     const call = asked.with({ file, allNodes });
     const sides = await openPair(pair, call.options);
     await expectNodes(call, sides[0]);
@@ -145,6 +145,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     return report(call, new NodeComparison(...sides, announced), {
       from: pair[0].name,
       to: pair[1].name,
+      modeFrom,
       traceOf: () => ({ old: words(pair[0]), new: words(pair[1]) }),
     });
   },

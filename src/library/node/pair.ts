@@ -166,10 +166,10 @@ export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
   if (change.kind === 'refused') return refuse(change.what, change.help);
-  const { from, to, announced } = change;
+  const { from, to, announced, modeFrom } = change;
   const sideOf = ({ words, options: adds }: typeof from): FoundSide => ({ name: words, adds, found: manifests });
   const allNodes = options.node === undefined && loaded.nodes.size > 1;
-  return { pair: [sideOf(from), sideOf(to)] as const, announced, allNodes };
+  return { pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
 }
 
 /** The same manifests, called `name`, by two releases of Kubernetes; `compare` says what differs, if no diagnostic is an error. */
