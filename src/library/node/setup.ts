@@ -41,8 +41,7 @@ type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 
 /** Compiles the manifests of a repository for the node, mode and release that they tell. Refuses what would replace anything else. */
 export async function openSetup(options: SetupOptions, given: KeptFlags) {
-  const { file, golden } = options;
-  const github = writesWorkflow(options);
+  const { file, golden, github } = options;
   const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
   if (present.length > 0)
     refuse(`${joinWords(present)} ${present.length === 1 ? 'is' : 'are'} there already`, 'edit or remove it');
@@ -63,9 +62,13 @@ export async function openSetup(options: SetupOptions, given: KeptFlags) {
 }
 
 /** Writes the golden, kpc.yaml and the workflow. Returns what was written, and what the golden holds. */
-export async function writeSetup(setup: Setup, snapshot: CompiledSnapshot, options: SetupOptions, given: KeptFlags) {
-  const { file, golden } = options;
-  const github = writesWorkflow(options);
+export async function writeSetup(
+  setup: Setup,
+  snapshot: CompiledSnapshot,
+  { file, golden, github: asked }: SetupOptions,
+  given: KeptFlags,
+) {
+  const github = asked === true && noWorkflow === undefined;
   await writeGolden(golden, snapshot);
   try {
     writeFileSync(kpcYaml, kpcYamlText(file, setup, snapshot, given), { flag: 'wx' });
@@ -78,10 +81,6 @@ export async function writeSetup(setup: Setup, snapshot: CompiledSnapshot, optio
   }
   const paths = [kpcYaml, golden, ...(github ? [workflowFile] : [])];
   return { paths, summary: summarize(makeBundle(snapshot).manifest, snapshot.assumed.mode ? ` ${unnamedMode}` : '') };
-}
-
-function writesWorkflow({ github }: SetupOptions): boolean {
-  return github === true && noWorkflow === undefined;
 }
 
 /** What kpc.yaml says beside the flags of the command line, and why. */
