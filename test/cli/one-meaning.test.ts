@@ -88,3 +88,48 @@ test.each([
   expect(stdout + stderr).toMatch(/ipvs|IPVS/);
   expect((stdout + stderr).match(/nothing names a mode/g)).toHaveLength(1);
 });
+
+test.each([
+  ['describe', '--node', 'A B'],
+  ['trace', '--namespace', 'A_'],
+  ['diff', '--kubernetes-version', '1.99'],
+  ['lint', '--service-cluster-ip-range', 'x'],
+  ['init', '--node', 'A B'],
+])('kpc %s checks %s before it reads anything, and says nothing else', async (command, flag, value) => {
+  const words = { diff: ['none', 'other'], trace: ['none', '--all', 'web'] }[command] ?? ['none'];
+  const { status, stdout, stderr } = await runKpc([command, ...words, flag, value], { cwd });
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toMatch(new RegExp(`^error: ${flag} cannot be "${value}" \\[bad-value\\]\n  help: [^\n]*\n$`));
+});
+
+test('errors that end a run stand alone', async () => {
+  mkdirSync(join(cwd, 'mixed'), { recursive: true });
+  writeFileSync(join(cwd, 'mixed/a.json'), '{\n  // a comment\n  "kind": "Service" }\n');
+  writeFileSync(
+    join(cwd, 'mixed/b.yaml'),
+    'apiVersion: v1\nkind: Service\nmetadata:\n  name: {{ .Release.Name }}\n  {{- range .Values.ports }}\n',
+  );
+  writeFileSync(
+    join(cwd, 'mixed/c.yaml'),
+    '{ apiVersion: v1, kind: Service, metadata: { name: c }, spec: { type: NodePort } }\n',
+  );
+  const { status, stderr } = await runKpc(['describe', 'mixed', ...none], { cwd });
+  expect(status).toBe(2);
+  expect([...stderr.matchAll(/\[([a-z-]+)\]\n/g)].map(([, code]) => code)).toEqual(['bad-json', 'unrendered-template']);
+});
+
+test.each(['diff', 'equivalence'])('each note of kpc %s names its side, if the sides differ in it', async (command) => {
+  writeFileSync(
+    join(cwd, 'one.yaml'),
+    '{ apiVersion: v1, kind: Service, metadata: { name: a }, spec: { ports: [{ port: 80 }] } }\n',
+  );
+  const two =
+    '{ apiVersion: v1, kind: Service, metadata: { name: a }, spec: { type: NodePort, ports: [{ port: 80 }] } }\n';
+  writeFileSync(join(cwd, 'two.yaml'), two);
+  const { stderr } = await runKpc([command, 'one.yaml', 'two.yaml', ...none], { cwd });
+  expect(stderr).toMatch(/^one\.yaml: note: assumed/m);
+  expect(stderr).toMatch(/^two\.yaml: note: assumed/m);
+  const same = await runKpc([command, 'one.yaml', 'one.yaml', ...none], { cwd });
+  expect(same.stderr.match(/note: assumed/g)).toHaveLength(1);
+  expect(same.stderr).toMatch(/^note: assumed/m);
+});

@@ -93,11 +93,12 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return this.command.error(`error: ${what}${help === undefined ? '' : `\n${help}`}`);
   }
 
-  /** Prints the diagnostics of an input. Ends the call if one is an error (with --strict, or a warning). */
+  /** Prints the diagnostics of an input. Errors (with --strict, also warnings) end the call, and are printed alone. */
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
-    await this.print(said, input.files);
-    if (said.some(isError)) throw new Ended();
+    const errors = said.filter(isError);
+    await this.print(errors.length > 0 ? errors : said, input.files);
+    if (errors.length > 0) throw new Ended();
   }
 
   /** Prints diagnostics of whatever severity. */

@@ -5,6 +5,7 @@ import {
   findMeant,
   isUsefulForStored,
   openChange,
+  ofSides,
   openPair,
   readSide,
   recognisePair,
@@ -60,11 +61,12 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
     await expectNodes(call, sides[0]);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
       traceSide(call.command, side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));
-    return report(call, new NodeComparison(...sides), {
+    const named = {
       from,
       to,
       traceOf: ([before, after]) => ({ old: words(before, old), new: words(after, fresh) }),
-    });
+    } satisfies Parameters<NodeComparison['result']>[0];
+    return report(call, new NodeComparison(...sides), named, old.adds || fresh.adds ? undefined : [from, to]);
   },
 });
 
@@ -85,10 +87,12 @@ async function report(
   call: Call<EquivalenceOptions>,
   comparison: NodeComparison,
   words: Parameters<NodeComparison['result']>[0],
+  /** The paths of both sides, if they are read apart. */
+  paths?: Pair<string>,
 ): Promise<ExitStatus> {
   const progress = showProgress(comparison.counts.standIns, call.terminal);
   for (const { readings, notes } of comparison.run()) {
-    for (const reading of readings) await useReading(call, reading);
+    for (const reading of paths ? ofSides(readings, paths) : readings) await useReading(call, reading);
     for (const note of notes) await call.say(`note: ${printable(note)}\n`);
     await progress.step();
   }
