@@ -115,7 +115,11 @@ test('errors that end a run stand alone', async () => {
   );
   const { status, stderr } = await runKpc(['describe', 'mixed', ...none], { cwd });
   expect(status).toBe(2);
-  expect([...stderr.matchAll(/\[([a-z-]+)\]\n/g)].map(([, code]) => code)).toEqual(['bad-json', 'unrendered-template']);
+  expect([...stderr.matchAll(/\[([a-z-]+)\]\n/g)].map(([, code]) => code)).toEqual([
+    'left-out',
+    'bad-json',
+    'unrendered-template',
+  ]);
 });
 
 test.each(['diff', 'equivalence'])('each note of kpc %s names its side, if the sides differ in it', async (command) => {

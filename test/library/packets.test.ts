@@ -136,7 +136,7 @@ describe('equivalence and migrate', () => {
 
   test('an upgrade', async () => {
     const moved = migrate({ manifests: quickstart, toKubernetesVersion: '1.37', kubernetesVersion: '1.33' });
-    expect(moved.report?.summary).toContain('1.33 iptables → 1.37');
+    expect(moved.report?.summary).toContain("1.33 iptables (kube-proxy's default) → 1.37");
     expect(() => migrate({ manifests: quickstart, from: 'ipvs', to: 'ipvs' })).toThrow('from and to are both ipvs');
   });
 

@@ -96,9 +96,11 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   /** Prints the diagnostics of an input. Errors (with --strict, also warnings) end the call, and are printed alone. */
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
-    const errors = said.filter(isError);
-    await this.print(errors.length > 0 ? errors : said, input.files);
-    if (errors.length > 0) throw new Ended();
+    const isRefused = said.some(isError);
+    // How many files have errors, and how to go on without them, is a part of these.
+    const shown = isRefused ? said.filter((each) => isError(each) || each.code === 'left-out') : said;
+    await this.print(shown, input.files);
+    if (isRefused) throw new Ended();
   }
 
   /** Prints diagnostics of whatever severity. */

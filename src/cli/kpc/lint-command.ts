@@ -39,7 +39,6 @@ export const addLintCommand = defineCommand<LintOptions>({
     outputFlag(lintOutputs, { help: 'how to print; sarif and gitlab are for code scanning' }),
     {
       ...limitFlag,
-      help: 'findings of a code to show before "and 230 more"; 0 for all',
       idle: lintOutputs
         .filter((each) => each !== 'text')
         .map((each) => ({ beside: `--output ${each}`, what: `--limit: ${each} has all findings`, help: leaveOut })),

@@ -23,7 +23,7 @@ export const workflowFile = '.github/workflows/kpc.yaml';
 /** Why there is no workflow, where this build of kpc does not say where its action is. */
 export const noWorkflow =
   projectUrl === undefined
-    ? 'No workflow is written: this build of kpc names no repository to take its action from. A job that has kpc can run the command below.'
+    ? 'No workflow is written: this build of kpc names no repository to take its action from. A job that has kpc can run the command below; examples/github-actions of the package has one.'
     : undefined;
 
 /** What a repository is set up with. */
