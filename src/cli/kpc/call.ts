@@ -98,7 +98,8 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     const said = makeStrict(input.diagnostics, this.options);
     const isRefused = said.some(isError);
     // How many files have errors, and how to go on without them, is a part of these.
-    const shown = isRefused ? said.filter((each) => isError(each) || each.code === 'left-out') : said;
+    const counts = said.filter((each) => !isError(each) && each.code === 'left-out');
+    const shown = isRefused ? [...counts, ...said.filter(isError)] : said;
     await this.print(shown, input.files);
     if (isRefused) throw new Ended();
   }
