@@ -182,7 +182,9 @@ describe('kpc migrate', () => {
     );
     const path = write('plain.yaml', balanced, endpoints(one, other), ...nodes);
     const { status, stdout } = await runKpc(['migrate', path, ...withPods, '-q']);
-    expect(stdout).toMatch(/^ipvs \(nothing names a mode\) → nftables on 2 nodes: (\d+) of \d+ classes of packets differ: \1 need no action\n/);
+    expect(stdout).toMatch(
+      /^ipvs \(nothing names a mode\) → nftables on 2 nodes: (\d+) of \d+ classes of packets differ: \1 need no action\n/,
+    );
     expect(status).toBe(0);
     const blocks = stdout.split('\n\n');
     expect(blocks.at(-2)).toMatch(/^No action needed, as it works on neither side\n {2}Other ports/);
@@ -312,7 +314,9 @@ describe('kpc migrate --to-kubernetes-version', () => {
       '--to-kubernetes-version',
       '1.37',
     );
-    expect(migration.summary).toMatch(/^iptables \(kube-proxy's default\) → 1\.37 iptables on 2 nodes: \d+ classes of packets, no difference$/);
+    expect(migration.summary).toMatch(
+      /^iptables \(kube-proxy's default\) → 1\.37 iptables on 2 nodes: \d+ classes of packets, no difference$/,
+    );
     expect(migration.preparations).toEqual([]);
     expect(status).toBe(0);
   });
