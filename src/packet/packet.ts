@@ -37,6 +37,11 @@ export const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local'
 /** How a packet ends. */
 export type Verdict = (typeof verdicts)[number];
 
+/** Whether the first packet of a connection comes to some end that may answer. */
+export function isArrival(verdict: Verdict): boolean {
+  return verdict === 'delivered' || verdict === 'local' || verdict === 'forwarded';
+}
+
 /** One of the ways that a packet may take. */
 export interface Way<End = unknown> {
   readonly probability: number;
@@ -170,6 +175,22 @@ export function sumChances<T extends { readonly probability: number }>(
 /** The share of connections that end otherwise than most. */
 export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): number {
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
+}
+
+/**
+ * The share of connections whose first packet arrives and that are not known to fail, and of these the share that is known to work:
+ * both from 0 to 1.
+ */
+export function workingShare(
+  { connection }: Pick<Fate, 'connection'>,
+  arrives: (verdict: Verdict) => boolean,
+): { readonly least: number; readonly most: number } {
+  const sum = (isSo: (outcome: Outcome) => boolean): number =>
+    connection().ways.reduce(
+      (share, { way, outcome }) => share + (arrives(way.verdict) && isSo(outcome) ? way.probability : 0),
+      0,
+    );
+  return { least: sum(({ kind }) => kind === 'works'), most: sum(({ kind }) => kind !== 'fails') };
 }
 
 /** A packet stops being followed. */

@@ -6,6 +6,11 @@ import type { Trace } from './question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
 import type { Scene } from './scene.ts';
 
+/** How a packet to an address ends. */
+interface Ended extends Pick<Trace, 'fate'> {
+  readonly target: Pick<Trace['target'], 'address'>;
+}
+
 /** What becomes of a connection, and a clause about why. */
 export interface ConnectionInWords {
   readonly kind: Connection['kind'];
@@ -15,7 +20,7 @@ export interface ConnectionInWords {
   readonly byEndpoint: ReadonlyMap<string, Outcome['kind']>;
 }
 
-export function connectionWords({ fate, target }: Trace, scene: Scene): ConnectionInWords {
+export function connectionWords({ fate, target }: Ended, scene: Scene): ConnectionInWords {
   const none = { reason: undefined, byEndpoint: new Map<string, Outcome['kind']>() };
   if (fate.verdict === 'unknown') return { kind: 'unknown', ...none };
   const { kind, ways } = fate.connection();
