@@ -1,5 +1,6 @@
 import type { Address } from '../kernel/address.ts';
 import type { RouteQuestion } from '../kernel/route/lookup-route.ts';
+import { sysctlOfLink } from '../kernel/sysctl.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { negateIf } from './maybe.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
@@ -63,12 +64,12 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   // IPv6 leaves this to rules.
   if (family === 'ipv6' || !routing.isListed || input === undefined || input === '' || input === loopbackInterface)
     return undefined;
-  const [ofAll, ofLink] = ['all', input].map((name) => routing.sysctl(`net.ipv4.conf.${name}.rp_filter`));
+  const [ofAll, ofLink] = ['all', input].map((name) => routing.sysctl(sysctlOfLink(name, 'rp_filter')));
   const strictness = Math.max(Number(ofAll ?? 0), Number(ofLink ?? 0));
-  const countsMark = ['all', input].some((name) => routing.sysctl(`net.ipv4.conf.${name}.src_valid_mark`) === '1');
+  const countsMark = ['all', input].some((name) => routing.sysctl(sysctlOfLink(name, 'src_valid_mark')) === '1');
   const isShown = ofAll !== undefined && ofLink !== undefined;
   if (routing.isLocal(source) === true) {
-    const isAccepted = ['all', input].some((name) => routing.sysctl(`net.ipv4.conf.${name}.accept_local`) === '1');
+    const isAccepted = ['all', input].some((name) => routing.sysctl(sysctlOfLink(name, 'accept_local')) === '1');
     return isAccepted ? undefined : 'martian';
   }
   if (strictness === 0 && isShown) return undefined;
@@ -81,7 +82,7 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   if ('kind' in links) return links;
   if (links.includes(input) || (found.kind === 'out' && strictness !== 1 && isShown)) return undefined;
   if (strictness === 1 || (strictness === 2 && found.kind === 'none')) return 'reverse-path';
-  const name = `net.ipv4.conf.${ofAll === undefined ? 'all' : input}.rp_filter`;
+  const name = sysctlOfLink(ofAll === undefined ? 'all' : input, 'rp_filter');
   // No packet of another way may come at all: nobody sets what is not shown to pass it.
   return isShown || found.kind === 'none' ? undefined : lacks({ kind: 'sysctl', name }, `sysctl ${name}`);
 }
