@@ -110,7 +110,20 @@ export type Beyond =
   /** The endpoint, on a network of the node, sees the client, and may answer past the node. */
   | { readonly kind: 'own-gateway'; readonly endpoint: Address }
   /** Rules give packets a source that the node does not have: answers go there. */
-  | { readonly kind: 'foreign-source'; readonly address: Address };
+  | { readonly kind: 'foreign-source'; readonly address: Address }
+  /** The node sends packets to an address behind its link `inside` to a router, which may send them back to the node. */
+  | {
+      readonly kind: 'own-network';
+      readonly destination: Address;
+      readonly inside: string;
+      readonly gateway: Address;
+      readonly output: string | undefined;
+    }
+  /** The node answers no ARP request for the address by which it is asked, on the link where the client's packets come in. */
+  | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl };
+
+/** By which of a link's sysctls the kernel leaves an ARP request unanswered (arp_process in arp.c). */
+export type ArpSysctl = 'arp_ignore' | 'arp_filter' | 'rp_filter';
 
 /** What becomes of a connection by one way of its first packet. */
 export type Outcome =

@@ -3,6 +3,8 @@ import type { RouteQuestion } from '../kernel/route/lookup-route.ts';
 import { sysctlOfLink } from '../kernel/sysctl.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { negateIf } from './maybe.ts';
+import { isUnknownOwn } from './own-address.ts';
+import type { ArpSysctl, Beyond } from './packet.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
@@ -85,4 +87,28 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   const name = sysctlOfLink(ofAll === undefined ? 'all' : input, 'rp_filter');
   // No packet of another way may come at all: nobody sets what is not shown to pass it.
   return isShown || found.kind === 'none' ? undefined : lacks({ kind: 'sysctl', name }, `sysctl ${name}`);
+}
+
+/**
+ * What keeps the kernel from answering the ARP request that goes before a packet of another host (arp_process in arp.c): undefined if
+ * nothing does, or if who asks is not known.
+ */
+export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind: 'no-arp' }> | undefined {
+  const { routing, entered: link, sender, asked, family } = first;
+  const { places } = routing;
+  if (family === 'ipv6' || !routing.isListed || link === undefined || link === '' || first.isBridged) return undefined;
+  const hop = routing.hopTo(sender.address);
+  const isBeside = places.isAround(sender.address, link);
+  const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
+  const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
+  const address = isAsked ? asked.address : routing.ownAddress(link);
+  if (!asker || isUnknownOwn(address)) return undefined;
+  const strictest = (key: string): number =>
+    Math.max(...['all', link].map((name) => Number(routing.sysctl(sysctlOfLink(name, key)) ?? 0)));
+  const unanswered = (sysctl: ArpSysctl) => ({ kind: 'no-arp', address, link, sysctl }) as const;
+  if (strictest('arp_ignore') > 0 && routing.isLocalAt(address, link) === false) return unanswered('arp_ignore');
+  const request = { ...first, source: asker, destination: address, mark: 0, input: link, output: '' };
+  const back = linksOf(linksBack(request, false));
+  if (strictest('arp_filter') > 0 && !('kind' in back) && !back.includes(link)) return unanswered('arp_filter');
+  return checkReverse(request) === 'reverse-path' ? unanswered('rp_filter') : undefined;
 }

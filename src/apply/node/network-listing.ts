@@ -27,7 +27,10 @@ const sysctlsOfNode: readonly string[] = [
   'net.bridge.bridge-nf-call-iptables',
   'net.bridge.bridge-nf-call-ip6tables',
 ];
-const sysctlsOfLink = ['rp_filter', 'forwarding', 'route_localnet', 'accept_local', 'src_valid_mark'] as const;
+const sysctlsOfLink = [
+  ...(['rp_filter', 'forwarding', 'route_localnet', 'accept_local', 'src_valid_mark'] as const),
+  ...(['arp_ignore', 'arp_filter'] as const),
+];
 
 /**
  * The text of network.txt: what packets meet on this node besides what kube-proxy made, as prompts and what tools print there. Of links
