@@ -195,10 +195,11 @@ function* destinationsOf(
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
     // What is asked for with its ports alone is, with any other port, like the addresses around it.
     const isWhole = own?.isWhole !== false;
-    // Ports of any address lead to rules of the node's own addresses: elsewhere, one port of each rule is enough.
+    // Of kube-proxy's rules, ports of any address lead to the node's own addresses: elsewhere, one port of each chain is enough.
     if (isWhole && !isNode)
       for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as PortKey);
     if (isNode || isWhole) for (const key of free) keys.add(key);
+    if (!own && !isNode) for (const key of asked.foreignPorts) keys.add(key);
     yield [address, keys];
   }
 }

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { compareScenes, endsAlike, type Difference } from '../../src/equivalence/compare.ts';
 import { Findings, type Divergence } from '../../src/equivalence/findings.ts';
 import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/equivalence/senders.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { programs, proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
@@ -86,6 +87,27 @@ describe.each(proxyModes)('%s against itself', (mode) => {
     }));
     expect(find(from, to).map(({ severity }) => severity)).toContain('breaks');
   });
+});
+
+/** The state with rules of another program in front of kube-proxy's. */
+function withForwardRules(...rules: readonly string[]) {
+  const text = `*filter\n:FORWARD ACCEPT [0:0]\n${rules.map((rule) => `-A FORWARD ${rule}\n`).join('')}COMMIT\n`;
+  const added = parseIptablesSave(text).tables.filter?.get('FORWARD')?.rules ?? [];
+  return (state: KernelState): KernelState => {
+    const filter = new Map(state.iptables.ipv4?.filter);
+    const chain = filter.get('FORWARD');
+    if (chain) filter.set('FORWARD', { ...chain, rules: [...added, ...chain.rules] });
+    return { ...state, iptables: { ...state.iptables, ipv4: { ...state.iptables.ipv4, filter } } };
+  };
+}
+
+test('ports that one side drops in one range, and the other in two with a gap, differ in the gap', async () => {
+  const drop = (ports: string): string => `-p tcp -m tcp --dport ${ports} -j DROP`;
+  const whole = await labScene('iptables', withForwardRules(drop('1000:1100')));
+  const gap = await labScene('iptables', withForwardRules(drop('1000:1050'), drop('1080:1100')));
+  const alike = await labScene('iptables', withForwardRules(drop('1000:1050'), drop('1051:1100')));
+  expect(find(whole, gap).length).toBeGreaterThan(0);
+  expect(find(whole, alike)).toEqual([]);
 });
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-equivalence-'));
