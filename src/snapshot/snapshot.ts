@@ -222,7 +222,7 @@ function endpointsOf(ports: readonly ShownPort[], node: string): readonly (reado
   return ports.flatMap(({ endpoints = [] }) =>
     endpoints.flatMap(({ label, address, port, status }) => {
       if (!address || port === undefined) return [];
-      const isLocal = node === '' || !status ? undefined : status.nodeName === node;
+      const isLocal = node === '' || !status?.nodeName ? undefined : status.nodeName === node;
       return [[label, { address, isLocal }] as const];
     }),
   );

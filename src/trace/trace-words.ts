@@ -12,7 +12,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
+import { isArrival, lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
 import type { Hook, MarkChange, RouteDecision, RuleStep, Step } from '../packet/step.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import { connectionWords, decisionWords, type ConnectionInWords } from './connection-words.ts';
@@ -74,7 +74,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
-    isGood: arrives(fate) && connection.kind !== 'fails',
+    isGood: isArrival(fate.verdict) && connection.kind !== 'fails',
     endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
     notes: listNotes(trace, scene),
     steps: steps
@@ -90,13 +90,9 @@ function endOf({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
 
-function arrives({ verdict }: Pick<KnownFate, 'verdict'>): boolean {
-  return verdict === 'delivered' || verdict === 'local' || verdict === 'forwarded';
-}
-
 /** What becomes of the connection, where its first packet arrives and that is not all. */
 function withConnection(fate: KnownFate, { kind, reason }: ConnectionInWords): string {
-  if (!arrives(fate) || reason === undefined) return endOf(fate);
+  if (!isArrival(fate.verdict) || reason === undefined) return endOf(fate);
   switch (kind) {
     case 'works':
     case 'unknown':

@@ -245,6 +245,7 @@ function* randomDifferences(
     const packet = packetOf(placed, { address, port, protocol, label: undefined });
     sent();
     const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
-    if (!endsAlike(fates, nodes)) yield { sender: placed, packet, from: fates[0], to: fates[1] };
+    const [before, after] = fates;
+    if (!endsAlike(fates, nodes)) yield { sender: placed, packet, from: before, to: after, isOfConnection: false };
   }
 }

@@ -163,8 +163,7 @@ describe("other programs' rules", () => {
     ['--ctorigdst 10.0.0.1', 'dropped'],
     ['--ctorigdst 10.0.0.2', 'delivered'],
   ])('%s asks what the client asked for, not what DNAT made of it: %s', (match, verdict) => {
-    const nat =
-      '*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.2:8080\nCOMMIT\n';
+    const nat = '*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.2:8080\nCOMMIT\n';
     const rule = `*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m conntrack ${match} -j DROP\nCOMMIT\n`;
     expect(ask(iptables(nat + rule)).verdict).toBe(verdict);
   });
