@@ -174,7 +174,7 @@ describe('between modes', () => {
     expect(local?.services).toContain('default/external-local:main');
     expect(local?.effects.map(({ from, to }) => `${from} → ${to}`)).toEqual(
       expect.arrayContaining([
-        'delivered → dropped',
+        'delivered, but the connection fails → dropped',
         'delivered to endpoints on this node → delivered to endpoints on this and other nodes',
       ]),
     );
