@@ -59,10 +59,7 @@ function expectedStatus({ words }: Block): number {
 /** Others install, or run on a node: test/kernel-lab/readme.ts runs those that kpc-apply is in. */
 const isRun = ({ words }: Block) => words.every((word) => word.startsWith('status='));
 
-/** What the site opens with. */
-const homes = ['site/home/en.md', 'site/home/zh-CN.md'];
-
-describe.each([...pagePaths(), ...homes])('%s', (name) => {
+describe.each(pagePaths())('%s', (name) => {
   const page = readPage(name);
   const examples = readExamples(page).filter(({ commands }) => isRun(commands));
 
