@@ -8,7 +8,7 @@ import {
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
-import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../diff/port-faults.ts';
+import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../snapshot/port-faults.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';

@@ -2,7 +2,7 @@ import { isPlacedByKpc, placeWithout } from '../cluster/assumed-workloads.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
-import { whyNoEndpoint } from '../diff/port-faults.ts';
+import { whyNoEndpoint } from '../snapshot/port-faults.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Fate } from '../packet/packet.ts';
 import type { Step } from '../packet/step.ts';

@@ -1,7 +1,7 @@
 import { count } from '../base/format-count.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
 import { joinWords } from '../base/join-words.ts';
-import type { PortFault, Snapshot } from '../snapshot/snapshot.ts';
+import type { PortFault, Snapshot } from './snapshot.ts';
 
 /** What the input shows to be wrong with the endpoints of a Service port. */
 export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] {
