@@ -4,7 +4,7 @@ import type { AssignedService } from '../cluster/assign-addresses.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, NodeContext, ServiceInfo, ShownPort } from '../cluster/model.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
-import type { Pod, ProxySettings, Service } from '../cluster/objects.ts';
+import { fullName, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { KnownRoutes } from '../dumps/read-routes.ts';
@@ -106,7 +106,8 @@ interface CompiledFacts extends Facts {
   readonly assigned: readonly AssignedService[];
   /** Undefined if no Pod was assumed. */
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
-  readonly portFaults?: readonly PortFault[] | undefined;
+  /** What keeps Service ports from having endpoints, or may. */
+  readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** Whether no input holds the Node. */
   readonly isNodeAssumed?: true | undefined;
   /** Whether nothing named the mode. */
@@ -195,16 +196,14 @@ abstract class Known<Own extends Facts> {
 
   /** Services of manifests, as they are written, by "namespace/name". */
   get written(): ReadonlyMap<string, Service> {
-    return (this.#services ??= new Map(
-      this.objects.services.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object]),
-    ));
+    return (this.#services ??= new Map(this.objects.services.map(({ object }) => [fullName(object.metadata), object])));
   }
 
   /** Pods by "namespace/name", the assumed ones, too. */
   get pods(): ReadonlyMap<string, Pod> {
     return (this.#pods ??= new Map(
       [...this.objects.pods, ...(this.facts.assumedPods ?? [])].map(({ object }) => [
-        `${object.metadata.namespace}/${object.metadata.name}`,
+        fullName(object.metadata),
         object,
       ]),
     ));
@@ -239,8 +238,6 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
   readonly assumedEndpoints: readonly AssumedWorkload[] | undefined;
-  /** What keeps Service ports from having endpoints, or may. */
-  readonly portFaults: readonly PortFault[];
   readonly isNodeAssumed: true | undefined;
   readonly assumed: AssumedValues;
   readonly taken: Readonly<Record<string, string>> | undefined;
@@ -264,7 +261,6 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     this.families = facts.families;
     this.assigned = assigned;
     this.assumedEndpoints = facts.assumedEndpoints;
-    this.portFaults = facts.portFaults ?? [];
     this.isNodeAssumed = isNodeAssumed;
     this.assumed = { services: assigned, pods: new Set(pods), node: isNodeAssumed === true, mode: isModeAssumed };
     this.taken = facts.taken;
@@ -275,13 +271,13 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
 
   /** A Service by "namespace/name". */
   info(service: string): ServiceInfo | undefined {
-    this.#infos ??= new Map(this.cluster.services.map((each) => [`${each.namespace}/${each.name}`, each]));
+    this.#infos ??= new Map(this.cluster.services.map((each) => [fullName(each), each]));
     return this.#infos.get(service);
   }
 
   /** What is wrong with the endpoints of a Service, by "namespace/name". */
   faultsOf(service: string): readonly PortFault[] {
-    this.#faults ??= faultsByService(this.portFaults);
+    this.#faults ??= faultsByService(this.facts.portFaults?.() ?? []);
     return this.#faults.get(service) ?? [];
   }
 

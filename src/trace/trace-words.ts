@@ -69,7 +69,8 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     fate.verdict === 'unknown'
       ? unknownWords(trace, scene)
       : [`${verdictWords(fate, trace, scene)}${withConnection(fate, connection)}`];
-  const { endpoints, steps } = fate.otherwise ?? fate;
+  const { endpoints, steps: met } = fate.otherwise ?? fate;
+  const steps = met.filter((_, i) => leadsOn(met, i, fate.verdict === 'unknown' && !fate.otherwise));
   return {
     heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
@@ -77,10 +78,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     isGood: isArrival(fate.verdict) && connection.kind !== 'fails',
     endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
     notes: listNotes(trace, scene),
-    steps: steps
-      .filter((_, i) => leadsOn(steps, i, fate.verdict === 'unknown' && !fate.otherwise))
-      .filter((step, i, all) => !isRepeated(step, all.slice(i + 1)))
-      .map((step) => describeStep(step, trace, scene)),
+    steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => describeStep(step, trace, scene)),
     assumed: assumedLine(valuesOf(trace, scene), side),
   };
 }
@@ -132,13 +130,16 @@ export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] 
 }
 
 /** Whether routing decides the same again later: it may run before and after a hook that changes nothing. */
-function isRepeated(step: Step, later: readonly Step[]): boolean {
-  if (step.kind !== 'route') return false;
-  const next = later.find((each) => each.kind === 'route');
-  return next !== undefined && decisionKey(next) === decisionKey(step);
+function isRepeated(steps: readonly Step[], index: number): boolean {
+  const step = steps[index];
+  if (step?.kind !== 'route') return false;
+  const next = steps.find((each, i) => i > index && each.kind === 'route');
+  return next?.kind === 'route' && decisionKey(next) === decisionKey(step);
 }
 
-function decisionKey({ decision, destination }: Step & { readonly kind: 'route' }): string {
+type RouteStep = Step & { readonly kind: 'route' };
+
+function decisionKey({ decision, destination }: RouteStep): string {
   return JSON.stringify([decision, destination.text]);
 }
 
@@ -420,11 +421,7 @@ export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scen
   }
 }
 
-function routeWords(
-  { decision, destination }: Step & { readonly kind: 'route' },
-  { enters }: Sender,
-  { side: { endpoints } }: Scene,
-): string {
+function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { side: { endpoints } }: Scene): string {
   if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
   if (decision.kind !== 'out') return decisionWords(decision, destination.text);
   const isLocal = [...endpoints.values()].find(({ address }) => address.text === destination.text)?.isLocal;

@@ -23,7 +23,7 @@ interface AssumedNetworks {
   readonly clusterCIDRs: readonly string[];
 }
 
-interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'undeclared' | 'diagnostics'> {
+interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndeclared' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
   /** Also those that no Service selects. */
@@ -70,7 +70,7 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
     }),
     assumed: made.assumed,
     assumedPods: assumed ? pods.filter(({ object }) => object.assumed) : none,
-    undeclared: made.undeclared,
+    findUndeclared: made.findUndeclared,
     diagnostics: [...mirrored.diagnostics, ...diagnostics, ...made.diagnostics],
   };
 }

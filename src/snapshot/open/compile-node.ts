@@ -40,7 +40,7 @@ import { findSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
 import { gatesOfSettings, withGatedSettings } from '../../settings/feature-gates.ts';
 import { version } from '../../base/version.ts';
-import { CompiledSnapshot, isPortFault, type SnapshotObjects } from '../snapshot.ts';
+import { CompiledSnapshot, isPortFault, type PortFault, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
 /** What all nodes have in common: the Cluster of checked objects, and what it was made with. */
@@ -60,8 +60,8 @@ export interface Prepared {
   readonly assumedPods: readonly Sourced<Pod>[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
-  /** What keeps Service ports from having endpoints, or may: of CompiledSnapshot. */
-  readonly portFaults: CompiledSnapshot['portFaults'];
+  /** What keeps Service ports from having endpoints, or may: found when they are first asked for. */
+  readonly portFaults: () => readonly PortFault[];
   /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
   readonly hostAddresses: readonly Address[] | undefined;
   /** The objects beside the Services. */
@@ -82,6 +82,12 @@ export interface ClusterFacts {
 function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceCidrs']): AssignmentRanges {
   const ofObjects = ranges.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
   return ofObjects.length === 0 ? ranges : { ...ranges, clusterIPs: ofObjects, fromObjects: true };
+}
+
+/** Finds the faults of Service ports when somebody asks for them, and then once for all nodes. */
+function faultsAmong(find: () => readonly Finding[]): Prepared['portFaults'] {
+  let faults: readonly PortFault[] | undefined;
+  return () => (faults ??= find().filter(isPortFault));
 }
 
 /** Builds the cluster, once for all nodes. */
@@ -122,7 +128,7 @@ export function prepare(
     assigned,
     assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
     assumedPods: found.assumedPods,
-    portFaults: [...found.undeclared, ...found.diagnostics, ...wrongSlices].filter(isPortFault),
+    portFaults: faultsAmong(() => [...found.findUndeclared(), ...found.diagnostics, ...wrongSlices]),
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
