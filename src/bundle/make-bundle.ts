@@ -1,4 +1,5 @@
 import { hashHex } from '#hash';
+import { networkFile } from '../base/file-names.ts';
 import { joinText, type FileText } from '../base/chunks.ts';
 import type { Cluster, ServicePort, NodeContext } from '../cluster/model.ts';
 import {
@@ -175,7 +176,7 @@ function writeFile(
   texts: BundleTexts,
 ): FileText | undefined {
   if (name === 'services.json') return texts.writeServices(cluster);
-  if (name === 'network.txt') return network;
+  if (name === networkFile) return network;
   const file: StateFile = stateFiles[name];
   return programs(settings.mode, file.kind) ? file.format(state, texts) : undefined;
 }

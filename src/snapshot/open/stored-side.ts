@@ -1,4 +1,5 @@
 import type { TextFile } from '../../input/documents/text-file.ts';
+import { networkFile } from '../../base/file-names.ts';
 import { version } from '../../base/version.ts';
 import { nodeOfBundle, settingsOf } from '../../bundle/manifest.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
@@ -30,7 +31,7 @@ export function unreadable(diagnostics: readonly Finding[]): Recognised {
 export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   const result = readBundle(files);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
-  if (result.bundle.manifest.dumped) return readDumpedBundle(path, result.bundle, files.get('network.txt') ?? '');
+  if (result.bundle.manifest.dumped) return readDumpedBundle(path, result.bundle, files.get(networkFile) ?? '');
   return sideOfStored(path, 'a bundle', result.bundle);
 }
 
@@ -70,7 +71,7 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
  * the node's own chains, links, routes and sysctls.
  */
 function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, network: string): Recognised {
-  const { state: shown, routes } = readDump(new Map([['network.txt', network]]));
+  const { state: shown, routes } = readDump(new Map([[networkFile, network]]));
   const links = [...own.links, ...shown.links.filter(({ name }) => name !== serviceLink)];
   const iptables = Object.fromEntries(
     bothFamilies.flatMap((family) => {
