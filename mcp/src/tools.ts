@@ -4,7 +4,7 @@ import { failureCodes } from '../../src/base/failure-codes.ts';
 import { findingCodes, severitiesOf } from '../../src/base/findings/codes.ts';
 import {
   compile,
-  describe,
+  describeServices,
   equivalence,
   lint,
   migrate,
@@ -144,7 +144,7 @@ export const tools: readonly Tool[] = [
         return { ...rest, ports: ports.filter(({ name }) => service === undefined || name.includes(service)) };
       }
       const { bundle, diagnostics } = compile({ ...found, assume: true, allowEmpty: true });
-      const all = bundle ? describe(bundle.side) : [];
+      const all = bundle ? describeServices(bundle.side) : [];
       return { services: all.filter((each) => service === undefined || each.service.includes(service)), diagnostics };
     },
   }),
@@ -223,7 +223,7 @@ export const tools: readonly Tool[] = [
 function describeDump(found: {
   readonly side: PacketInput extends infer P ? (P extends { readonly side: infer S } ? S : never) : never;
 }) {
-  const described = describe(found.side);
+  const described = describeServices(found.side);
   return 'ports' in described ? described : { mode: undefined, ports: [] };
 }
 

@@ -43,5 +43,8 @@ export const goldenHead = 'golden.json';
 /** The file of a bundle that describes it. A folder that holds it is a bundle. */
 export const bundleHead = 'manifest.json';
 
+/** The file of a dump that says what else packets meet on its node, as tools print it. */
+export const networkFile = 'network.txt';
+
 /** The file that holds flags for a repository. */
 export const kpcYaml = 'kpc.yaml';

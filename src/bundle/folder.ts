@@ -7,7 +7,7 @@ import { realPathOf } from '../base/held-path.ts';
 import { removeTree, withFolder, type OpenFolder } from '../base/open-folder.ts';
 import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
-import { bundleHead, goldenHead } from '../base/file-names.ts';
+import { bundleHead, goldenHead, networkFile } from '../base/file-names.ts';
 import { isObject } from '../base/json-shape.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
 import { goldenNodeFile, isGoldenFile } from './golden.ts';
@@ -179,20 +179,26 @@ export function readOwnFile(folder: string, name: string, most?: number): Buffer
 
 /**
  * The names of a folder's entries that kpc did not write. Only regular files count as kpc's. The head of a bundle or
- * golden, and a Service's file of a golden, must also hold what kpc writes: another program may use the same names.
+ * golden, a Service's file of a golden and the network of a dump must also hold what kpc writes: another program may use
+ * the same names.
  */
 function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
   const holds = (name: string, own: RegExp) => files.has(name) && own.test(readStart(join(folder, name)));
+  const isBundle = holds(bundleHead, headOf('formatVersion'));
   const isGolden = holds(goldenHead, headOf('goldenVersion'));
   const isOwn = (name: string): boolean => {
-    if (name === bundleHead) return holds(name, headOf('formatVersion'));
+    if (name === bundleHead) return isBundle;
+    if (name === networkFile) return isBundle && holds(name, firstPrompt);
     if (isBundleFile(name) || (isGolden && [goldenHead, goldenNodeFile].includes(name))) return files.has(name);
     return isGolden && isGoldenFile(name) && holds(name, serviceHeading);
   };
   const names = entries.map(({ name }) => name);
   return names.filter((name) => !isOwn(name)).toSorted();
 }
+
+/** The network of a dump starts with a tool that was asked. */
+const firstPrompt = /^\$ ip(?:6?tables-save)?[ \n]/;
 
 /** A head starts with its version, or with a merge conflict about it. */
 function headOf(version: string): RegExp {

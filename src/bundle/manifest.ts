@@ -11,6 +11,7 @@ import {
   text,
   type Shaped,
 } from '../base/json-shape.ts';
+import { networkFile } from '../base/file-names.ts';
 import { isName } from '../base/object-names.ts';
 import { printable } from '../base/printable.ts';
 import { parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
@@ -28,10 +29,10 @@ import { stateFileNames, type StateFileName } from './state-files.ts';
 export const formatVersion = 1;
 
 /** A file that a bundle may hold besides manifest.json. */
-export type BundleFileName = StateFileName | 'services.json';
+export type BundleFileName = StateFileName | 'services.json' | typeof networkFile;
 
 /** In the order in which people should read them. */
-export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json'];
+export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json', networkFile];
 
 /** An address of either family, however it is written. */
 export const addressShape = textThat('an IP address', (value) => parseAddress(value) !== undefined);

@@ -134,6 +134,7 @@ describe("what is not kpc's is not replaced", () => {
       ['a manifest.json that is no object', 'bundle', 'manifest.json', '[]'],
       ['a manifest.json that is no JSON', 'bundle', 'manifest.json', 'formatVersion'],
       ['a manifest.json whose parts have a version', 'bundle', 'manifest.json', '{"build":{"formatVersion": 1}}'],
+      ['a network.txt of another program', 'bundle', 'network.txt', '10.0.0.0/8: ours\n'],
       ['a golden.json whose parts have a version', 'golden', 'golden.json', '{\n"a": {\n  "goldenVersion": 1\n}}'],
     ];
   test.each(cases)('%s', async (_, form, name, text) => {

@@ -75,6 +75,10 @@ describe.each(pagePaths())('%s', (name) => {
     if (updates) writeFileSync(join(projectFolder, name), written);
     expect(updates ? written : page).toBe(written);
   });
+});
+
+describe.each(pagePaths())('%s', (name) => {
+  const page = readPage(name);
 
   test('has blocks in languages that GitHub colours only', () => {
     const known = new Set(['sh', 'text', 'yaml', 'json', 'js', 'ts']);
