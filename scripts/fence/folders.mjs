@@ -146,6 +146,7 @@ export const folders = {
       'input',
       'packet',
       'trace',
+      'snapshot',
       'snapshot/open',
     ],
     ...pure,

@@ -54,6 +54,7 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     from: nameOf(from),
     to: nameOf(to),
     trace: 'no-command',
+    snapshots: [],
     nodes: 1,
     standIns: 1,
     ...counts,
@@ -62,7 +63,7 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     findings: findings.list(),
     preparations: isOfModes ? preparationsFor(...scenes) : undefined,
   } as const;
-  return formatEquivalence(report, 'text', true);
+  return formatEquivalence(report, 'text', true, { command: 'kpc equivalence', findings: [] });
 }
 
 /** Two versions of the manifests: what kpc diff says. */

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-schemas-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -72,8 +73,8 @@ describe.each(['ipvs', 'iptables', 'nftables'])('mode %s', (mode) => {
   });
 
   test('kpc trace', async () => {
-    const table = JSON.parse((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
-    const names = (table as readonly { readonly service: string; readonly skipped?: string }[]).flatMap(
+    const { services } = resultOf((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
+    const names = (services as readonly { readonly service: string; readonly skipped?: string }[]).flatMap(
       ({ service, skipped }) => (skipped === undefined ? [service] : []),
     );
     for (const service of names.slice(0, 5)) await expectJson(['trace', old, ...flags, '--all', service]);
@@ -87,8 +88,8 @@ describe.each(['ipvs', 'iptables', 'nftables'])('mode %s', (mode) => {
 
   test('kpc describe', async () => {
     await expectJson(['describe', '-f', old, ...flags]);
-    const table = JSON.parse((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
-    for (const { service } of table.slice(0, 8)) await expectJson(['describe', service, '-f', old, ...flags]);
+    const { services } = resultOf((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
+    for (const { service } of services.slice(0, 8)) await expectJson(['describe', service, '-f', old, ...flags]);
     await expectJson(['describe', mode === 'nftables' ? 'service-ips' : 'KUBE-SERVICES', '-f', old, ...flags]);
   });
 });

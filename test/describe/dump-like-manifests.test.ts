@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { makeRandom } from '../support/random.ts';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-describe-dump-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -95,14 +96,14 @@ interface Said {
 }
 
 interface Dumped extends Omit<Said, 'endpoints'> {
-  readonly name: string;
+  readonly servicePort: string;
   readonly endpoints: readonly { readonly endpoint: string }[];
 }
 
 async function json(args: readonly string[], cwd: string): Promise<unknown> {
   const run = await runKpc(['describe', ...args, '-q', '--output', 'json'], { cwd });
   expect(run.status, run.stderr).toBe(0);
-  return JSON.parse(run.stdout);
+  return resultOf(run.stdout);
 }
 
 /** The same cluster, described from its manifests and from what a node prints. */
@@ -120,15 +121,17 @@ async function describeBoth(mode: Mode, release: string, seed: number) {
   }
   const said = new Map<string, Said>();
   for (let i = 1; i <= 12; i++) {
-    const services = (await json([`shop/service-${i}`, ...options], cwd)) as readonly {
-      readonly ports: readonly { readonly label: string; readonly families: readonly Said[] }[];
-    }[];
-    for (const { label, families } of services.flatMap(({ ports }) => ports)) {
-      for (const each of families) said.set(`${label} ${each.family}`, each);
+    const { services } = (await json([`shop/service-${i}`, ...options], cwd)) as {
+      readonly services: readonly {
+        readonly ports: readonly { readonly servicePort: string; readonly families: readonly Said[] }[];
+      }[];
+    };
+    for (const { servicePort, families } of services.flatMap(({ ports }) => ports)) {
+      for (const each of families) said.set(`${servicePort} ${each.family}`, each);
     }
   }
   rmSync(join(cwd, 'cluster.json'));
-  const { ports } = (await json(['.'], cwd)) as { readonly ports: readonly Dumped[] };
+  const { servicePorts: ports } = (await json(['.'], cwd)) as { readonly servicePorts: readonly Dumped[] };
   return { said, ports };
 }
 
@@ -149,7 +152,7 @@ describe('a dump is described as the manifests that it was compiled from', () =>
   ])('%s mode, release %s', async ([mode, release]) => {
     for (let seed = 1; seed <= 4; seed++) {
       const { said, ports } = await describeBoth(mode, release, seed);
-      const dumped = new Map(ports.map((port) => [`${port.name} ${port.family}`, port]));
+      const dumped = new Map(ports.map((port) => [`${port.servicePort} ${port.family}`, port]));
       expect([...dumped.keys()].toSorted()).toEqual([...said.keys()].toSorted());
       for (const [key, port] of said) {
         const shown = dumped.get(key);

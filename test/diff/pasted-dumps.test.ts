@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ipAddr, ipsetList, ipvsServers, ipvsTitles, natTable, rules, scaledDown, service } from '../dumps/pasted.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-pasted-diff-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -96,7 +97,7 @@ describe('the Services of two dumps', () => {
       /^No difference in what could be compared; not compared: .*\. 2 rules differ in their comments alone\.\n$/,
     );
     const json = await runKpc(['diff', before, after, '--output', 'json']);
-    expect(JSON.parse(json.stdout)).toMatchObject({ differs: false, rulesThatDifferInCommentsAlone: 2 });
+    expect(resultOf(json.stdout)).toMatchObject({ differs: false, rulesThatDifferInCommentsAlone: 2 });
     const without = write('none.txt', natTable.replaceAll(/ -m comment --comment "[^"]*"/g, ''));
     expect(await runKpc(['diff', before, without])).toMatchObject({ status: 0 });
   });

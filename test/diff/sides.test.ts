@@ -6,6 +6,7 @@ import { costInMegabytes } from '../support/cpu-time.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const cases = join(projectFolder, 'test/diff/cases');
 const dumps = join(projectFolder, 'fixtures/dumps');
@@ -119,7 +120,7 @@ describe.concurrent('the sides of kpc diff', () => {
     expect(part.stdout).toBe(`No difference in what could be compared; not compared: ${missed}.\n`);
     expect(part.stderr).toContain(`not compared, because one side lacks them: ${missed}`);
     const json = await runKpc(['diff', join(dump, 'ipset-save'), bundle, '--output', 'json']);
-    expect(JSON.parse(json.stdout)).toMatchObject({
+    expect(resultOf(json.stdout)).toMatchObject({
       differs: false,
       notCompared: missed.split(', '),
     });

@@ -9,9 +9,7 @@ import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { describeFolderProblem } from '../../say/words/folder-problem.ts';
-import { formatJson } from '../../say/formats/json.ts';
-import { doctor as doctorShape } from '../../say/outputs/node.ts';
-import { formatNodeChecks, formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
+import { formatNodeChecks, formatNodeChecksJson, formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
 import { loadBundle } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
 import { BundleSource } from '../../apply/open/bundle-source.ts';
@@ -52,7 +50,7 @@ async function compareNode(
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation, options) : undefined;
   await terminal.out(
     options.output === 'json'
-      ? formatPlanJson(found, bundle, foresight)
+      ? formatPlanJson(found, { command: `kpc-apply ${as === 'plan' ? 'plan' : 'verify'}`, folder, bundle, foresight })
       : formatPlanText(found, { as, bundle, foresight, namesAll: options.all }),
   );
   return isEmptyPlan(found) && found.ownership.conflicts.length === 0 ? exitStatus.ok : exitStatus.negative;
@@ -67,18 +65,17 @@ export const doctor = defineCommand({
   async run(options, environment, folder: string | undefined) {
     const { terminal, host } = environment;
     const state = await examineState(host, options.stateDir);
+    const bundle =
+      folder === undefined ? undefined : await loadBundle(folder, new BundleSource(folder, options, environment));
     const checks = [
-      ...(folder === undefined
-        ? await examineForAnyMode(host, state.owned)
-        : await examineNode(
-            host,
-            needsOf(await loadBundle(folder, new BundleSource(folder, options, environment))),
-            state.owned,
-          )),
+      ...(bundle ? await examineNode(host, needsOf(bundle), state.owned) : await examineForAnyMode(host, state.owned)),
       ...state.checks,
     ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
-    const isJson = options.output === 'json';
-    await terminal.out(isJson ? formatJson(doctorShape, checks) : formatNodeChecks(checks, terminal.colour.out));
+    await terminal.out(
+      options.output === 'json'
+        ? formatNodeChecksJson(checks, folder, bundle)
+        : formatNodeChecks(checks, terminal.colour.out),
+    );
     return checks.some(({ severity }) => severity === 'error') ? exitStatus.negative : exitStatus.ok;
   },
 });

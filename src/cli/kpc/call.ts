@@ -2,12 +2,15 @@ import { Argument, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { ReadFiles } from '../../library/node/open.ts';
+import { keyOf } from '../../library/open.ts';
 import { Refusal } from '../../library/refusal.ts';
+import type { Said } from '../../say/formats/json.ts';
 import { formatError } from '../../say/formats/text.ts';
+import { sayFindings } from '../../say/words/said.ts';
 import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { addFlags, givenFlags } from './flags.ts';
-import { makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
+import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 
 /** Ends a command whose errors have been reported. */
 class Ended extends Error {}
@@ -23,6 +26,8 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   readonly terminal: Terminal;
   /** Runs kpc, for a command that shows the output of another. */
   readonly run: RunProgram;
+  /** What has been reported. */
+  private readonly reported: Finding[];
 
   constructor(
     command: Command,
@@ -31,6 +36,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     argv: readonly string[],
     run: RunProgram,
     options: Options = { readStdin: terminal.readStdin, ...command.opts<Options>() },
+    reported: Finding[] = [],
   ) {
     this.command = command;
     this.program = program;
@@ -39,12 +45,25 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     this.loud = terminal;
     this.terminal = quieten(terminal, options);
     this.run = run;
+    this.reported = reported;
+  }
+
+  /** What answers say beside their results. */
+  get said(): Said {
+    const findings = [...new Map(this.reported.map((each) => [keyOf(each), each])).values()];
+    return { command: `kpc ${this.command.name()}`, findings: sayFindings(findings) };
+  }
+
+  /** Ends the call without an answer, which programs get told as well. */
+  async fail(status: ExitStatus): Promise<ExitStatus> {
+    await this.out(formatFailure(this.options.output, this.said));
+    return status;
   }
 
   /** The same call with other options, or another terminal. */
   with<More extends object>(more: More, terminal: Partial<Terminal> = {}): Call<Options & More> {
-    const { command, program, argv, run, options } = this;
-    return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more });
+    const { command, program, argv, run, options, reported } = this;
+    return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more }, reported);
   }
 
   /** The same call, which prints each message once: wrong manifests are wrong in every mode. */
@@ -106,6 +125,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
 
   /** Prints diagnostics of whatever severity. */
   async print(diagnostics: readonly Finding[], files: ReadFiles): Promise<void> {
+    this.reported.push(...diagnostics);
     const said = renderSaid(diagnostics, files, this.terminal);
     if (said !== '') await this.terminal.err(said);
   }
@@ -178,17 +198,18 @@ export function defineCommand<Options extends MessageOptions>({
       command.addArgument(choices ? argument.choices(choices) : argument);
     }
     addFlags(command, flags).action(async () => {
-      done(await orRefuse(runCommand(new Call<Options>(command, program, terminal, argv, run)), terminal));
+      const call = new Call<Options>(command, program, terminal, argv, run);
+      done(await orRefuse(runCommand(call), call));
     });
   };
 }
 
-async function orRefuse(running: Promise<ExitStatus>, terminal: Terminal): Promise<ExitStatus> {
+async function orRefuse(running: Promise<ExitStatus>, call: Call<MessageOptions>): Promise<ExitStatus> {
   try {
     return await running;
   } catch (error) {
-    await sayRefusal(error, terminal);
-    return exitStatus.badInput;
+    await sayRefusal(error, call.terminal);
+    return call.fail(exitStatus.badInput);
   }
 }
 

@@ -30,7 +30,7 @@ import { defineCommand, type Call } from './call.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
 import { outputFlag } from './flags.ts';
 import { traceWords, withoutDefaultMode } from './input-options.ts';
-import { formatFailure, makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
+import { makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
   readonly jobs: number;
@@ -130,33 +130,32 @@ export const addCompileCommand = defineCommand<CommandOptions>({
       gaps,
       diagnostics: found,
     } = print === undefined && output === 'text' ? withoutDefaultMode(made) : made;
-    const diagnostics = await report(call, [...gaps(), ...found], opened);
+    await report(call, [...gaps(), ...found], opened);
     const side = snapshot ?? call.end();
     if (check !== undefined) {
       const { isSame, report: checked, result } = await checkSnapshot(check, side, wordsFor);
       const { formatCheck } = await import('../../say/check-report.ts');
-      await call.answer(await formatCheck(checked, result, output, diagnostics));
+      await call.answer(await formatCheck(checked, result, output, call.said));
       return isSame ? exitStatus.ok : exitStatus.negative;
     }
     const modeFrom = modeFromWords(opened.loaded);
     const form = output === 'json' ? 'json' : 'text';
     if (print !== undefined) await call.out(formatOne(print, side));
-    else await call.answer(await formatCompiled(await writeSnapshot(side, options), form, { diagnostics, modeFrom }));
+    else
+      await call.answer(formatCompiled(side, await writeSnapshot(side, options), form, { said: call.said, modeFrom }));
     return exitStatus.ok;
   },
 });
 
-/** Says what there is to say of the input. Ends the call, in the format of --output too, if that holds an error. */
+/** Says all there is to say of the input, and ends the call if that holds an error. */
 async function report(
   call: Call<CommandOptions>,
   found: readonly Finding[],
   { loaded: { files } }: OpenedToCompile,
-): Promise<readonly Finding[]> {
+): Promise<void> {
   const diagnostics = makeStrict(found, call.options);
   await call.print(diagnostics, files);
-  if (!diagnostics.some(isError)) return diagnostics;
-  await call.out(await formatFailure(call.options.output, diagnostics));
-  return call.end();
+  if (diagnostics.some(isError)) call.end();
 }
 
 /** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
@@ -177,28 +176,29 @@ async function compileMany(
     refuse('--jobs needs kpc as a program of Node', 'run this binary several times with --shard');
   const { checkFleet, openFleet, writeFleet } = await import('../../library/node/fleet.ts');
   const { run, diagnostics: found } = openFleet(opened, options);
-  const diagnostics = await report(call, found, opened);
+  await report(call, found, opened);
   const progress = showProgress(run.fleet.nodes.length, terminal);
   if (out === undefined) {
     const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);
     const { formatFleetCheck } = await import('../../say/check-report.ts');
-    await call.answer({ printed: await formatFleetCheck(checked.report, output), said: checked.said });
+    await call.answer({ printed: await formatFleetCheck(checked.report, output, call.said), said: checked.said });
     return checked.isSame ? exitStatus.ok : exitStatus.negative;
   }
-  const { failure, done, counts, said } = await writeFleet(
-    out,
-    run,
-    golden === undefined ? 'bundle' : 'golden',
-    progress,
-  );
+  const {
+    failure,
+    done,
+    counts,
+    snapshots = [],
+    said,
+  } = await writeFleet(out, run, golden === undefined ? 'bundle' : 'golden', progress);
   if (failure) {
     const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
     await terminal.err(`${formatError(...failure)}${before}`);
     return exitStatus.badInput;
   }
   if (output === 'json') {
-    const { sayFindings } = await import('../../say/words/said.ts');
-    await call.out(formatJson(compiledFleet, { diagnostics: sayFindings(diagnostics), folder: out, ...counts }));
+    const result = { folder: out, ...counts };
+    await call.out(formatJson(compiledFleet, { ...call.said, snapshots, result }));
   }
   await call.say(said);
   return exitStatus.ok;

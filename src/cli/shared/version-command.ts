@@ -20,10 +20,10 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
       await terminal.out(
         json || output === 'json'
           ? formatJson(versionShape, {
-              kpcVersion: version,
-              kubeProxyVersion,
-              kubernetesVersions: releases,
-              nodeVersion,
+              command: `${program.name()} version`,
+              snapshots: [],
+              findings: [],
+              result: { kubeProxyVersion, releases, nodeVersion },
             })
           : `${program.name()} ${version}\nkube-proxy ${kubeProxyVersion} (Kubernetes ${releaseRange})\nNode ${nodeVersion}\n`,
       );

@@ -49,7 +49,8 @@ function ruleOf(code: FindingCode, helpUri: string | undefined) {
 }
 
 function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback: string | undefined, pathOf: PathOf) {
-  const { code, severity, text, fingerprint, about, trace, file = fallback, line = 1, column } = finding;
+  const { code, severity, text, fingerprint, about, trace, place } = finding;
+  const { file = fallback, line = 1, column } = place ?? {};
   const help = helpWithTrace(finding);
   const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
   const physicalLocation = file === undefined ? undefined : { artifactLocation: artifactOf(pathOf(file)), region };

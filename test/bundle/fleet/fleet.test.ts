@@ -17,6 +17,7 @@ import { makeCluster } from '../../support/make-cluster.ts';
 import { makeRandom } from '../../support/random.ts';
 import { readTree } from '../../support/read-tree.ts';
 import { kpcProgram, projectFolder, runKpc } from '../../support/run-kpc.ts';
+import { resultOf } from '../../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-fleet-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -234,12 +235,11 @@ describe('a folder that is not all its own', () => {
 test('--output json says what became of the nodes', async () => {
   const out = freshPath();
   const run = await compile('--all-nodes', '-o', out, '--output', 'json');
-  expect(JSON.parse(run.stdout)).toMatchObject({
+  expect(resultOf(run.stdout)).toMatchObject({
     folder: out,
     nodes: 27,
     written: 27,
     unchanged: 0,
-    diagnostics: expect.any(Array),
   });
 });
 
