@@ -83,7 +83,8 @@ function collectPages() {
     mkdirSync(dirname(to), { recursive: true });
     writeFileSync(to, pageText(file));
   }
-  for (const [name, file] of homeFiles) copyFileSync(join(root, file), join(pagesFolder, name));
+  for (const [name, file] of homeFiles)
+    writeFileSync(join(pagesFolder, name), withoutWords(readFileSync(join(root, file), 'utf8')));
   mkdirSync(join(pagesFolder, 'public'), { recursive: true });
   copyFileSync(join(root, 'docs/trace.svg'), join(pagesFolder, 'public/trace.svg'));
   for (const name of readdirSync(join(root, 'docs')).filter((each) => each.endsWith('.svg'))) {
@@ -92,14 +93,23 @@ function collectPages() {
 }
 
 /**
- * A page as the site has it. What comes after the language of a block is for the tests.
+ * What comes after the language of a block is for the tests.
+ *
+ * @param {string} page
+ */
+function withoutWords(page) {
+  return page.replaceAll(/^```([a-z]+) [^\n]*$/gm, '```$1');
+}
+
+/**
+ * A page as the site has it.
  *
  * @param {string} file
  */
 function pageText(file) {
-  return readFileSync(join(root, file), 'utf8')
-    .replaceAll(/^```([a-z]+) [^\n]*$/gm, '```$1')
-    .replaceAll(/(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)/g, (_, mark, text, link) => {
+  return withoutWords(readFileSync(join(root, file), 'utf8')).replaceAll(
+    /(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)/g,
+    (_, mark, text, link) => {
       const [path = '', heading] = link.split('#');
       const linked = posix.normalize(posix.join(posix.dirname(file), path));
       const anchor = heading === undefined ? '' : `#${heading}`;
@@ -109,7 +119,8 @@ function pageText(file) {
       // A folder has no page of its own.
       if (statSync(join(root, linked)).isDirectory()) return text;
       return `[${text}](/${publish(linked)})`;
-    });
+    },
+  );
 }
 
 /**

@@ -64,7 +64,7 @@ function answer(question: Question, readOnce: (input: Input) => Loaded): Answer 
     }
     case 'service': {
       const { shown } = readOnce(question.input);
-      return shown ? answerService(question.service, shown) : nothing;
+      return shown ? answerService(question, shown) : nothing;
     }
     case 'trace': {
       const { shown } = readOnce(question.input);
@@ -125,9 +125,9 @@ function targetsOf(port: ShownPort, { links }: Scene): readonly string[] {
 }
 
 /** A Service, with what each sender reaches, or a table of all. */
-function answerService(name: string, shown: Shown): Answer {
+function answerService({ service: name, columns }: Question & { readonly kind: 'service' }, shown: Shown): Answer {
   const { scene } = shown;
-  if (name === allServices) return { kind: 'service', text: tableOf(shown), matrix: '', ways: [] };
+  if (name === allServices) return { kind: 'service', text: tableOf(shown, columns), matrix: '', ways: [] };
   const text = formatDescription(shown.kind === 'dump' ? describePorts(name, shown) : describeOne(name, shown), true);
   const ports = scene.side.ports.filter((port) => (shown.kind === 'dump' ? port.label : serviceName(port)) === name);
   if (ports.length === 0) return { kind: 'service', text, matrix: '', ways: [] };
@@ -160,12 +160,12 @@ function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readon
   });
 }
 
-function tableOf(shown: Shown): string {
-  if (shown.kind === 'manifests') return formatRows(serviceRows(shown.snapshot), { rows: Infinity });
+function tableOf(shown: Shown, width: number): string {
+  if (shown.kind === 'manifests') return formatRows(serviceRows(shown.snapshot), { rows: Infinity, width });
   const { read } = shown;
   const { nothing: none } = read;
   const why = none ? [`${[none.text, ...(none.help === undefined ? [] : [none.help])].join('\n')}\n`] : [];
-  const text = formatDump(read, { limit, rows: Infinity, isColoured: true });
+  const text = formatDump(read, { limit, rows: Infinity, width, isColoured: true });
   return [...why, ...(text === '' ? [] : [text])].join('\n');
 }
 

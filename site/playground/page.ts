@@ -77,6 +77,7 @@ let output: Output | undefined;
 let offered: Pick<Output, 'senders' | 'targets'> = { senders: [], targets: [] };
 let shownPicture = '';
 let shownWidth = 0;
+let columns = 0;
 let drawn: Extract<Answer, { kind: 'service' }> | undefined;
 /** Whether the address bar holds the text. */
 let isLinked = false;
@@ -196,7 +197,8 @@ function showView(): void {
       return showTerminalText(page.content, contentOf(page.file.value) ?? '');
     case 'services':
       if (!output) return showService({ kind: 'wrong', text: '' });
-      return asker.ask({ kind: 'service', input, service: page.service.value }, showService);
+      columns = shownColumns();
+      return asker.ask({ kind: 'service', input, service: page.service.value, columns }, showService);
     case 'trace':
       return askTrace();
     case 'compare':
@@ -234,6 +236,12 @@ function askTrace(): void {
   const packet = { from: page.from.value, to: page.to.value, protocol, inInterface };
   shownWidth = pictureWidth();
   asker.ask({ kind: 'trace', input: inputOf(state), packet, width: shownWidth }, showTrace);
+}
+
+/** How many characters of an output fit side by side. A narrower screen scrolls: a table has to have some room. */
+function shownColumns(): number {
+  const [padding, character] = [2 * 33, 7.6];
+  return Math.max(80, Math.floor((Math.floor(page.results.clientWidth / 20) * 20 - padding) / character));
 }
 
 /** In steps, so that a scroll bar that comes and goes changes nothing. */
@@ -485,6 +493,7 @@ function listen(): void {
   const redraw = new ResizeObserver(() => {
     drawWays();
     if (frontView() === 'trace' && pictureWidth() !== shownWidth) askTrace();
+    if (frontView() === 'services' && shownColumns() !== columns) showView();
   });
   redraw.observe(page.results);
 }

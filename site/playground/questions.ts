@@ -24,8 +24,8 @@ export const allServices = '*';
 /** What the page asks. */
 export type Question =
   | { readonly kind: 'read'; readonly input: Input }
-  /** `service`: one of those that were offered, or allServices for a table. */
-  | { readonly kind: 'service'; readonly input: Input; readonly service: string }
+  /** `service`: one of those that were offered, or allServices for a table, which fits into `columns` characters where it can. */
+  | { readonly kind: 'service'; readonly input: Input; readonly service: string; readonly columns: number }
   /** `width`: that of the picture, in pixels. */
   | { readonly kind: 'trace'; readonly input: Input; readonly packet: PacketQuestion; readonly width: number }
   | { readonly kind: 'compare'; readonly from: Input; readonly to: Input };

@@ -46,7 +46,7 @@ export const startState: PageState = {
   view: 'services',
   file: '',
   service: '',
-  from: 'external',
+  from: 'pod',
   to: '',
   inInterface: '',
   protocol: '',

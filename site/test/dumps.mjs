@@ -115,6 +115,22 @@ export async function checkDumps({ check, context, origin, pictures }) {
     });
   }
 
+  await check('the table of a dump fits into the page, with its endpoints', async () => {
+    const { page, errors } = await open(context, url);
+    const servers = Array.from({ length: 40 }, (_, n) => {
+      const address = `[fd00:10:96:0:1234:5678:9abc:${n.toString(16)}]:443`;
+      return `TCP  ${address} rr\n  -> [fd00:10:244:0:aaaa:bbbb:cccc:${n.toString(16)}]:6443 Masq    1      0          0\n`;
+    });
+    await paste(page, '#manifests', `${listed}${servers.join('')}`);
+    await isRead(page);
+    await idle(page);
+    assert.match(await textOf(page, '#description'), /ENDPOINTS/);
+    const room = await page.$eval('#description', (box) => [box.scrollWidth, box.clientWidth]);
+    assert.ok((room[0] ?? 0) <= (room[1] ?? 0), `${room[0]} pixels in ${room[1]}`);
+    assert.deepEqual(errors, []);
+    await page.close();
+  });
+
   await check('a dump is compared with manifests, which name its Services, and never with a mode', async () => {
     const { page, errors } = await open(context, url);
     await paste(page, '#manifests', ipvs);

@@ -70,7 +70,7 @@ export async function withFolder<T>(
 /**
  * Removes a file, a link, or a folder with all in it, but nothing that a link leads to, even if another user replaces
  * folders by links meanwhile. A missing path is no error.
- * Test: removes a folder with all in it, and nothing that links in it lead to.
+ * Test: follows no link that is put in the place of a folder while it is being removed.
  */
 export function removeTree(path: string): void {
   try {

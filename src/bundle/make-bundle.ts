@@ -34,6 +34,8 @@ export type BundleInputs = Pick<
   Partial<Pick<CompiledSnapshot, 'assumedEndpoints' | 'isNodeAssumed'>> & {
     /** Set if the state was read from a node, not compiled. */
     readonly dumped?: true | undefined;
+    /** Where packets go on the node that it was read from: what tools print of its links, routes and sysctls. */
+    readonly network?: string | undefined;
   };
 
 /** What kpc makes of Services for a node: handed in, because a bundle knows no mode. */
@@ -169,10 +171,11 @@ export function formatFile(name: BundleFileName, content: BundleContent): string
 
 function writeFile(
   name: BundleFileName,
-  { state, cluster, settings }: BundleContent,
+  { state, cluster, settings, network }: BundleContent,
   texts: BundleTexts,
 ): FileText | undefined {
   if (name === 'services.json') return texts.writeServices(cluster);
+  if (name === 'network.txt') return network;
   const file: StateFile = stateFiles[name];
   return programs(settings.mode, file.kind) ? file.format(state, texts) : undefined;
 }

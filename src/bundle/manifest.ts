@@ -28,10 +28,10 @@ import { stateFileNames, type StateFileName } from './state-files.ts';
 export const formatVersion = 1;
 
 /** A file that a bundle may hold besides manifest.json. */
-export type BundleFileName = StateFileName | 'services.json';
+export type BundleFileName = StateFileName | 'services.json' | 'network.txt';
 
 /** In the order in which people should read them. */
-export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json'];
+export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json', 'network.txt'];
 
 /** An address of either family, however it is written. */
 export const addressShape = textThat('an IP address', (value) => parseAddress(value) !== undefined);

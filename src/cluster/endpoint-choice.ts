@@ -26,7 +26,7 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
   if (!usesLocalEndpoints(port)) return { cluster, local: [], reachable: cluster, hasAny: cluster.length > 0 };
 
   const usable = port.endpoints.filter((endpoint) => isReady(endpoint) || servesWhileTerminating(endpoint));
-  const hasAny = cluster.length > 0 || usable.length > 0;
+  const hasAny = usable.length > 0;
   const onNode = usable.filter((endpoint) => isLocal(endpoint, node));
   const ready = onNode.filter(isReady);
   const local = ready.length > 0 ? ready : onNode;

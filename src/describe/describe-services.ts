@@ -8,6 +8,7 @@ import {
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
+import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../diff/port-faults.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
@@ -44,6 +45,8 @@ export function describeService(
     type: service.type,
     /** Why kube-proxy programs nothing for it. */
     skipped: service.skipped,
+    /** As it is written; undefined where the input shows no Service, or it has none. */
+    selector: view.written.get(name)?.spec.selector,
     clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
     /** What kpc chose of all this, as the input lacks it. */
     assumed: chosen && withoutName(chosen),
@@ -54,12 +57,24 @@ export function describeService(
         /** "namespace/name:port". */
         label,
         place: ports[0]?.places?.port.locate(),
+        targetPort: ports[0] && targetOf(ports[0], view),
+        problems: problemsOf(ports, view),
         families: ports.map((port) => describePort(port, service, view)),
         kernel: collectKernelItems(label, ports, view),
       })),
     dns: dnsRecords(service, clusterDomain),
     environment: environmentVariables(service),
   };
+}
+
+/** Why there are no endpoints, and what is doubtful about those there are. */
+function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly string[] | undefined {
+  const problems = ports.flatMap((port) => {
+    const why = chooseEndpoints(port, view.node).hasAny ? undefined : whyNoEndpoint(port, view);
+    const undeclared = faultsOf(port, view).filter(({ code }) => code === 'undeclared-port');
+    return [...(why === undefined ? [] : [why]), ...undeclared.map(faultWords)];
+  });
+  return problems.length === 0 ? undefined : [...new Set(problems)];
 }
 
 /** The values without the Service's name, for output that already names it. */

@@ -1,4 +1,5 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
+import { isPlacedByKpc, placeWithout } from '../cluster/assumed-workloads.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import type { LocalTraffic } from '../cluster/local-traffic.ts';
 import { portAddresses, type ShownPort } from '../cluster/model.ts';
@@ -40,13 +41,14 @@ export function describeServiceInWords(
   because: readonly Because[],
   words: NodeWords,
 ): readonly DescriptionLine[] {
-  const { service, type, skipped, place, ports, dns, environment, clusterIPs, assumed } = description;
+  const { service, type, skipped, selector, place, ports, dns, environment, clusterIPs, assumed } = description;
   const chosen = new Set(assumed ? assignedTexts(assumed) : []);
   const mark: Mark = (value) => (chosen.has(value) ? `${value} (assumed)` : value);
   return [
     line('heading', 0, `Service ${service}${at(place)}`),
     ...because.flatMap((each) => plain(describeBecause(each))),
     ...plain(`type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
+    ...plain(selector && `selector ${selectorWords(selector)}`),
     ...plain(clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`),
     ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
@@ -60,6 +62,13 @@ export function describeServiceInWords(
       words.limit,
     ),
   ];
+}
+
+/** As kubectl takes it: "app=web,tier=front". */
+function selectorWords(selector: Readonly<Record<string, string>>): string {
+  return Object.entries(selector)
+    .map(([name, value]) => `${name}=${value}`)
+    .join();
 }
 
 const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]: string } = {
@@ -103,6 +112,8 @@ type Mark = (value: string) => string;
 function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   return [
     line('heading', 0, `Port ${port.label}${at(port.place)}`),
+    ...(port.targetPort === undefined ? [] : plain(`target port ${port.targetPort}`)),
+    ...(port.problems ?? []).map((text) => line('bad', 1, text)),
     ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
     ...(words.hasRules ? section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2) : []),
   ];
@@ -169,7 +180,7 @@ function pathLines(
         .map(({ text }) => text)
         .join(', '),
     ),
-    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords[fallback])]),
+    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback, port))]),
     ...plain(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
   ];
 }
@@ -197,12 +208,20 @@ export function podWords(pods: LocalTraffic): string {
   }
 }
 
-const fallbackWords: { readonly [K in NonNullable<PortInFamily['fallback']>]: string } = {
-  'no-endpoints-given': 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service',
-  'no-endpoints': 'no endpoint can take traffic: connections are refused',
-  'local-drops': 'no endpoint on this node: traffic of policy Local is dropped',
-  'local-to-all': 'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes',
-};
+function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>, port: ShownPort): string {
+  switch (fallback) {
+    case 'no-endpoints-given':
+      return 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service';
+    case 'no-endpoints':
+      return 'no endpoint can take traffic: connections are refused';
+    case 'local-drops':
+      return isPlacedByKpc(port)
+        ? `traffic of policy Local is dropped ${placeWithout(port)}: none is assumed on this one`
+        : 'no endpoint on this node: traffic of policy Local is dropped';
+    case 'local-to-all':
+      return `no endpoint ${isPlacedByKpc(port) ? 'assumed ' : ''}on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes`;
+  }
+}
 
 function hintWords(hints: UnboundHints): string {
   switch (hints.kind) {

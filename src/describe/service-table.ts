@@ -5,6 +5,7 @@ import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../cluster/model.ts';
+import { faultsOf } from '../diff/port-faults.ts';
 import { families } from '../kernel/family.ts';
 import { withoutName } from './describe-services.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
@@ -47,7 +48,7 @@ export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
       nodePorts: [...new Set(nodePorts)].map(star).join(', '),
       endpoints: countReady(known, view.assumed.pods),
       policies: policiesOf(known).join(', '),
-      notes: oddities(known).join(', '),
+      notes: oddities(known, view).join(', '),
     };
   });
 }
@@ -96,7 +97,7 @@ function policiesOf({ ports }: KnownService): readonly string[] {
 }
 
 /** What an operator would ask about. */
-function oddities({ service, ports, choices, headless }: KnownService): readonly string[] {
+function oddities({ service, ports, choices, headless }: KnownService, view: CompiledSnapshot): readonly string[] {
   const isUnserved = headless ? headless.used === 0 : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
   const lacksLocal = ports.some((port, i) => {
     const choice = choices[i];
@@ -108,10 +109,26 @@ function oddities({ service, ports, choices, headless }: KnownService): readonly
     ports.every(({ loadBalancerIPs }) => loadBalancerIPs.length === 0);
   return [
     ...(service.skipped === 'no-cluster-ip' ? ['no cluster IP'] : []),
-    ...(isUnserved ? [service.endpointsGiven === false ? 'endpoints not given' : 'no endpoints'] : []),
+    ...(isUnserved
+      ? [service.endpointsGiven === false ? 'endpoints not given' : `no endpoints${lackOf(ports, view)}`]
+      : []),
     ...(lacksLocal ? ['none on this node'] : []),
     ...(isPending ? ['no load balancer address'] : []),
   ];
+}
+
+/** Why no port has an endpoint, in few words. */
+function lackOf(ports: readonly ServicePort[], view: CompiledSnapshot): string {
+  const [fault] = ports.flatMap((port) => faultsOf(port, view));
+  switch (fault?.code) {
+    case 'selects-nothing':
+      return ': selects no Pod';
+    case 'unknown-port':
+      return fault.arguments.name === '' ? '' : `: no port named ${fault.arguments.name}`;
+    case 'undeclared-port':
+    case undefined:
+      return '';
+  }
 }
 
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];

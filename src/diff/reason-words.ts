@@ -37,6 +37,8 @@ export function reasonWords(reason: ServiceReason, write: WriteValue = String): 
     }
     case 'endpoint-changed':
       return `endpoint ${reason.endpoint} ${changedWords(reason.from, reason.to).join(', ')}`;
+    case 'fault':
+      return reason.fault;
     case 'behaviour': {
       const { from, to, pullRequests, samePackets } = reason;
       const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');

@@ -4,6 +4,7 @@ import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/mod
 import { compareText } from '../kernel/compare-text.ts';
 import type { Place } from '../kernel/place.ts';
 import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
+import { faultsOf, faultWords } from './port-faults.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import {
   diffEndpointStates,
@@ -41,7 +42,8 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
     const service = serviceOf(ports, after);
     const place = ports[0]?.places?.port ?? service?.place;
     if (!old) {
-      changes.push({ label, change: 'added', reasons: whyOneSided('added', serviceOf(ports, before)), place });
+      const reasons = [...whyOneSided('added', serviceOf(ports, before)), ...newFaults([], ports, from, to)];
+      changes.push({ label, change: 'added', reasons, place });
       continue;
     }
     const reasons = [
@@ -49,7 +51,9 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
       ...diffServiceFields(serviceOf(old, before), service, ports[0]?.portName),
       ...diffPorts(old, ports, from, to),
     ];
-    if (reasons.length > 0) changes.push({ label, formerLabel, change: 'changed', reasons, place });
+    if (reasons.length === 0) continue;
+    const faults = newFaults(old, ports, from, to);
+    changes.push({ label, formerLabel, change: 'changed', reasons: [...reasons, ...faults], place });
   }
   for (const [label, ports] of before.ports) {
     if (after.ports.has(label) || renamedFrom.has(label)) continue;
@@ -58,6 +62,18 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
     changes.push({ label, change: 'removed', reasons: whyOneSided('removed', service), place });
   }
   return changes.sort((a, b) => compareText(a.label, b.label));
+}
+
+/** What is wrong with the endpoints of a port on the side TO alone. */
+function newFaults(
+  before: readonly ServicePort[],
+  after: readonly ServicePort[],
+  from: CompiledSnapshot,
+  to: CompiledSnapshot,
+): readonly ServiceReason[] {
+  const known = new Set(before.flatMap((port) => faultsOf(port, from).map(faultWords)));
+  const fresh = after.flatMap((port) => faultsOf(port, to)).filter((fault) => !known.has(faultWords(fault)));
+  return uniqueReasons(fresh.map((fault) => ({ kind: 'fault', code: fault.code, fault: faultWords(fault) })));
 }
 
 interface ClusterIndex {

@@ -10,7 +10,7 @@ import {
   type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
 import { itemOf, pairUp } from '../kernel/diff-by-key.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { PortFault, Snapshot } from '../snapshot/snapshot.ts';
 
 /** One reason why a Service port differs. */
 export type ServiceReason =
@@ -46,6 +46,8 @@ export type ServiceReason =
       readonly from: EndpointState;
       readonly to: EndpointState;
     }
+  /** What the side TO alone shows to be wrong with the endpoints, in words. */
+  | { readonly kind: 'fault'; readonly code: PortFault['code']; readonly fault: string }
   /** kube-proxies of two releases do this differently. */
   | {
       readonly kind: 'behaviour';

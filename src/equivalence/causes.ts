@@ -72,6 +72,10 @@ export const causes = {
     title: 'loadBalancerSourceRanges does not admit the same clients',
     advice: 'compare the ranges with the source addresses that clients have when they reach the node',
   },
+  connection: {
+    title: 'First packets arrive alike, and connections do not work alike',
+    advice: 'make the way of the answers, and of what clients send after them, as it was',
+  },
   'no-endpoints': { title: 'Services without endpoints fail differently' },
   hairpin: {
     title: 'A pod that reaches itself through its Service is treated differently',

@@ -2,7 +2,7 @@ import type { Finding } from '../base/findings/finding.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import { quote } from '../base/printable.ts';
 import { announcedEnds, lastAnnounced } from '../kube-proxy/announced.ts';
-import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts, unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
 import {
   isModeOf,
   parseRelease,
@@ -51,6 +51,8 @@ export type Change =
       readonly from: ChangedSide;
       readonly to: ChangedSide;
       readonly announced: readonly Finding[];
+      /** Behind the mode before the change, where nothing names it; else ''. */
+      readonly modeFrom: string;
     }
   | { readonly kind: 'refused'; readonly what: string; readonly help: string };
 
@@ -90,10 +92,14 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
       },
     },
     announced: announcementsFor(setup, upgrade, after, cluster.servicePorts),
+    modeFrom: namesMode ? '' : " (kube-proxy's default)",
   };
 }
 
-function planMode({ from: asked, to = 'nftables' }: AskedChange, { settings, version = '' }: SetupBefore): Change {
+function planMode(
+  { from: asked, to = 'nftables' }: AskedChange,
+  { settings, version = '', modeNote }: SetupBefore,
+): Change {
   const from = asked ?? settings.mode;
   const release = parseRelease(version);
   if (release && !isModeOf(to, release)) {
@@ -105,7 +111,9 @@ function planMode({ from: asked, to = 'nftables' }: AskedChange, { settings, ver
     return { kind: 'refused', what, help: 'name two modes with --from and --to' };
   }
   const side = (proxyMode: ProxyMode): ChangedSide => ({ words: proxyMode, options: { proxyMode } });
-  return { kind: 'change', from: side(from), to: side(to), announced: [] };
+  const isUnnamed = asked === undefined && modeNote?.code === 'default-mode';
+  const modeFrom = isUnnamed ? ` ${unnamedMode}` : '';
+  return { kind: 'change', from: side(from), to: side(to), announced: [], modeFrom };
 }
 
 /** What to do before a change, the required first: what is announced, and what the nodes need. */

@@ -1,7 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import { isSameEnd } from '../packet/explore.ts';
-import type { Fate, Packet, PacketProtocol, Way } from '../packet/packet.ts';
+import { isArrival, workingShare, type Fate, type Packet, type PacketProtocol, type Way } from '../packet/packet.ts';
 import type { AskedSource } from '../packet/step.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import { wholeState } from '../trace/knowledge.ts';
@@ -19,6 +19,8 @@ export interface Difference {
   readonly packet: Packet;
   readonly from: Fate;
   readonly to: Fate;
+  /** Whether first packets end alike, and only what becomes of their connections differs. */
+  readonly isOfConnection: boolean;
 }
 
 export interface Counts {
@@ -148,7 +150,10 @@ function compareTarget(
       const packet = packetOf(sender, target);
       const fates = [scenes[0].evaluate(packet), scenes[1].evaluate(packet)] as const;
       answer.classes++;
-      if (!endsAlike(fates, nodes)) answer.differences.push({ sender, packet, from: fates[0], to: fates[1] });
+      const [from, to] = fates;
+      const isOfConnection = endsAlike(fates, nodes);
+      if (!isOfConnection || !workAlike(fates, scenes))
+        answer.differences.push({ sender, packet, from, to, isOfConnection });
       else if (fates.some(({ verdict }) => verdict === 'unknown')) {
         answer.unknown++;
         for (const [side, scene] of scenes.entries()) {
@@ -190,10 +195,11 @@ function* destinationsOf(
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
     // What is asked for with its ports alone is, with any other port, like the addresses around it.
     const isWhole = own?.isWhole !== false;
-    // Ports of any address lead to rules of the node's own addresses: elsewhere, one port of each rule is enough.
+    // Of kube-proxy's rules, ports of any address lead to the node's own addresses: elsewhere, one port of each chain is enough.
     if (isWhole && !isNode)
       for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as PortKey);
     if (isNode || isWhole) for (const key of free) keys.add(key);
+    if (!own && !isNode) for (const key of asked.foreignPorts) keys.add(key);
     yield [address, keys];
   }
 }
@@ -204,11 +210,19 @@ const tolerance = 1e-6;
 /** Whether a packet ends the same on both sides. The node's own addresses count as one source. */
 export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
   const endOf = ({ verdict, endpoint, source }: Way): string => {
-    const isKept = verdict === 'delivered' || verdict === 'forwarded' || verdict === 'local';
     const where = endpoint ? `${endpoint.address.text} ${endpoint.port}` : '';
-    return isKept ? `${verdict} ${where} ${sourceWord(source, nodes)}` : verdict;
+    return isArrival(verdict) ? `${verdict} ${where} ${sourceWord(source, nodes)}` : verdict;
   };
   return isSameEnd(from.ways, to.ways, endOf, tolerance);
+}
+
+/**
+ * Whether as many connections may work on both sides, as far as that is known. Without its routes, a side never shows that one works.
+ */
+function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
+  if (from.verdict === 'unknown' || scenes.every(({ side: { routes } }) => !routes.ipv4 && !routes.ipv6)) return true;
+  const [before, after] = [workingShare(from, isArrival), workingShare(to, isArrival)];
+  return before.least <= after.most + tolerance && after.least <= before.most + tolerance;
 }
 
 /** The source that receivers see: an address, or "node" for any of the node's own. */

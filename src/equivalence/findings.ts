@@ -18,11 +18,21 @@ import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { contains, isLoopback, joinHostPort, parseNetwork, type Address } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { lostShare, sumChances, type Fate, type Packet, type ReachedEndpoint } from '../packet/packet.ts';
+import {
+  isArrival,
+  lostShare,
+  sumChances,
+  workingShare,
+  type Fate,
+  type Packet,
+  type ReachedEndpoint,
+} from '../packet/packet.ts';
+import { connectionWords } from '../trace/connection-words.ts';
 import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
+import { assumedPlace, isUndetectedPod } from '../trace/stop-words.ts';
 import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
 import { compareScenes, sourceWord, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { ownAddresses, type PlacedSender } from './senders.ts';
@@ -55,6 +65,12 @@ const choiceShape = objectOf({
   to: sharesShape,
   kept: about('endpoints that both choose from', wholeNumber(0)),
   source: optional(about('whose address receivers see, if that differs', objectOf({ from: anyText, to: anyText }))),
+  lost: optional(
+    about(
+      'the share of connections that fail, if any do',
+      objectOf({ from: number('a share', 0, 1), to: number('a share', 0, 1) }),
+    ),
+  ),
 });
 
 type Choice = Shaped<typeof choiceShape>;
@@ -125,6 +141,11 @@ interface Destination {
   readonly ports: readonly ShownPort[];
   /** Whether one of them has an endpoint, on either side, that is ready or still serves. */
   readonly isServed: boolean;
+}
+
+/** A packet and its end on one side. */
+interface Met extends Pick<Difference, 'sender' | 'packet'> {
+  readonly fate: Fate;
 }
 
 interface Gathered {
@@ -260,8 +281,8 @@ function explainer(...scenes: readonly [Scene, Scene]) {
     const effect: Effect = {
       target: target.kind,
       senders: [senderWords(sender, target, isOwnEndpoint)],
-      from: fateWords(from, isSameChoice, source?.from, scenes),
-      to: fateWords(to, isSameChoice, source?.to, scenes.toReversed()),
+      from: fateWords({ sender, packet, fate: from }, isSameChoice, source?.from, scenes),
+      to: fateWords({ sender, packet, fate: to }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
       severity: severityOf(from, to, target),
       classes: 1,
       choice: choiceOf(from, to, source),
@@ -276,10 +297,24 @@ function explainer(...scenes: readonly [Scene, Scene]) {
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
     };
     const cause = causeOf(difference, target, isOwnEndpoint, changesExternalIPs, nodes);
+    if (cause === 'connection') {
+      const because = [from, to].flatMap((each, at) => failureWords(each, packet, scenes[at] ?? scene));
+      return { cause, because, ports: target.ports, effect } as const;
+    }
     const lost = isOfService.has(target.kind) && cause !== 'not-understood' ? findLost(difference, lostJumps) : [];
     return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect } as const;
   };
   return { explain, find };
+}
+
+/** Why connections fail on a side, if they do. */
+function failureWords(fate: Fate, { destination }: Packet, scene: Scene): readonly string[] {
+  const { kind, reason } = connectionWords({ fate, target: { address: destination } }, scene);
+  return reason === undefined || kind === 'works' || kind === 'unknown' ? [] : [`${nameOf(scene)}: ${reason}.`];
+}
+
+function nameOf({ side: { name } }: Scene): string {
+  return name === '-' ? 'stdin' : name;
 }
 
 function textOf({ destination: { text }, protocol, port }: Sent): string {
@@ -312,9 +347,7 @@ function findLost(
 /** Why a packet's end is not known on a side, and what settles it. */
 function lackWords({ reasons }: Fate, { destination: { family } }: Packet, scene: Scene): string | undefined {
   const texts = reasons.map((reason) => reasonSentence(reasonWords(reason, family, scene)));
-  return texts.length === 0
-    ? undefined
-    : `${scene.side.name === '-' ? 'stdin' : scene.side.name}: ${nameSome([...new Set(texts)], mostReasons)}`;
+  return texts.length === 0 ? undefined : `${nameOf(scene)}: ${nameSome([...new Set(texts)], mostReasons)}`;
 }
 
 const mostReasons = 2;
@@ -361,7 +394,9 @@ function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | unde
     return { endpoints: values.length, least: Math.min(...values), most: Math.max(...values) };
   };
   const kept = [...before.keys()].filter((endpoint) => after.has(endpoint)).length;
-  return { from: sharesOf(before), to: sharesOf(after), kept, source };
+  const lost = { from: lossOf(from), to: lossOf(to) };
+  const isLost = !isNearly(lost.from, 0) || !isNearly(lost.to, 0);
+  return { from: sharesOf(before), to: sharesOf(after), kept, source, lost: isLost ? lost : undefined };
 }
 
 /** Finds the destinations of packets among the Services of either side. `nodes` are the node's own addresses. */
@@ -412,13 +447,14 @@ function servedPorts({ side: { ports } }: Scene): readonly string[] {
 }
 
 function causeOf(
-  { sender, packet, from, to }: Difference,
+  { sender, packet, from, to, isOfConnection }: Difference,
   { kind, ports, isServed }: Destination,
   isOwnEndpoint: boolean,
   changesExternalIPs: boolean,
   nodes: ReadonlyMap<string, Address>,
 ): CauseId {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'not-understood';
+  if (isOfConnection) return 'connection';
   if (kind === 'external-ip' && changesExternalIPs) return 'external-ips';
   const own = causeIds.find((each) => each === kind);
   if (own || kind === 'node') return own ?? ([from, to].some(isBalanced) ? 'proxy-port' : 'other');
@@ -461,16 +497,24 @@ function isBalanced({ steps }: Fate): boolean {
   return steps.some(({ kind }) => kind === 'proxy-port');
 }
 
+/**
+ * By the shares of connections that are not known to fail. Where the first packets arrive alike and other endpoints are chosen, the
+ * share alone says nothing: an endpoint more or less that never answered breaks nothing.
+ */
 function severityOf(from: Fate, to: Fate, { kind }: Destination): Severity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
-  const [before = 0, after = 0] = [from, to].map(({ ways }) =>
-    ways.reduce((sum, { verdict, probability }) => {
-      const works = verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
-      return sum + (works ? probability : 0);
-    }, 0),
-  );
-  if (Math.abs(before - after) < 1e-6) return before > 0 ? 'changes' : 'fails-otherwise';
+  const arrives = (verdict: Fate['verdict']): boolean =>
+    verdict === 'delivered' || (verdict === 'local' && (kind === 'node' || kind === 'health-check'));
+  const [before, after] = [workingShare(from, arrives).most, workingShare(to, arrives).most];
+  if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
+  const isPart = !isNearly(before, 0) && !isNearly(after, 0);
+  const isOfChoice = isNearly(lostShare(from), lostShare(to)) && chancesOf(from.endpoints) !== chancesOf(to.endpoints);
+  if (isPart && isOfChoice) return 'changes';
   return before > after ? 'breaks' : 'opens';
+}
+
+function isNearly(share: number, other: number): boolean {
+  return Math.abs(share - other) < 1e-6;
 }
 
 function chancesOf(
@@ -482,29 +526,52 @@ function chancesOf(
 
 /** The address that receivers see on each side, if the sides differ in nothing else. */
 function seenSources(from: Fate, to: Fate, packet: Packet, nodes: ReadonlyMap<string, Address>): Choice['source'] {
-  const nameOf = (source: Fate['source']): string => {
+  const wordOf = (source: Fate['source']): string => {
     const word = sourceWord(source, nodes);
     if (word === 'node') return "the node's address";
     return word === packet.destination.text ? 'the address of the Service' : "the client's address";
   };
   const seenOn = (fate: Fate): string => {
     const seen = fate.endpoints.length > 0 ? fate.endpoints : [fate];
-    return [...new Set(seen.map(({ source }) => nameOf(source)))].sort().join(' or ');
+    return [...new Set(seen.map(({ source }) => wordOf(source)))].sort().join(' or ');
   };
-  if (from.verdict !== to.verdict || !isKept.has(from.verdict)) return undefined;
+  if (from.verdict !== to.verdict || !isArrival(from.verdict)) return undefined;
   const [before, after] = [seenOn(from), seenOn(to)];
   return before === after ? undefined : { from: before, to: after };
 }
 
 /** What happens to a packet, in words that fit all packets of its kind. The side's own scene comes first. */
-function fateWords(fate: Fate, isSameChoice: boolean, source: string | undefined, scenes: readonly Scene[]): string {
+function fateWords(
+  met: Met,
+  isSameChoice: boolean,
+  source: string | undefined,
+  scenes: readonly [Scene, Scene],
+): string {
+  const { fate } = met;
   const where = isSameChoice ? '' : whichEndpoints(fate, scenes);
   const seen = source === undefined ? '' : `, with ${source} as source`;
-  const lost = fate.verdict === 'delivered' && lostShare(fate) > 0 ? ', with some connections lost' : '';
-  return `${endWords[fate.verdict]}${where}${seen}${lost}`;
+  return `${endWords[fate.verdict]}${where}${seen}${lossWords(fate)}${stopClause(met, scenes[0])}`;
 }
 
-const isKept: ReadonlySet<string> = new Set(['delivered', 'local', 'forwarded']);
+/** What a packet that is stopped owes that to: nodes that kpc chose for Pods, or settings by which no pod is recognised. */
+function stopClause({ sender, packet, fate }: Met, scene: Scene): string {
+  const target = { ...packet, address: packet.destination, label: undefined };
+  const isUndetected = stopOf(fate) && isUndetectedPod({ sender, target, fate }, scene);
+  return `${assumedPlace(target, fate, scene)}${isUndetected ? ', as no setting tells kube-proxy which clients are pods' : ''}`;
+}
+
+/** How many of the connections fail whose first packet arrives, or those of others that are chosen at random. */
+function lossWords(fate: Fate): string {
+  if (!isArrival(fate.verdict)) return '';
+  const lost = lossOf(fate);
+  if (isNearly(lost, 0)) return '';
+  return isNearly(lost, 1) ? ', but the connection fails' : ', with some connections lost';
+}
+
+/** The share of connections that fail. */
+function lossOf(fate: Fate): number {
+  return Math.max(0, 1 - workingShare(fate, isArrival).most);
+}
 
 const endWords: { readonly [V in Fate['verdict']]: string } = {
   delivered: 'delivered',

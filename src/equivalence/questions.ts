@@ -9,6 +9,9 @@ import type { Element } from '../kernel/nftables/element.ts';
 import type { NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { isNamedByKubeProxy } from '../kube-proxy/chains.ts';
+import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
+import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import { readStatements } from '../packet/nft-statements.ts';
 import type { PacketProtocol } from '../packet/packet.ts';
 
@@ -38,6 +41,8 @@ export class Questions {
   readonly spans: AddressSpan[] = [];
   /** Ports matched regardless of the destination, by the chain or set that matches. */
   readonly ports = new Map<unknown, PortKey[]>();
+  /** Those of them that other programs' rules match: any packet may come by these, and not those to the node alone. */
+  readonly foreignPorts = new Set<PortKey>();
   /** Addresses that a mode gives the node for Services: no client has one. */
   readonly held = new Set<string>();
   readonly interfaces = new Set<string>();
@@ -46,15 +51,19 @@ export class Questions {
   constructor(states: readonly KernelState[]) {
     for (const state of states) {
       const sets = new Map(state.sets.map((set) => [set.name, set]));
+      const foreign: unknown[] = state.sets.filter(({ name }) => !parseSetName(name));
       for (const tables of families.map((family) => state.iptables[family])) {
         for (const chain of tableNames.flatMap((name) => [...(tables?.[name]?.values() ?? [])])) {
           for (const rule of chain.rules) this.#readIptablesRule(rule, chain, sets);
+          if (!isNamedByKubeProxy(chain.name)) foreign.push(chain);
         }
       }
       for (const table of state.nftables) {
         for (const chain of table.chains.values())
           for (const rule of chain.rules) this.#readNftRule(rule, chain, table);
+        if (!isKubeProxyTable(table.name)) foreign.push(...table.chains.values(), ...table.sets.values());
       }
+      for (const port of foreign.flatMap((asker) => this.ports.get(asker) ?? [])) this.foreignPorts.add(port);
       for (const { protocol, address, port } of state.virtualServers)
         this.#askFor(undefined, spanOf(address), [portKey(protocol, port)]);
       for (const { address } of state.links.flatMap(({ addresses }) => addresses)) {

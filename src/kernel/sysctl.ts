@@ -8,6 +8,16 @@ export const forwardingSysctls: { readonly [F in Family]: string } = {
   ipv6: 'net.ipv6.conf.all.forwarding',
 };
 
+/** The name of a sysctl of IPv4 on one link, or on `all`: a dot in a link's name is a slash there. */
+export function sysctlOfLink(link: string, key: string): string {
+  return `net.ipv4.conf.${link.replaceAll('.', '/')}.${key}`;
+}
+
+/** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */
+export function sysctlPath(name: string): string {
+  return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
+}
+
 /** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */
 export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');

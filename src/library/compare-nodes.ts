@@ -19,7 +19,7 @@ export interface ComparedNode {
 }
 
 /** What a comparison calls its sides, and the commands that trace on them: those of all nodes differ in the node alone. */
-interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to'> {
+interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to' | 'modeFrom'> {
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 

@@ -63,7 +63,7 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
     checkPacketOptions({ side: from as Snapshot, ...input }, ['from', 'to']);
   else checkPacketOptions(input as ManifestsOfNodes, ['from', 'to']);
   const specs = [from, to].map((side, i) => specOf(side, input, flags[i])) as [Spec, Spec];
-  return compareSpecs(specs, undefined);
+  return compareSpecs(specs);
 }
 
 /** The options that make one side of manifests; undefined for a side that was compiled or read. */
@@ -106,13 +106,17 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Par
 }
 
 /** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
-function compareSpecs([from, to]: readonly [Spec, Spec], announced: readonly Finding[] | undefined): EquivalenceResult {
+function compareSpecs(
+  [from, to]: readonly [Spec, Spec],
+  announced?: readonly Finding[],
+  modeFrom?: string,
+): EquivalenceResult {
   const comparison = new NodeComparison(from.opened, to.opened, announced);
   const nodes = [...comparison.run()];
   const diagnostics = toldOnce(nodes.flatMap(({ readings }) => readings.flatMap(diagnosticsOfNode)));
   const notes = [...new Set(nodes.flatMap((node) => node.notes))];
   const traceOf = () => ({ old: from.words, new: to.words });
-  const { report, passed = false } = comparison.result({ from: from.name, to: to.name, traceOf }) ?? {};
+  const { report, passed = false } = comparison.result({ from: from.name, to: to.name, modeFrom, traceOf }) ?? {};
   return { passed, report: report && equivalenceJson(report), diagnostics, notes };
 }
 
@@ -149,5 +153,5 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   const specs = [change.from, change.to].map(({ words, options: own }) =>
     compiledSpec(words, { ...input, ...own, allNodes }, own),
   ) as [Spec, Spec];
-  return compareSpecs(specs, change.announced);
+  return compareSpecs(specs, change.announced, change.modeFrom);
 }

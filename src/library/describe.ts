@@ -164,15 +164,15 @@ export type DumpDescription = Shaped<typeof describedDump>;
  * The Services of a side, as `kpc describe --output json` prints them.
  *
  * ```ts
- * import { describe, open } from 'kube-proxy-compiler';
+ * import { describeServices, open } from 'kube-proxy-compiler';
  *
  * const [side] = open({ 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' }).snapshots;
- * if (side?.kind === 'dump') console.log(describe(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
+ * if (side?.kind === 'dump') console.log(describeServices(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
  * ```
  */
-export function describe(side: DumpedSnapshot): DumpDescription;
-export function describe(side: CompiledSnapshot): readonly ServiceSummary[];
-export function describe(side: Snapshot): readonly ServiceSummary[] | DumpDescription;
-export function describe(side: Snapshot): readonly ServiceSummary[] | DumpDescription {
+export function describeServices(side: DumpedSnapshot): DumpDescription;
+export function describeServices(side: CompiledSnapshot): readonly ServiceSummary[];
+export function describeServices(side: Snapshot): readonly ServiceSummary[] | DumpDescription;
+export function describeServices(side: Snapshot): readonly ServiceSummary[] | DumpDescription {
   return side.kind === 'dump' ? readingJson(readDumped(side)) : summarizeServices(side);
 }

@@ -6,7 +6,7 @@ import type { Release } from '../kube-proxy/releases.ts';
 import type { OpenOptions } from './options.ts';
 import { checkText, listOf, type NamedText, type Texts } from './texts.ts';
 
-export { checkFlags, type GivenFlags } from '../snapshot/open/compile.ts';
+export { checkFlags, checkValues, type GivenFlags } from '../snapshot/open/compile.ts';
 
 /** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
 export interface InputOptions extends OpenOptions {

@@ -66,11 +66,11 @@ export interface OpenOptions extends OfPaths<ManifestsOfNodes> {
  * manifests beside it. Rejects with a Refusal if it cannot ask the cluster.
  *
  * ```ts
- * import { describe } from 'kube-proxy-compiler';
+ * import { describeServices } from 'kube-proxy-compiler';
  * import { open } from 'kube-proxy-compiler/node';
  *
  * const [side] = (await open('fixtures/quickstart/svc.yaml')).snapshots;
- * if (side?.kind === 'manifests') console.log(describe(side).map(({ service }) => service).join()); // default/nginx
+ * if (side?.kind === 'manifests') console.log(describeServices(side).map(({ service }) => service).join()); // default/nginx
  * ```
  */
 export async function open(paths: Paths, { cluster, ...options }: OpenOptions = {}): Promise<OpenedTexts> {

@@ -46,10 +46,10 @@ export interface OpenedTexts {
  * ruleset, ip -j addr, sysctl -a and the like print on a node, in files of whatever name; other text beside that is left out.
  *
  * ```ts
- * import { describe, open } from 'kube-proxy-compiler';
+ * import { describeServices, open } from 'kube-proxy-compiler';
  *
  * const [side] = open({ 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' }).snapshots;
- * if (side?.kind === 'dump') console.log(describe(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
+ * if (side?.kind === 'dump') console.log(describeServices(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
  * ```
  */
 export function open(inputs: Texts, { name = 'manifests', ...options }: OpenTextsOptions = {}): OpenedTexts {

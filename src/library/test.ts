@@ -35,14 +35,14 @@ const settingsOfTests = ['proxyMode', 'kubernetesVersion', 'node', 'allNodes', '
  * Checks what happens to packets against expectations.
  *
  * ```ts
- * import { test } from 'kube-proxy-compiler';
+ * import { testPackets } from 'kube-proxy-compiler';
  *
  * const manifests = { 'web.yaml': '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }' };
  * const tests = { 'packets.yaml': 'tests: [{ from: pod, to: 10.96.0.99:80, expect: forwarded }]' };
- * console.log(test({ manifests, tests, proxyMode: 'nftables' }).passed); // true
+ * console.log(testPackets({ manifests, tests, proxyMode: 'nftables' }).passed); // true
  * ```
  */
-export function test(options: TestOptions): TestResult {
+export function testPackets(options: TestOptions): TestResult {
   checkPacketOptions(options, ['tests', 'namespace']);
   const { tests, ...input } = options;
   const files = listOf(tests, 'tests').map(({ name, text }) => new TextFile(name, text));

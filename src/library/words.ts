@@ -1,6 +1,6 @@
 import type { Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
-import { diagnosticsForPeople } from '../say/words/for-people.ts';
+import { findingsForPeople } from '../say/words/for-people.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import { sayFindings, type SaidFinding } from '../say/words/said.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
@@ -11,7 +11,7 @@ const options: ReadonlySet<string> = new Set([
   ...(['manifests', 'allowEmpty', 'node', 'nodes', 'allNodes', 'shard', 'from', 'to', 'toKubernetesVersion'] as const),
 ]);
 
-export { diagnosticsForPeople, sortDiagnostics };
+export { findingsForPeople, sortDiagnostics };
 
 /** What a caller of kpc has in the place of flags. */
 export interface CallerWords {

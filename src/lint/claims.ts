@@ -1,12 +1,11 @@
 import type { ServicePort } from '../cluster/model.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import { isLoopback } from '../kernel/address.ts';
-import type { Verdict } from '../packet/packet.ts';
-import type { PacketClaim } from './rule.ts';
+import type { PacketClaim, PacketEnd } from './rule.ts';
 import type { LintInput } from './lint-input.ts';
 
-/** The ends of a packet that reaches no endpoint. */
-export const unanswered: readonly Verdict[] = ['dropped', 'refused'];
+/** The ends of a packet that reaches no endpoint, or one whose answer does not come back. */
+export const unanswered: readonly PacketEnd[] = ['dropped', 'refused', 'fails'];
 
 /** Whether it has an endpoint that takes connections, on whatever node. */
 export function isServed(port: ServicePort): boolean {

@@ -170,9 +170,3 @@ export function asPods({ object: workload, source }: Sourced<Workload>): readonl
     return podOf(name, ordinalLabels(metadata.name, name));
   });
 }
-
-/** "Deployment default/web", or "Pod default/web-0". */
-export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
-  const { namespace } = metadata;
-  return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
-}

@@ -1,14 +1,14 @@
 import type { IpFamilyChoice } from '../snapshot/open/choose-families.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { Family } from '../kernel/family.ts';
-import type { PacketProtocol, Verdict } from '../packet/packet.ts';
+import { isArrival, type PacketProtocol } from '../packet/packet.ts';
 import { openManifests } from '../snapshot/open/opened.ts';
 import { packetOf, readSender, type Sender } from '../trace/question.ts';
 import { sceneOf, type Scene } from '../trace/scene.ts';
-import type { PacketClaim } from './rule.ts';
+import type { PacketClaim, PacketEnd } from './rule.ts';
 
 /** How the packet of a claim ends, as kpc trace says of the same input; undefined if that has no answer. */
-export type TracePacket = (claim: PacketClaim) => Verdict | undefined;
+export type TracePacket = (claim: PacketClaim) => PacketEnd | undefined;
 
 /** Returns a function that traces packets. It compiles each node that it is asked about, once. */
 export function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): TracePacket {
@@ -35,9 +35,9 @@ export function packetTracer(loaded: LoadedInputs, ipFamily: IpFamilyChoice): Tr
     const sender = scene && senderAt(scene, claim, claim.to.family);
     if (!scene || !sender) return undefined;
     const protocol = claim.protocol.toLowerCase() as PacketProtocol;
-    const { verdict } = scene.evaluate(
-      packetOf(sender, { address: claim.to, port: claim.port, protocol, label: undefined }),
-    );
+    const fate = scene.evaluate(packetOf(sender, { address: claim.to, port: claim.port, protocol, label: undefined }));
+    const { verdict } = fate;
+    if (isArrival(verdict) && fate.connection().kind === 'fails') return 'fails';
     return verdict === 'unknown' ? undefined : verdict;
   };
 }

@@ -4,9 +4,12 @@ import type { Evidence } from '../base/findings/finding.ts';
 import type { Verdict } from '../packet/packet.ts';
 import type { LintedService, LintInput } from './lint-input.ts';
 
+/** How a packet ends; `fails`: it arrives, and its connection fails all the same. */
+export type PacketEnd = Verdict | 'fails';
+
 /** A packet and how it ends, if the finding is right. */
 export interface PacketClaim extends Omit<Evidence, 'verdict'> {
-  readonly ends: readonly Verdict[];
+  readonly ends: readonly PacketEnd[];
 }
 
 /** What a rule finds. */

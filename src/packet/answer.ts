@@ -6,6 +6,7 @@ import { lacks, type Reason } from './reason.ts';
 import type { AskedSource } from './step.ts';
 import type { World } from './visitors.ts';
 import { arrive, cross, leave, type End } from './walk.ts';
+import { findUnansweredArp } from './way-back.ts';
 
 /**
  * What becomes of a connection after its first packet: the endpoint's answer is a packet that passes the node like any other, and so is
@@ -46,6 +47,8 @@ function outcomeOf(world: World, way: Way<Flow>): Outcome {
     if (endpoint) return { kind: 'fails', loss: { kind: 'service-address', ...at } };
     if (verdict === 'forwarded') return { kind: 'depends', loss: { kind: 'left', ...at } };
   }
+  const lost = lostBefore(world, end);
+  if (lost) return { kind: 'depends', loss: lost };
   const budget = { chains: 0, sources: new Set<AskedSource>() };
   const answers = explore((choices) => walkConnection(world, end, choices), budget);
   const losses = answers.flatMap(({ loss }) => loss ?? []);
@@ -61,6 +64,15 @@ function outcomeOf(world: World, way: Way<Flow>): Outcome {
       : { kind: 'fails', loss: first };
   if (!world.routing.isListed) return { kind: 'unknown', reasons: [lacks({ kind: 'routes', family: world.family })] };
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
+}
+
+/** What may keep the first packet from coming to the node, or from the node to its destination. */
+function lostBefore({ routing }: World, end: Flow): Beyond | undefined {
+  const { hop, destination, isOwn, isNamed, output } = end;
+  const inside = hop?.gateway ? routing.places.linkInside(destination) : undefined;
+  if (hop?.gateway && inside !== undefined)
+    return { kind: 'own-network', destination, inside, gateway: hop.gateway, output };
+  return isOwn || isNamed ? undefined : findUnansweredArp(end);
 }
 
 /** Losses of which the node alone does not decide. */

@@ -37,6 +37,11 @@ export const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local'
 /** How a packet ends. */
 export type Verdict = (typeof verdicts)[number];
 
+/** Whether the first packet of a connection comes to some end that may answer. */
+export function isArrival(verdict: Verdict): boolean {
+  return verdict === 'delivered' || verdict === 'local' || verdict === 'forwarded';
+}
+
 /** One of the ways that a packet may take. */
 export interface Way<End = unknown> {
   readonly probability: number;
@@ -105,7 +110,20 @@ export type Beyond =
   /** The endpoint, on a network of the node, sees the client, and may answer past the node. */
   | { readonly kind: 'own-gateway'; readonly endpoint: Address }
   /** Rules give packets a source that the node does not have: answers go there. */
-  | { readonly kind: 'foreign-source'; readonly address: Address };
+  | { readonly kind: 'foreign-source'; readonly address: Address }
+  /** The node sends packets to an address behind its link `inside` to a router, which may send them back to the node. */
+  | {
+      readonly kind: 'own-network';
+      readonly destination: Address;
+      readonly inside: string;
+      readonly gateway: Address;
+      readonly output: string | undefined;
+    }
+  /** The node answers no ARP request for the address by which it is asked, on the link where the client's packets come in. */
+  | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl };
+
+/** By which of a link's sysctls the kernel leaves an ARP request unanswered (arp_process in arp.c). */
+export type ArpSysctl = 'arp_ignore' | 'arp_filter' | 'rp_filter';
 
 /** What becomes of a connection by one way of its first packet. */
 export type Outcome =
@@ -170,6 +188,22 @@ export function sumChances<T extends { readonly probability: number }>(
 /** The share of connections that end otherwise than most. */
 export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): number {
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
+}
+
+/**
+ * The share of connections whose first packet arrives and that are not known to fail, and of these the share that is known to work:
+ * both from 0 to 1.
+ */
+export function workingShare(
+  { connection }: Pick<Fate, 'connection'>,
+  arrives: (verdict: Verdict) => boolean,
+): { readonly least: number; readonly most: number } {
+  const sum = (isSo: (outcome: Outcome) => boolean): number =>
+    connection().ways.reduce(
+      (share, { way, outcome }) => share + (arrives(way.verdict) && isSo(outcome) ? way.probability : 0),
+      0,
+    );
+  return { least: sum(({ kind }) => kind === 'works'), most: sum(({ kind }) => kind !== 'fails') };
 }
 
 /** A packet stops being followed. */

@@ -1,5 +1,5 @@
 import { isLoopback, type Address } from '../kernel/address.ts';
-import { forwardingSysctls } from '../kernel/sysctl.ts';
+import { forwardingSysctls, sysctlOfLink } from '../kernel/sysctl.ts';
 import {
   admitsLoopback,
   cameByBridge,
@@ -67,7 +67,7 @@ export function cross(flow: Flow, visitors: Visitors): End {
 /** IPv4 asks the interface that a packet came in by, IPv6 only whether the node forwards at all. */
 function forwards({ family, routing, input }: Flow): boolean {
   const ofAll = routing.sysctl(forwardingSysctls[family]);
-  const ofLink = family === 'ipv4' ? routing.sysctl(`net.ipv4.conf.${input ?? ''}.forwarding`) : undefined;
+  const ofLink = family === 'ipv4' ? routing.sysctl(sysctlOfLink(input ?? '', 'forwarding')) : undefined;
   return (ofLink ?? ofAll) !== '0';
 }
 

@@ -1,7 +1,10 @@
 import type { Address } from '../kernel/address.ts';
 import type { RouteQuestion } from '../kernel/route/lookup-route.ts';
+import { sysctlOfLink } from '../kernel/sysctl.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { negateIf } from './maybe.ts';
+import { isUnknownOwn } from './own-address.ts';
+import type { ArpSysctl, Beyond } from './packet.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
@@ -63,12 +66,12 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   // IPv6 leaves this to rules.
   if (family === 'ipv6' || !routing.isListed || input === undefined || input === '' || input === loopbackInterface)
     return undefined;
-  const [ofAll, ofLink] = ['all', input].map((name) => routing.sysctl(`net.ipv4.conf.${name}.rp_filter`));
+  const [ofAll, ofLink] = ['all', input].map((name) => routing.sysctl(sysctlOfLink(name, 'rp_filter')));
   const strictness = Math.max(Number(ofAll ?? 0), Number(ofLink ?? 0));
-  const countsMark = ['all', input].some((name) => routing.sysctl(`net.ipv4.conf.${name}.src_valid_mark`) === '1');
+  const countsMark = ['all', input].some((name) => routing.sysctl(sysctlOfLink(name, 'src_valid_mark')) === '1');
   const isShown = ofAll !== undefined && ofLink !== undefined;
   if (routing.isLocal(source) === true) {
-    const isAccepted = ['all', input].some((name) => routing.sysctl(`net.ipv4.conf.${name}.accept_local`) === '1');
+    const isAccepted = ['all', input].some((name) => routing.sysctl(sysctlOfLink(name, 'accept_local')) === '1');
     return isAccepted ? undefined : 'martian';
   }
   if (strictness === 0 && isShown) return undefined;
@@ -81,7 +84,31 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   if ('kind' in links) return links;
   if (links.includes(input) || (found.kind === 'out' && strictness !== 1 && isShown)) return undefined;
   if (strictness === 1 || (strictness === 2 && found.kind === 'none')) return 'reverse-path';
-  const name = `net.ipv4.conf.${ofAll === undefined ? 'all' : input}.rp_filter`;
+  const name = sysctlOfLink(ofAll === undefined ? 'all' : input, 'rp_filter');
   // No packet of another way may come at all: nobody sets what is not shown to pass it.
   return isShown || found.kind === 'none' ? undefined : lacks({ kind: 'sysctl', name }, `sysctl ${name}`);
+}
+
+/**
+ * What keeps the kernel from answering the ARP request that goes before a packet of another host (arp_process in arp.c): undefined if
+ * nothing does, or if who asks is not known.
+ */
+export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind: 'no-arp' }> | undefined {
+  const { routing, entered: link, sender, asked, family } = first;
+  const { places } = routing;
+  if (family === 'ipv6' || !routing.isListed || link === undefined || link === '' || first.isBridged) return undefined;
+  const hop = routing.hopTo(sender.address);
+  const isBeside = places.isAround(sender.address, link);
+  const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
+  const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
+  const address = isAsked ? asked.address : routing.ownAddress(link);
+  if (!asker || isUnknownOwn(address)) return undefined;
+  const strictest = (key: string): number =>
+    Math.max(...['all', link].map((name) => Number(routing.sysctl(sysctlOfLink(name, key)) ?? 0)));
+  const unanswered = (sysctl: ArpSysctl) => ({ kind: 'no-arp', address, link, sysctl }) as const;
+  if (strictest('arp_ignore') > 0 && routing.isLocalAt(address, link) === false) return unanswered('arp_ignore');
+  const request = { ...first, source: asker, destination: address, mark: 0, input: link, output: '' };
+  const back = linksOf(linksBack(request, false));
+  if (strictest('arp_filter') > 0 && !('kind' in back) && !back.includes(link)) return unanswered('arp_filter');
+  return checkReverse(request) === 'reverse-path' ? unanswered('rp_filter') : undefined;
 }

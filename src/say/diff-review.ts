@@ -271,13 +271,19 @@ function endWords({ from, to, choice }: ServiceEffects['effects'][number]): stri
   const [before, after] = [choice.from.endpoints, choice.to.endpoints];
   const isReplaced = before === after && choice.kept < after;
   const numbers = before === after ? count(after, 'endpoint') : `${before} → ${count(after, 'endpoint')}`;
-  const { source } = choice;
+  const { source, lost } = choice;
   return [
     numbers,
     ...(isReplaced ? [`${formatCount(after - choice.kept)} of them new`] : []),
     ...(after > 1 ? [shareWords(choice.to)] : []),
     ...(source ? [`with ${source.to} as source, before: ${source.from}`] : []),
+    ...(lost ? [lossWords(lost)] : []),
   ].join(', ');
+}
+
+function lossWords({ from, to }: { readonly from: number; readonly to: number }): string {
+  const [before, after] = [percent(from), percent(to)];
+  return `of which ${before === after ? after : `${before} → ${after}`} fail`;
 }
 
 /** Smaller differences come from rounding in iptables rules. */

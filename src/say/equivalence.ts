@@ -25,6 +25,8 @@ export interface Tracing {
 export interface EquivalenceReport {
   readonly from: string;
   readonly to: string;
+  /** Behind the mode of `from`, where nothing names it. */
+  readonly modeFrom?: string | undefined;
   readonly trace: TraceWords;
   /** The mode of both sides, if they have the same and neither names it. */
   readonly sharedMode?: string | undefined;
@@ -135,7 +137,7 @@ function preparationLines(title: string, own: readonly Finding[]): readonly Desc
 
 /** Summary: how much was compared, how much differs, and what that means to clients. */
 function summaryWords(report: EquivalenceReport): string {
-  const { from, to, sharedMode, nodes, classes, findings, preparations = [] } = report;
+  const { from, to, modeFrom = '', sharedMode, nodes, classes, findings, preparations = [] } = report;
   const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
   const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
   const effects = findings.flatMap((finding) => finding.effects);
@@ -154,7 +156,7 @@ function summaryWords(report: EquivalenceReport): string {
       : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${known.map(countWords).join(', ')}`;
   const required = preparations.filter(isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
-  return `${from} → ${to}${mode}${where}: ${result}${doubt}${first}`;
+  return `${from}${modeFrom} → ${to}${mode}${where}: ${result}${doubt}${first}`;
 }
 
 /** "2 break". */
@@ -226,7 +228,7 @@ export function formatEquivalence(
 
 /** What `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
-  const { trace, sharedMode: _, preparations, ...facts } = report;
+  const { trace, sharedMode: _, modeFrom: __, preparations, ...facts } = report;
   const findings = report.findings.map((finding) => ({
     ...finding,
     effects: finding.effects.map((effect) => ({ ...effect, trace: traceEffect(trace, effect) })),

@@ -1,7 +1,7 @@
 import { printable } from '../base/printable.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
-import type { Fate } from '../packet/packet.ts';
+import { isArrival, type Fate } from '../packet/packet.ts';
 import { seenSource, sharesOf } from '../trace/expectation.ts';
 import { traceMatrix } from '../trace/matrix.ts';
 import type { Sender } from '../trace/question.ts';
@@ -74,6 +74,7 @@ function testsOnNode(scene: Scene): readonly HoldingTest[] {
 }
 
 function outcomeOf(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' | 'source'> {
+  if (isArrival(fate.verdict) && fate.connection().kind === 'fails') return { expect: 'fails' };
   if (fate.verdict !== 'delivered') return { expect: fate.verdict };
   const shares = [...sharesOf(fate)];
   const [, first = 1] = shares[0] ?? [];

@@ -7,6 +7,7 @@ import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { formatJson } from './format-json.ts';
 import { formatGitlab } from './gitlab.ts';
 import type { LintResult } from '../lint/lint.ts';
+import { listForPeople } from './words/for-people.ts';
 import { helpWithTrace, type SaidFinding } from './words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
 import { formatTestSuite, type TestCase } from './junit.ts';
@@ -21,15 +22,23 @@ export interface LintReport extends Omit<LintResult, 'findings' | 'ignored'> {
   readonly ignored: readonly SaidFinding[];
 }
 
+interface LintStyle {
+  readonly lineOf: LineOf;
+  readonly isColoured: boolean;
+  readonly pathOf: PathOf;
+  /** How many findings of a code the text has. */
+  readonly limit: number;
+}
+
 /** The findings in one of the formats. */
 export function formatLint(
   report: LintReport,
   output: (typeof lintOutputs)[number],
-  { lineOf, isColoured, pathOf }: { readonly lineOf: LineOf; readonly isColoured: boolean; readonly pathOf: PathOf },
+  { lineOf, isColoured, pathOf, limit }: LintStyle,
 ): string {
   switch (output) {
     case 'text':
-      return `${formatFindings(report.findings, lineOf, isColoured)}${summaryWords(report)}\n`;
+      return `${formatFindings(listForPeople(report.findings, limit), lineOf, isColoured)}${summaryWords(report)}\n`;
     case 'json':
       return formatJson(linted, lintJson(report));
     case 'junit':

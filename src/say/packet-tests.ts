@@ -3,6 +3,7 @@ import { count } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { describeSkipped } from '../dumps/dump.ts';
+import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../trace/packet-tests.ts';
 import { listTraceLines, describeTrace, traceJson } from '../trace/trace-words.ts';
@@ -55,7 +56,9 @@ function describeScenes(scenes: readonly Scene[]): readonly string[] {
     ...new Set(values.flatMap((value) => value ?? [])),
   ];
   const nodes = each(scenes.map(({ side }) => side.node?.name || undefined));
-  const modes = each(scenes.map(({ side }) => side.mode));
+  const modes = each(
+    scenes.map(({ side }) => side.mode && `${side.mode}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`),
+  );
   const releases = each(scenes.map(({ side }) => side.settings?.release));
   return [
     ...(nodes.length === 0 ? [] : [`on ${nameSome(nodes.map((name) => printable(name)))}`]),

@@ -3,7 +3,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
-import type { Fate, KnownFate } from '../packet/packet.ts';
+import { isArrival, type Fate, type KnownFate } from '../packet/packet.ts';
 import { traceJson } from '../trace/trace-words.ts';
 import { addressWords } from '../diff/port-facts.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
@@ -35,7 +35,7 @@ export function formatMatrix(
   );
   const legend = paint(
     'dim',
-    `2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both${
+    `2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both${cells.some(({ fate }) => isFailing(fate)) ? '; fails: it arrives, and its answer does not come back' : ''}${
       cells.some(({ fate }) => fate.otherwise) ? '; ?: if what is not shown lets it pass unchanged' : ''
     }`,
   );
@@ -64,7 +64,13 @@ function inShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'>
   return knownInShort(fate);
 }
 
+/** Whether the first packet arrives and the connection fails. */
+function isFailing({ verdict, connection }: KnownFate): boolean {
+  return isArrival(verdict) && connection().kind === 'fails';
+}
+
 function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
+  if (isFailing(fate)) return { role: 'bad', text: 'fails' };
   const role = roles[fate.verdict];
   if (fate.verdict !== 'delivered') return { role, text: fate.verdict };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;

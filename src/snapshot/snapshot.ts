@@ -1,8 +1,10 @@
+import type { Finding } from '../base/findings/finding.ts';
 import { findOwners, type Owners } from '../changes/owners.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { Cluster, NodeContext, ShownPort } from '../cluster/model.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import type { Cluster, NodeContext, ServiceInfo, ShownPort } from '../cluster/model.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
-import type { Pod, ProxySettings } from '../cluster/objects.ts';
+import type { Pod, ProxySettings, Service } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { KnownRoutes } from '../dumps/read-routes.ts';
@@ -48,6 +50,24 @@ const noObjects: SnapshotObjects = {
   unread: new Set(),
 };
 
+/** What the input shows to be wrong with the endpoints of Service ports. */
+export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;
+
+const portFaultCodes = ['selects-nothing', 'unknown-port', 'undeclared-port'] as const;
+
+export function isPortFault(finding: Finding): finding is PortFault {
+  return portFaultCodes.some((code) => code === finding.code);
+}
+
+function faultsByService(faults: readonly PortFault[]): ReadonlyMap<string, readonly PortFault[]> {
+  const single = faults.flatMap((fault) => servicesOf(fault).map((name) => ({ name, fault })));
+  return new Map([...groupBy(single, ({ name }) => name)].map(([name, own]) => [name, own.map(({ fault }) => fault)]));
+}
+
+function servicesOf(fault: PortFault): readonly string[] {
+  return fault.code === 'selects-nothing' ? fault.arguments.services : [fault.arguments.service];
+}
+
 /** What kpc chose, since nothing in the input says it. */
 interface AssumedValues {
   readonly services: readonly AssignedService[];
@@ -69,6 +89,8 @@ interface Facts {
   /** The routes of the node, where a dump lists them. */
   readonly routes?: KnownRoutes | undefined;
   readonly objects?: SnapshotObjects | undefined;
+  /** Pods that no input holds, which packets may come from. */
+  readonly assumedPods?: SnapshotObjects['pods'] | undefined;
   /** What is known already, of a state that was changed since. */
   readonly owners?: Owners | undefined;
 }
@@ -84,6 +106,7 @@ interface CompiledFacts extends Facts {
   readonly assigned: readonly AssignedService[];
   /** Undefined if no Pod was assumed. */
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
+  readonly portFaults?: readonly PortFault[] | undefined;
   /** Whether no input holds the Node. */
   readonly isNodeAssumed?: true | undefined;
   /** Whether nothing named the mode. */
@@ -127,6 +150,7 @@ abstract class Known<Own extends Facts> {
   #shown: ReadonlyMap<string, DecompiledPort> | undefined;
   #endpoints: ReadonlyMap<string, KnownEndpoint> | undefined;
   #pods: ReadonlyMap<string, Pod> | undefined;
+  #services: ReadonlyMap<string, Service> | undefined;
 
   constructor(facts: Own) {
     const { name, flows, routes = {}, objects = noObjects, owners } = facts;
@@ -169,10 +193,20 @@ abstract class Known<Own extends Facts> {
     return (this.#endpoints ??= new Map(endpointsOf(this.ports, this.nodeName)));
   }
 
-  /** Pods by "namespace/name". */
+  /** Services of manifests, as they are written, by "namespace/name". */
+  get written(): ReadonlyMap<string, Service> {
+    return (this.#services ??= new Map(
+      this.objects.services.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object]),
+    ));
+  }
+
+  /** Pods by "namespace/name", the assumed ones, too. */
   get pods(): ReadonlyMap<string, Pod> {
     return (this.#pods ??= new Map(
-      this.objects.pods.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object]),
+      [...this.objects.pods, ...(this.facts.assumedPods ?? [])].map(({ object }) => [
+        `${object.metadata.namespace}/${object.metadata.name}`,
+        object,
+      ]),
     ));
   }
 }
@@ -188,7 +222,7 @@ function endpointsOf(ports: readonly ShownPort[], node: string): readonly (reado
   return ports.flatMap(({ endpoints = [] }) =>
     endpoints.flatMap(({ label, address, port, status }) => {
       if (!address || port === undefined) return [];
-      const isLocal = node === '' || !status ? undefined : status.nodeName === node;
+      const isLocal = node === '' || !status?.nodeName ? undefined : status.nodeName === node;
       return [[label, { address, isLocal }] as const];
     }),
   );
@@ -205,6 +239,8 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
   readonly assumedEndpoints: readonly AssumedWorkload[] | undefined;
+  /** What keeps Service ports from having endpoints, or may. */
+  readonly portFaults: readonly PortFault[];
   readonly isNodeAssumed: true | undefined;
   readonly assumed: AssumedValues;
   readonly taken: Readonly<Record<string, string>> | undefined;
@@ -212,11 +248,15 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly isAsCompiled: boolean;
   readonly compile: (cluster: Cluster) => KernelState;
   #services: ShownServices | undefined;
+  #infos: ReadonlyMap<string, ServiceInfo> | undefined;
+  #faults: ReadonlyMap<string, readonly PortFault[]> | undefined;
 
   constructor(facts: CompiledFacts) {
     super(facts);
-    const { assigned, assumedEndpoints = [], isNodeAssumed, isModeAssumed = false } = facts;
-    const pods = assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
+    const { assigned, assumedEndpoints = [], assumedPods, isNodeAssumed, isModeAssumed = false } = facts;
+    const pods = assumedPods
+      ? assumedPods.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? [])
+      : assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
     this.kind = facts.kind;
     this.cluster = facts.cluster;
     this.node = facts.node;
@@ -224,12 +264,25 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     this.families = facts.families;
     this.assigned = assigned;
     this.assumedEndpoints = facts.assumedEndpoints;
+    this.portFaults = facts.portFaults ?? [];
     this.isNodeAssumed = isNodeAssumed;
     this.assumed = { services: assigned, pods: new Set(pods), node: isNodeAssumed === true, mode: isModeAssumed };
     this.taken = facts.taken;
     this.kpcVersion = facts.kpcVersion;
     this.isAsCompiled = facts.isAsCompiled;
     this.compile = facts.compile;
+  }
+
+  /** A Service by "namespace/name". */
+  info(service: string): ServiceInfo | undefined {
+    this.#infos ??= new Map(this.cluster.services.map((each) => [`${each.namespace}/${each.name}`, each]));
+    return this.#infos.get(service);
+  }
+
+  /** What is wrong with the endpoints of a Service, by "namespace/name". */
+  faultsOf(service: string): readonly PortFault[] {
+    this.#faults ??= faultsByService(this.portFaults);
+    return this.#faults.get(service) ?? [];
   }
 
   get nodeName(): string {

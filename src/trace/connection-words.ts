@@ -6,6 +6,11 @@ import type { Trace } from './question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
 import type { Scene } from './scene.ts';
 
+/** How a packet to an address ends. */
+interface Ended extends Pick<Trace, 'fate'> {
+  readonly target: Pick<Trace['target'], 'address'>;
+}
+
 /** What becomes of a connection, and a clause about why. */
 export interface ConnectionInWords {
   readonly kind: Connection['kind'];
@@ -15,7 +20,7 @@ export interface ConnectionInWords {
   readonly byEndpoint: ReadonlyMap<string, Outcome['kind']>;
 }
 
-export function connectionWords({ fate, target }: Trace, scene: Scene): ConnectionInWords {
+export function connectionWords({ fate, target }: Ended, scene: Scene): ConnectionInWords {
   const none = { reason: undefined, byEndpoint: new Map<string, Outcome['kind']>() };
   if (fate.verdict === 'unknown') return { kind: 'unknown', ...none };
   const { kind, ways } = fate.connection();
@@ -76,6 +81,14 @@ function lossWords(loss: Loss, family: Family): string {
       return `the node sends it on as it is, to the cluster IP of ${loss.service}: it fails unless another node takes ${loss.address.text}`;
     case 'own-gateway':
       return `${loss.endpoint.text} sees the client's address: it fails unless the answer comes by this node`;
+    case 'own-network': {
+      const { destination, inside, gateway, output = '' } = loss;
+      return `the node sends packets for ${destination.text}, which is of the network of its ${inside}, to ${gateway.text} by ${output}: it fails if they come back from there`;
+    }
+    case 'no-arp': {
+      const { address, link, sysctl } = loss;
+      return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): it fails unless another program answers, or the sender knows the address`;
+    }
     case 'foreign-source':
       return `the answer goes to ${loss.address.text}, which the node does not have: it fails unless the network sends that to this node`;
   }
@@ -120,9 +133,7 @@ export function decisionWords(decision: RouteDecision, to: string): string {
     case 'local':
       return `${to} is an address of the node`;
     case 'out':
-      return decision.interface === undefined
-        ? `it leaves the node towards ${to}`
-        : `it leaves towards ${to} by ${decision.interface}`;
+      return `it is forwarded to ${to}${decision.interface === undefined ? '' : ` by ${decision.interface}`}`;
     case 'not-forwarding':
       return 'the node does not forward packets (ip_forward is 0), and drops it';
     case 'loopback-outside':

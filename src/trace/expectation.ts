@@ -4,21 +4,29 @@ import { nearest } from '../base/find-nearest.ts';
 import { joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatSocketAddress, parseSocketAddress } from '../kernel/socket-address.ts';
-import { lostShare, sourceText, sumChances, verdicts, type Fate, type Verdict } from '../packet/packet.ts';
-import { nameOfPod, wrong, type Read, type Sender } from './question.ts';
+import { isArrival, lostShare, sourceText, sumChances, verdicts, workingShare, type Fate } from '../packet/packet.ts';
+import { connectionWords } from './connection-words.ts';
+import { nameOfPod, wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
+import { assumedPlace } from './stop-words.ts';
 
 /** What is expected to become of a packet, as a file of kpc test has it. */
 export interface WrittenExpectation {
-  /** A verdict, endpoints, or endpoints with their shares of connections. */
+  /** A verdict, "fails", endpoints, or endpoints with their shares of connections. */
   readonly expect: string | readonly string[] | Readonly<Record<string, number>>;
   /** "kept", "masqueraded", "mixed" or an address. */
   readonly source: string | undefined;
 }
 
+/**
+ * What may be expected but endpoints. A packet that arrives is expected to begin a connection that works; `fails`: the connection
+ * does not, however its first packet ends.
+ */
+const expectedEnds = [...verdicts, 'fails'] as const;
+
 /** An expectation with its names looked up in a scene. */
 interface Expectation {
-  readonly verdict: Verdict;
+  readonly verdict: (typeof expectedEnds)[number];
   /** Undefined if any will do. */
   readonly endpoints: readonly ExpectedEndpoint[] | undefined;
   /** One of the words, or an address in its canonical form. */
@@ -57,10 +65,10 @@ export function readExpectation(
   if (source !== undefined && seen === undefined) {
     faults.push({ field: 'source', details: { problem: 'unknown-source', value: source, known: sourceWords } });
   }
-  const verdict = typeof expect === 'string' ? verdicts.find((each) => each === expect) : 'delivered';
+  const verdict = typeof expect === 'string' ? expectedEnds.find((each) => each === expect) : 'delivered';
   if (!verdict) {
-    const [near] = nearest(String(expect), verdicts);
-    const details = { problem: 'unknown-verdict', value: String(expect), known: verdicts, near } as const;
+    const [near] = nearest(String(expect), expectedEnds);
+    const details = { problem: 'unknown-verdict', value: String(expect), known: expectedEnds, near } as const;
     faults.push({ field: 'expect', details });
   } else if (verdict !== 'delivered' && seen !== undefined) {
     faults.push({ field: 'source', details: { problem: 'idle-source' } });
@@ -105,23 +113,42 @@ function findEndpoint(
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }
 
+const outcomeWords = {
+  works: 'works',
+  fails: 'fails',
+  partial: 'works for some',
+  depends: 'depends on what is beyond the node',
+  unknown: 'is not known to',
+} as const;
+
 /** The difference between written and computed shares that rounding by hand explains. */
 const tolerance = 0.005;
 
-/** A sentence for each difference between a packet's fate and the expectation. */
-export function compareFate(fate: Fate, expected: Expectation, sender: Sender): readonly string[] {
+/** A sentence for each difference between what becomes of a packet and the expectation. */
+export function compareFate(trace: Trace, expected: Expectation, scene: Scene): readonly string[] {
+  const { fate, target, sender } = trace;
   const { verdict, endpoints, source } = expected;
+  const connection = connectionWords(trace, scene);
+  if (verdict === 'fails') {
+    return connection.kind === 'fails'
+      ? []
+      : [`expected that the connection fails, but it ${outcomeWords[connection.kind]}`];
+  }
   const shares = sharesOf(fate);
   if (fate.verdict !== verdict) {
     const words = endpoints ? endpoints.map((each) => each.words).join(', ') : verdict;
     const reached = fate.verdict === 'delivered' ? ` to ${[...shares.keys()].join(', ')}` : '';
-    return [`expected ${words}, but it is ${fate.verdict}${reached}`];
+    return [`expected ${words}, but it is ${fate.verdict}${reached}${assumedPlace(target, fate, scene)}`];
   }
+  const failing = failingShare(fate);
+  const why = connection.reason === undefined ? '' : `: ${connection.reason}`;
+  if (failing > 1 - tolerance) return [`it is ${verdict}, but the connection fails${why}`];
   const faults: string[] = [];
   const lost = lostShare(fate);
   // Shares that do not add up to 1 say that the rest is lost.
   const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
+  if (failing > tolerance && !hasShares) faults.push(`${percent(failing)} of connections fail${why}`);
   if (endpoints) faults.push(...compareEndpoints(shares, endpoints));
   const seen = seenSource(fate, sender);
   const isSeen = seen === source || fate.endpoints.every((each) => sourceText(each.source) === source);
@@ -137,9 +164,20 @@ export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;
 }
 
-/** The endpoints' shares of connections, by "address:port". */
-export function sharesOf({ endpoints }: Fate): ReadonlyMap<string, number> {
-  return sumChances(endpoints, formatSocketAddress);
+/** The share of connections that fail though their first packet arrives as most do. */
+function failingShare(fate: Fate): number {
+  if (!isArrival(fate.verdict)) return 0;
+  return 1 - lostShare(fate) - workingShare(fate, (verdict) => verdict === fate.verdict).most;
+}
+
+/** The endpoints' shares of connections, by "address:port"; those that fail count nothing. */
+export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
+  const reached = fate
+    .connection()
+    .ways.flatMap(({ way: { endpoint, probability }, outcome }) =>
+      endpoint ? [{ endpoint, probability: outcome.kind === 'fails' ? 0 : probability }] : [],
+    );
+  return sumChances(reached, ({ endpoint }) => formatSocketAddress(endpoint));
 }
 
 function compareEndpoints(

@@ -16,6 +16,7 @@ import { reasonSentence, reasonWords } from './reason-words.ts';
 import { assumedLine, healthCheckWords } from './trace-words.ts';
 import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
+import { assumedPlace, lackNote } from './stop-words.ts';
 
 /** What becomes of packets from all kinds of senders to all addresses of a Service. */
 export interface Matrix {
@@ -25,7 +26,7 @@ export interface Matrix {
   readonly cells: readonly MatrixCell[];
   /** Sentences about the Service's health checks. */
   readonly healthChecks: readonly string[];
-  /** Why packets have an unknown end, and what settles it; and why they do not come to rules that are there. */
+  /** Why packets have an unknown end, and what settles it; why they do not come to rules that are there; what hangs on assumed Pods; why there are no endpoints. */
   readonly doubts: readonly string[];
   /** Names the values here that kpc chose because the input lacks them; empty if there are none. */
   readonly assumed: readonly DescriptionLine[];
@@ -78,12 +79,17 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const doubts = cells.flatMap(({ fate, target }) =>
     fate.reasons.map((reason) => `unknown: ${reasonSentence(reasonWords(reason, target.address.family, scene))}`),
   );
+  const places = cells.flatMap(({ fate, target }) => {
+    const place = assumedPlace(target, fate, scene);
+    return place === '' ? [] : [`${fate.verdict}${place}: none is assumed on this one`];
+  });
+  const lacks = cells.flatMap((cell) => lackNote(cell, scene) ?? []);
   const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
   return {
     senders: names,
     cells,
     healthChecks: healthChecks.map((check) => healthCheckWords(check, scene.side)),
-    doubts: [...new Set([...doubts, ...lost])],
+    doubts: [...new Set([...doubts, ...lost, ...places, ...lacks])],
     assumed: assumedLine(values, scene.side),
   };
 }

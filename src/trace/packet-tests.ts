@@ -191,7 +191,7 @@ export function runPacketTest(
           place: place().locate(),
           trace,
           scene,
-          faults: compareFate(trace.fate, expected.value, trace.sender),
+          faults: compareFate(trace, expected.value, scene),
         },
       ];
     }),

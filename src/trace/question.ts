@@ -3,7 +3,7 @@ import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../describe/parse-asked.ts';
 import { isLeftToOther } from '../cluster/build-cluster.ts';
-import { fullName } from '../cluster/objects.ts';
+import { fullName, type Pod } from '../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../cluster/model.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import { mostSuggestions, nearest } from '../base/find-nearest.ts';
@@ -106,12 +106,17 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
     return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
   }
   if (dottedQuad.test(from)) return wrong({ problem: 'no-address', text: from });
-  const name = nameOfPod(from, namespace);
-  const pod = scene.side.pods.get(name);
+  const workload = workloadOf(from, namespace);
+  const pod = workload ? podOfWorkload(workload, side) : side.pods.get(nameOfPod(from, namespace));
+  const name = pod
+    ? fullName(pod.metadata)
+    : workload
+      ? `of ${workload.kind} ${workload.name}`
+      : nameOfPod(from, namespace);
   if (!pod && scene.side.objects.unread.has('pods'))
     return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
   if (!pod) {
-    const near = nearest(name, [...scene.side.pods.keys()]);
+    const near = workload ? [] : nearest(name, [...side.pods.keys()]);
     return wrong({ problem: 'no-sender', name, from, kinds: senderKinds, near });
   }
   const own = pod.status?.addresses.find((each) => each.family === family);
@@ -126,6 +131,48 @@ const dottedQuad = /^\d+(\.\d+){3}$/;
 export function nameOfPod(words: string, namespace: string | undefined): string {
   const name = words.replace(/^pods?\//, '');
   return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
+}
+
+interface NamedWorkload {
+  readonly kind: string;
+  /** "namespace/name". */
+  readonly name: string;
+}
+
+/** The words of kubectl for workloads. */
+const workloadWords: ReadonlyMap<string, string> = new Map(
+  (
+    [
+      ['Deployment', ['deployment', 'deployments', 'deploy']],
+      ['StatefulSet', ['statefulset', 'statefulsets', 'sts']],
+      ['DaemonSet', ['daemonset', 'daemonsets', 'ds']],
+      ['ReplicaSet', ['replicaset', 'replicasets', 'rs']],
+      ['ReplicationController', ['replicationcontroller', 'replicationcontrollers', 'rc']],
+      ['Job', ['job', 'jobs']],
+    ] as const
+  ).flatMap(([kind, words]) => words.map((word) => [word, kind] as const)),
+);
+
+/** A workload that is named as kubectl names it: deployment/web, or deployment/shop/web. */
+function workloadOf(words: string, namespace: string | undefined): NamedWorkload | undefined {
+  const at = words.indexOf('/');
+  const kind = workloadWords.get(words.slice(0, at).toLowerCase());
+  return kind === undefined ? undefined : { kind, name: nameOfPod(words.slice(at + 1), namespace) };
+}
+
+/** A Pod of a workload, on this node if there is one. */
+function podOfWorkload(workload: NamedWorkload, { pods, nodeName }: Scene['side']): Pod | undefined {
+  const own = [...pods.values()].filter((pod) => isOfWorkload(pod, workload));
+  return own.find(({ spec }) => spec.nodeName !== '' && spec.nodeName === nodeName) ?? own[0];
+}
+
+/** The ReplicaSet between a Deployment and its Pods has the name of both and the hash of their template. */
+function isOfWorkload({ metadata, owner }: Pod, { kind, name }: NamedWorkload): boolean {
+  if (!owner) return false;
+  const full = fullName({ namespace: metadata.namespace, name: owner.name });
+  if (owner.kind === kind) return full === name;
+  const hash = metadata.labels['pod-template-hash'];
+  return kind === 'Deployment' && owner.kind === 'ReplicaSet' && full === `${name}-${hash}`;
 }
 
 /** Senders for which kpc finds an address. */

@@ -1,6 +1,10 @@
+import { isPlacedByKpc, placeWithout } from '../cluster/assumed-workloads.ts';
+import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
+import { whyNoEndpoint } from '../diff/port-faults.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import type { Fate } from '../packet/packet.ts';
 import type { Step } from '../packet/step.ts';
 import type { Trace } from './question.ts';
 import { whereOf } from './reason-words.ts';
@@ -22,7 +26,7 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene: Scene): string | undefined {
   switch (stop.kind) {
     case 'no-endpoints':
-      return port && `${port.label} has no ready endpoint`;
+      return port && `${port.label} has no ready endpoint${becauseOf(port, scene)}`;
     case 'no-local-endpoints':
       return port && noLocalWords(port, trace);
     case 'no-server':
@@ -49,17 +53,32 @@ function titleOf({ side: { mode } }: Scene): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';
 }
 
-function isInternal(port: ShownPort, { target }: Trace): boolean {
+function isInternal(port: ShownPort, { target }: Pick<Trace, 'target'>): boolean {
   return addressKind(port, target.address) === 'cluster-ip';
 }
 
 function noLocalWords(port: ShownPort, trace: Trace): string {
   const policy = isInternal(port, trace) ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+  if (isPlacedByKpc(port)) return `${policy} is Local, and no Pod of ${port.service} is assumed on this node`;
   return `${policy} is Local, and ${port.label} has no endpoint on this node`;
 }
 
+/** On which nodes a packet is dropped or refused, where that hangs on the nodes that kpc chose for Pods; '' if it does not. */
+export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
+  const stop = stopOf(fate);
+  const port = stop && portAt(target, scene.side.ports);
+  if (!port || !isPlacedByKpc(port) || !hangsOnPlace.has(stop.kind)) return '';
+  return isLocalElsewhere(port, { target }, scene) ? ` ${placeWithout(port)}` : '';
+}
+
+const hangsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
+
 /** Whether the policy is Local, and all endpoints are known to be on other nodes. */
-function isLocalElsewhere(port: ShownPort, trace: Trace, { side: { endpoints: known } }: Scene): boolean {
+function isLocalElsewhere(
+  port: ShownPort,
+  trace: Pick<Trace, 'target'>,
+  { side: { endpoints: known } }: Scene,
+): boolean {
   const { endpoints = [] } = port;
   const policy = isInternal(port, trace) ? internalPolicyOf(port) : externalPolicyOf(port);
   const isElsewhere = endpoints.every((endpoint) => known.get(endpoint.label)?.isLocal === false);
@@ -71,7 +90,22 @@ function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
   const isKnown =
     scene.side.kind !== 'dump' || (scene.side.mode && !modeFacts[scene.side.mode].kinds.has('virtualServers'));
-  return `${port.label} has no ready endpoint${isKnown ? '' : ', or policy Local and none on this node'}`;
+  return `${port.label} has no ready endpoint${isKnown ? becauseOf(port, scene) : ', or policy Local and none on this node'}`;
+}
+
+function becauseOf(port: ShownPort, { side }: Scene): string {
+  const why = whyNoEndpoint(port, side);
+  return why === undefined ? '' : `: ${why}`;
+}
+
+/** That a Service port has no endpoint, and why, where that is known: a sentence for all packets to it. */
+export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
+  const kind = stopOf(fate.otherwise ?? fate)?.kind;
+  const port = portAt(target, scene.side.ports);
+  const why = port && whyNoEndpoint(port, scene.side);
+  return (kind === 'no-endpoints' || kind === 'no-server') && why !== undefined
+    ? `${port?.label} has no ready endpoint: ${why}`
+    : undefined;
 }
 
 function rangesWords({ label, sourceRanges = [] }: ShownPort, { sender }: Trace): string {
@@ -94,4 +128,23 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
 function strangerWords(step: Step & { readonly kind: 'rule' | 'policy' }): string {
   if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, not kube-proxy`;
   return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it, not kube-proxy`;
+}
+
+/** Where kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
+export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
+  const { mode } = side;
+  const port = portAt(target, side.ports);
+  if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
+  const stop = stopOf(fate.otherwise ?? fate);
+  // What else stops it would stop a client outside, too.
+  if (stop && stop.kind !== 'no-local-endpoints') return false;
+  const detects = detectLocalTraffic(side.settings, side.node, target.address.family) !== undefined;
+  if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
+  return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
+}
+
+/** What an undetected pod meets, and what would change that. */
+export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
+  if (!isUndetectedPod(trace, scene)) return undefined;
+  return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${titleOf(scene)} sends pods to all endpoints`;
 }

@@ -1,9 +1,7 @@
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../cluster/model.ts';
-import { externalPolicyOf } from '../cluster/plan-traffic.ts';
 import { planNodePorts } from '../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { explainUnserved } from '../describe/find-subject.ts';
@@ -14,7 +12,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { Location } from '../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
+import { isArrival, lostShare, sourceText, type Fate, type KnownFate, type ReachedEndpoint } from '../packet/packet.ts';
 import type { Hook, MarkChange, RouteDecision, RuleStep, Step } from '../packet/step.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import { connectionWords, decisionWords, type ConnectionInWords } from './connection-words.ts';
@@ -27,8 +25,7 @@ import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from '
 import { addressKind, portAt } from './port-at.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
 import { knowsEndpoints } from './service-endpoints.ts';
-import { stopOf } from './stop.ts';
-import { causeNote } from './stop-words.ts';
+import { assumedPlace, causeNote, undetectedNote } from './stop-words.ts';
 
 interface StepInWords {
   readonly hook?: Hook;
@@ -71,19 +68,19 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const [verdict = '', ...doubts] =
     fate.verdict === 'unknown'
       ? unknownWords(trace, scene)
-      : [`${verdictWords(fate, trace)}${withConnection(fate, connection)}`];
+      : [`${verdictWords(fate, trace, scene)}${withConnection(fate, connection)}`];
   const { endpoints, steps } = fate.otherwise ?? fate;
   return {
     heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
-    isGood: arrives(fate) && connection.kind !== 'fails',
+    isGood: isArrival(fate.verdict) && connection.kind !== 'fails',
     endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
     notes: listNotes(trace, scene),
     steps: steps
       .filter((_, i) => leadsOn(steps, i, fate.verdict === 'unknown' && !fate.otherwise))
-      .map((step) => describeStep(step, scene))
-      .filter(isNews),
+      .filter((step, i, all) => !isRepeated(step, all.slice(i + 1)))
+      .map((step) => describeStep(step, trace, scene)),
     assumed: assumedLine(valuesOf(trace, scene), side),
   };
 }
@@ -93,13 +90,9 @@ function endOf({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
 
-function arrives({ verdict }: Pick<KnownFate, 'verdict'>): boolean {
-  return verdict === 'delivered' || verdict === 'local' || verdict === 'forwarded';
-}
-
 /** What becomes of the connection, where its first packet arrives and that is not all. */
 function withConnection(fate: KnownFate, { kind, reason }: ConnectionInWords): string {
-  if (!arrives(fate) || reason === undefined) return endOf(fate);
+  if (!isArrival(fate.verdict) || reason === undefined) return endOf(fate);
   switch (kind) {
     case 'works':
     case 'unknown':
@@ -138,10 +131,15 @@ export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] 
   ];
 }
 
-/** Drops a routing decision that repeats the one before: routing may run before and after a hook that does nothing. */
-function isNews({ hook, what }: StepInWords, index: number, steps: readonly StepInWords[]): boolean {
-  const before = steps[index - 1];
-  return hook !== undefined || before?.hook !== undefined || before?.what !== what;
+/** Whether routing decides the same again later: it may run before and after a hook that changes nothing. */
+function isRepeated(step: Step, later: readonly Step[]): boolean {
+  if (step.kind !== 'route') return false;
+  const next = later.find((each) => each.kind === 'route');
+  return next !== undefined && decisionKey(next) === decisionKey(step);
+}
+
+function decisionKey({ decision, destination }: Step & { readonly kind: 'route' }): string {
+  return JSON.stringify([decision, destination.text]);
 }
 
 /** Whether a jump leads to a rule that matches, or is the last step before an unknown end. */
@@ -152,7 +150,9 @@ function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): b
   return next.kind === 'rule' && next.chain === step.action.chain && leadsOn(steps, index + 1, endsInDoubt);
 }
 
-function verdictWords({ verdict, endpoints, ways, steps }: KnownFate, { target }: Trace): string {
+function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
+  const { verdict, endpoints, ways, steps } = fate;
+  if (verdict === 'unknown') return verdict;
   switch (verdict) {
     case 'delivered': {
       const reached = new Set(endpoints.map(formatSocketAddress)).size;
@@ -161,18 +161,19 @@ function verdictWords({ verdict, endpoints, ways, steps }: KnownFate, { target }
       return `delivered to ${count(reached, 'endpoint')}${rest}`;
     }
     case 'local':
-      return `${endWords.local}${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
+      return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
     default: {
       const others = lostShare({ ways, verdict });
       const rest = others > 1e-9 ? `; ${percent(others)} of connections end otherwise` : '';
       const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'proxy-port';
-      return `${isClosed ? closedByBalancer : endWords[verdict]}${rest}`;
+      const { end, meaning } = isClosed ? closedByBalancer : endWords[verdict];
+      return `${end}${assumedPlace(target, fate, scene)}: ${meaning}${rest}`;
     }
   }
 }
 
 /** What a balancer does that has no endpoint: the port is open, so that a check of the port alone passes. */
-const closedByBalancer = 'refused: the connection is taken, and closed at once';
+const closedByBalancer = { end: 'refused', meaning: 'the connection is taken, and closed at once' };
 
 /** Why a verdict is unknown, one line a reason, and what it is otherwise. */
 function unknownWords(trace: Trace, scene: Scene): readonly string[] {
@@ -180,16 +181,14 @@ function unknownWords(trace: Trace, scene: Scene): readonly string[] {
   const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
   const lines = reasons.map((each) => `unknown: ${reasonSentence(each)}`);
   return fate.otherwise
-    ? [...lines, `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace)}${endOf(fate.otherwise)}`]
+    ? [...lines, `${conditionWords(fate)}: ${verdictWords(fate.otherwise, trace, scene)}${endOf(fate.otherwise)}`]
     : lines;
 }
 
 const endWords = {
-  refused: 'refused: the sender gets an error at once',
-  dropped: 'dropped: the sender gets no answer, and waits until it times out',
-  local: 'reaches the node itself: no rule of a Service takes it, so a program on the node answers',
-  forwarded: 'left to routing: no rule of a Service changes it',
-  unknown: 'unknown',
+  refused: { end: 'refused', meaning: 'the sender gets an error at once' },
+  dropped: { end: 'dropped', meaning: 'the sender gets no answer, and waits until it times out' },
+  forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes it' },
 } as const;
 
 function endpointWords(
@@ -231,7 +230,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     port ? undefined : otherFamilyNote(trace, scene),
     port ? undefined : unprogrammedNote(trace, scene),
     causeNote(trace, scene),
-    port && undetectedPods(port, trace, scene),
+    undetectedNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
     ...choiceNotes(trace, port, scene),
@@ -353,21 +352,6 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 
-/** Where kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
-function undetectedPods(port: ShownPort, { sender, target, fate }: Trace, { side }: Scene) {
-  const { mode } = side;
-  const { family } = target.address;
-  const stop = stopOf(fate.otherwise ?? fate);
-  // What else stops it would stop a client outside, too.
-  if (stop && stop.kind !== 'no-local-endpoints') return undefined;
-  const detects = side.kind === 'dump' || detectLocalTraffic(side.settings, side.node, family) !== undefined;
-  const isInternal = addressKind(port, target.address) === 'cluster-ip';
-  if (!mode || !sender.isPod || isInternal || detects || externalPolicyOf(port) !== 'Local') return undefined;
-  const { title, localWithoutEndpoints } = modeFacts[mode];
-  if (localWithoutEndpoints === 'local-to-all') return undefined;
-  return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${title} sends pods to all endpoints`;
-}
-
 function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
   const names = policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`);
   const isOne = policies.length === 1;
@@ -388,7 +372,9 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
-export function describeStep(step: Step, { side: { owners } }: Scene): StepInWords {
+/** What happens to a packet in a step of its way. */
+export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scene: Scene): StepInWords {
+  const { owners } = scene.side;
   switch (step.kind) {
     case 'rule': {
       const own = step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined;
@@ -430,13 +416,21 @@ export function describeStep(step: Step, { side: { owners } }: Scene): StepInWor
       };
     }
     case 'route':
-      return { where: 'routing', what: routeWords(step) };
+      return { where: 'routing', what: routeWords(step, sender, scene) };
   }
 }
 
-function routeWords({ decision, destination }: Step & { readonly kind: 'route' }): string {
+function routeWords(
+  { decision, destination }: Step & { readonly kind: 'route' },
+  { enters }: Sender,
+  { side: { endpoints } }: Scene,
+): string {
   if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
-  return decisionWords(decision, destination.text);
+  if (decision.kind !== 'out') return decisionWords(decision, destination.text);
+  const isLocal = [...endpoints.values()].find(({ address }) => address.text === destination.text)?.isLocal;
+  const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
+  const by = decision.interface === undefined ? '' : ` by ${decision.interface}`;
+  return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${where}`;
 }
 
 /** What a rule does, as the end of a sentence. */
@@ -511,7 +505,7 @@ export function traceJson(trace: Trace, scene: Scene) {
       return { address: end.address.text, port: end.port, flows };
     }),
     steps: fate.steps.map((each) => {
-      const { place, ...step } = describeStep(each, scene);
+      const { place, ...step } = describeStep(each, trace, scene);
       return { ...step, ...place };
     }),
   };

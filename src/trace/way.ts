@@ -32,7 +32,8 @@ interface WayEndpoint {
   readonly note: string;
 }
 
-export function wayOf({ sender, target, fate }: Trace, { heading, verdict, isGood }: TraceInWords, scene: Scene): Way {
+export function wayOf(trace: Trace, { heading, verdict, isGood }: TraceInWords, scene: Scene): Way {
+  const { sender, target, fate } = trace;
   const { steps, endpoints: ends } = fate.otherwise ?? fate;
   const endpoints = ends.map(({ address, port, probability, source }) => ({
     name: joinHostPort(address.text, port),
@@ -46,20 +47,25 @@ export function wayOf({ sender, target, fate }: Trace, { heading, verdict, isGoo
     verdict,
     isGood,
     isKnown: fate.verdict !== 'unknown',
-    stations: stationsOf(steps, endpoints, scene),
+    stations: stationsOf(steps, endpoints, trace, scene),
     endpoints,
   };
 }
 
 /** The places of the steps, each once in a row, without those that change nothing. */
-function stationsOf(steps: readonly Step[], endpoints: Way['endpoints'], scene: Scene): readonly Station[] {
+function stationsOf(
+  steps: readonly Step[],
+  endpoints: Way['endpoints'],
+  trace: Trace,
+  scene: Scene,
+): readonly Station[] {
   const stations: (Station & { readonly next: string | undefined })[] = [];
   for (const step of steps) {
     const name = placeOf(step);
     if (name === undefined) continue;
     // What a chain does last says more than its first rule.
     if (stations.at(-1)?.name === name) stations.pop();
-    const { hook, what } = describeStep(step, scene);
+    const { hook, what } = describeStep(step, trace, scene);
     const next = step.kind === 'rule' && 'chain' in step.action ? step.action.chain : undefined;
     // The trace follows one of several endpoints, whose chain stands for those of all.
     const isOfOne = endpoints.length > 1 && step.kind === 'rule' && step.action.kind === 'dnat';

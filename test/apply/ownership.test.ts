@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { parseNodeTables } from '../../src/apply/node/node-reading.ts';
 import { decideOwnership } from '../../src/apply/plan/ownership.ts';
-import { nothingOwned } from '../../src/apply/state/owned-names.ts';
-import { emptyState } from '../../src/kernel/state.ts';
+import { nftTableKey, nothingOwned } from '../../src/apply/state/owned-names.ts';
+import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { moveInto, neighbours, readBundleFiles } from './neighbours.ts';
@@ -601,4 +602,15 @@ test('a set that is in a set of sets of another program stays: the kernel would 
     owned: { sets: [] },
     ownedAfter: { sets: [member] },
   });
+});
+
+test("a table that a program has to itself is that program's, even if the record has one of that name", () => {
+  const listed = (flags: string): KernelState => ({
+    ...emptyState,
+    nftables: parseNodeTables(`table ip kube-proxy {\n${flags}\tchain services {\n\t}\n}\n`),
+  });
+  const owned = { ...nothingOwned, nftTables: [nftTableKey('ipv4', 'kube-proxy')] };
+  const claims = { owned, variants: { ipv4: 'nft', ipv6: 'nft' } as const, adopt: true, excluded: [] };
+  const ownedOf = (present: KernelState) => decideOwnership(present, emptyState, claims).owned.nftTables.length;
+  expect([ownedOf(listed('')), ownedOf(listed('\tflags owner\n'))]).toEqual([1, 0]);
 });

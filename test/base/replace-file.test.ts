@@ -16,7 +16,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { removeTree } from '../../src/base/open-folder.ts';
 import { replaceFile } from '../../src/base/replace-file.ts';
 import { readOwnFile, replaceFolder, writeQuickly } from '../../src/bundle/folder.ts';
 import { otherUser, runAsOther, runsAsRoot } from '../support/other-user.ts';
@@ -71,19 +70,6 @@ test('removes what a killed writer left, and not what another is writing', async
   utimesSync(join(folder, left), 1, 1);
   await replaceFile(join(folder, 'file'), 'text', readable);
   expect(readdirSync(folder).toSorted()).toEqual([fresh, 'file']);
-});
-
-test('removes a folder with all in it, and nothing that links in it lead to', () => {
-  const folder = makeFolder();
-  const kept = makeFolder();
-  writeFileSync(join(kept, 'file'), '');
-  mkdirSync(join(folder, 'a/b'), { recursive: true });
-  symlinkSync(kept, join(folder, 'a/link'));
-  writeFileSync(join(folder, 'a/b/file'), '');
-  removeTree(folder);
-  removeTree(folder);
-  expect(existsSync(folder)).toBe(false);
-  expect(readdirSync(kept)).toEqual(['file']);
 });
 
 /** Replaces each new file of the folder by a link to a file of root's, as fast as it can. */

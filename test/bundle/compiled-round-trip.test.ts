@@ -17,6 +17,7 @@ function rewrite(name: BundleFileName, text: string): string | undefined {
     const services = readServices(text);
     return typeof services === 'string' ? services : writeServices({ ...services, serviceCidrs: [] });
   }
+  if (name === 'network.txt') return undefined;
   const { state, unread } = readStateFile(name, text, emptyState);
   expect(unread, name).toEqual([]);
   expect(

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -821,6 +821,25 @@ test('what was dumped from a node can be planned and not applied', async () => {
   expect(err).toMatch(
     /is a dump that "kpc-apply dump" wrote, not a bundle: .* \[bad-bundle\]\n {2}help: compile a bundle/,
   );
+});
+
+test.each([
+  ['net.ipv4.ip_forward = 1; reboot', 'which is not a number'],
+  ['net.ipv4.ip_forward = one', 'which is not a number'],
+  ['kernel.core_pattern = 1', 'is not a network sysctl'],
+])('a dump with the sysctl %s is refused', async (line, reason) => {
+  const node = createFakeNode();
+  await callApply(node.host, 'apply', write(ipvs));
+  const folder = join(scratch, `dump-${count++}`);
+  await callApply(node.host, 'dump', '-o', folder);
+  const dumped: Files = new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+  const name = line.split(' ')[0] ?? '';
+  const set = (files: Files): void => {
+    const others = (files.get('sysctl.conf') ?? '').split('\n').filter((each) => each !== '' && !each.startsWith(name));
+    files.set('sysctl.conf', `${[...others, line].join('\n')}\n`);
+  };
+  const { status, err } = await callApply(node.host, 'plan', write(forge(dumped, set)));
+  expect([status, err]).toEqual([2, expect.stringContaining(reason)]);
 });
 
 test('that a bundle says it was dumped lets nothing in', async () => {

@@ -33,7 +33,7 @@ describe.concurrent('manifests from git', () => {
     expect(run.status).toBe(0);
     expect(run.stderr).toContain(
       'assumed, because the input lacks them: 1 cluster IP from 10.96.0.0/12, 1 node port, ' +
-        '1 load balancer address from 192.0.2.0/24, 2 ready Pods from 10.244.0.0/16, 2 Nodes (node-1, node-2); --no-assume forbids this',
+        '1 load balancer address from 192.0.2.0/24, 2 ready Pods from 10.244.0.0/16, clusterCIDR 10.244.0.0/16, 2 Nodes (node-1, node-2); --no-assume forbids this',
     );
     expect(run.stdout).toMatch(
       /default\/web +LoadBalancer +10\.\d+\.\d+\.\d+\*, 192\.0\.2\.\d+\* +80\/TCP +3\d{4}\* +2\/2\*/,
@@ -77,7 +77,7 @@ describe.concurrent('manifests from git', () => {
     const flags = ['--service-cluster-ip-range', '172.20.0.0/16', '--assume-endpoints=10.9.0.0/16', '--node', 'a'];
     const run = await runKpc(['describe', git, ...flags], { cwd });
     expect(run.stdout).toMatch(/172\.20\.\d+\.\d+\*/);
-    expect(run.stderr).toContain('2 ready Pods from 10.9.0.0/16, 2 Nodes (a, node-2)');
+    expect(run.stderr).toContain('2 ready Pods from 10.9.0.0/16, clusterCIDR 10.9.0.0/16, 2 Nodes (a, node-2)');
   });
 
   test('differ only where they were changed', async () => {
@@ -163,7 +163,7 @@ describe.concurrent('manifests from git', () => {
     const addressesOn = async (node: string): Promise<readonly string[]> => {
       const flags = ['--node', node, '--proxy-mode', 'iptables', '--output', 'json'];
       const { stdout } = await runKpc(['describe', 'web', '-f', many, ...flags], { cwd });
-      return [...new Set(stdout.match(/10\.244\.\d+\.\d+/g))].toSorted();
+      return [...new Set(stdout.match(/10\.244\.\d+\.\d+(?!\/|\d)/g))].toSorted();
     };
     const first = await addressesOn('node-1');
     expect(first).toHaveLength(4);

@@ -198,8 +198,9 @@ const elsewhere: ReadonlySet<string> = new Set([
   'diff --foreign',
   // The file is a dump already, or its rules name their Services.
   'describe --from-dump',
-  // The table of few Services.
+  // The table of few Services, and few findings.
   'describe --limit',
+  'lint --limit',
   'describe --from-node',
   'describe --debug-image',
   // Rules that match interfaces; the calls that it would do nothing for are below.
@@ -255,6 +256,7 @@ test.each([
   ['diff in.yaml --to-kubernetes-version 1.33 --rules', '--rules'],
   ['diff in.yaml many.yaml --output json --limit 3', '--limit'],
   ['describe in.yaml --output json --limit 3', '--limit'],
+  ['lint in.yaml --output junit --limit 3', '--limit'],
   ['describe in.yaml --cluster-domain other.local', '--cluster-domain'],
   ['equivalence iptables nftables -f in.yaml --proxy-mode ipvs', '--proxy-mode'],
   ['equivalence iptables nftables -f in.yaml --node worker-1 --all-nodes', '--node'],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { fixturesFolder } from '../support/fixtures.ts';
+import { noWorkflow, workflowText } from '../../src/library/node/setup.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import { writeFolder, type Files } from '../support/write-folder.ts';
 
@@ -33,9 +34,11 @@ test('writes kpc.yaml and the golden that it compiles to, and says what is next'
   const cwd = folder({ 'services/svc.yaml': svc.replace('name: worker-1\n', 'name: worker-1\n') });
   const { status, stdout, stderr } = await runKpc(['init', 'services'], { cwd });
   expect({ status, stderr }).toMatchObject({ status: 0 });
-  expect(stdout).toMatch(/^Wrote kpc\.yaml and golden: 1 Service \(1 port\) on node worker-1, mode ipvs, ipv4: /);
+  expect(stdout).toMatch(
+    /^Wrote kpc\.yaml and golden: 1 Service \(1 port\) on node worker-1, mode ipvs \(nothing names a mode\), ipv4: /,
+  );
   expect(stderr).toContain('kpc compile --check golden\n');
-  expect(read(cwd, 'kpc.yaml')).toMatchObject({ file: 'services', 'proxy-mode': 'ipvs', node: 'worker-1' });
+  expect(read(cwd, 'kpc.yaml')).toMatchObject({ file: 'services', node: 'worker-1' });
   expect(readdirSync(cwd).toSorted()).toEqual(['golden', 'kpc.yaml', 'services']);
   expect(await runKpc(['compile', '--check', 'golden'], { cwd })).toMatchObject({ status: 0, stdout: '' });
 });
@@ -47,7 +50,30 @@ test('assumes what manifests from git lack, and leaves out its own workflow', as
   const check = await runKpc(['compile', '--check', 'ci/golden'], { cwd });
   expect(check).toMatchObject({ status: 0, stdout: '' });
   expect(check.stderr).not.toContain('skipped');
-  const workflow = read(cwd, '.github/workflows/kpc.yaml') as {
+});
+
+test('writes no mode that nothing names, so that no finding rests on one', async () => {
+  const cwd = folder({ 'svc.yaml': svc });
+  expect(await runKpc(['init', 'svc.yaml'], { cwd })).toMatchObject({ status: 0 });
+  expect(read(cwd, 'kpc.yaml')).not.toHaveProperty('proxy-mode');
+  const { stdout } = await runKpc(['lint'], { cwd });
+  expect(stdout).toContain('IPVS mode (nothing names a mode)');
+  expect(stdout).not.toContain('ipvs-ends');
+});
+
+test.runIf(noWorkflow !== undefined)('writes no workflow that could not run, and says so', async () => {
+  const cwd = folder({ 'web.yaml': fromGit });
+  const { status, stdout, stderr } = await runKpc(['init', '--github'], { cwd });
+  expect({ status, stdout }).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^Wrote kpc\.yaml and golden: /),
+  });
+  expect(stderr).toContain(noWorkflow);
+  expect(existsSync(join(cwd, '.github'))).toBe(false);
+});
+
+test('a workflow gives the action what it takes', () => {
+  const workflow = parse(workflowText(['.'], 'ci/golden')) as {
     readonly jobs: { readonly kpc: { readonly steps: readonly { readonly uses: string; readonly with: object }[] } };
   };
   const [checkout, kpc] = workflow.jobs.kpc.steps;

@@ -50,6 +50,9 @@ describe('topology hints', () => {
   test('need no hint on endpoints that are not ready', () => {
     const unready = remote('10.244.2.3', { ready: false, serving: false });
     expect(choose({ endpoints: [zoneA, zoneB, unready] }).cluster).toEqual(['10.244.2.1']);
+    const onNode = endpoint('10.244.1.4', { nodeHints: ['worker-1'] });
+    const nextDoor = remote('10.244.2.4', { nodeHints: ['worker-2'] });
+    expect(choose({ endpoints: [onNode, nextDoor, unready] }).cluster).toEqual(['10.244.1.4']);
   });
 
   test('count for nothing when none names this zone', () => {

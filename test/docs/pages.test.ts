@@ -59,7 +59,10 @@ function expectedStatus({ words }: Block): number {
 /** Others install, or run on a node: test/kernel-lab/readme.ts runs those that kpc-apply is in. */
 const isRun = ({ words }: Block) => words.every((word) => word.startsWith('status='));
 
-describe.each(pagePaths())('%s', (name) => {
+/** What the site opens with. */
+const homes = ['site/home/en.md', 'site/home/zh-CN.md'];
+
+describe.each([...pagePaths(), ...homes])('%s', (name) => {
   const page = readPage(name);
   const examples = readExamples(page).filter(({ commands }) => isRun(commands));
 
@@ -75,6 +78,10 @@ describe.each(pagePaths())('%s', (name) => {
     if (updates) writeFileSync(join(projectFolder, name), written);
     expect(updates ? written : page).toBe(written);
   });
+});
+
+describe.each(pagePaths())('%s', (name) => {
+  const page = readPage(name);
 
   test('has blocks in languages that GitHub colours only', () => {
     const known = new Set(['sh', 'text', 'yaml', 'json', 'js', 'ts']);

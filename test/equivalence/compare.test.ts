@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { compareScenes, endsAlike, type Difference } from '../../src/equivalence/compare.ts';
 import { Findings, type Divergence } from '../../src/equivalence/findings.ts';
 import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/equivalence/senders.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { programs, proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
@@ -88,6 +89,27 @@ describe.each(proxyModes)('%s against itself', (mode) => {
   });
 });
 
+/** The state with rules of another program in front of kube-proxy's. */
+function withForwardRules(...rules: readonly string[]) {
+  const text = `*filter\n:FORWARD ACCEPT [0:0]\n${rules.map((rule) => `-A FORWARD ${rule}\n`).join('')}COMMIT\n`;
+  const added = parseIptablesSave(text).tables.filter?.get('FORWARD')?.rules ?? [];
+  return (state: KernelState): KernelState => {
+    const filter = new Map(state.iptables.ipv4?.filter);
+    const chain = filter.get('FORWARD');
+    if (chain) filter.set('FORWARD', { ...chain, rules: [...added, ...chain.rules] });
+    return { ...state, iptables: { ...state.iptables, ipv4: { ...state.iptables.ipv4, filter } } };
+  };
+}
+
+test('ports that one side drops in one range, and the other in two with a gap, differ in the gap', async () => {
+  const drop = (ports: string): string => `-p tcp -m tcp --dport ${ports} -j DROP`;
+  const whole = await labScene('iptables', withForwardRules(drop('1000:1100')));
+  const gap = await labScene('iptables', withForwardRules(drop('1000:1050'), drop('1080:1100')));
+  const alike = await labScene('iptables', withForwardRules(drop('1000:1050'), drop('1051:1100')));
+  expect(find(whole, gap).length).toBeGreaterThan(0);
+  expect(find(whole, alike)).toEqual([]);
+});
+
 const folder = mkdtempSync(join(tmpdir(), 'kpc-equivalence-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const lab = join(projectFolder, 'test/kernel-lab/packets');
@@ -152,7 +174,7 @@ describe('between modes', () => {
     expect(local?.services).toContain('default/external-local:main');
     expect(local?.effects.map(({ from, to }) => `${from} → ${to}`)).toEqual(
       expect.arrayContaining([
-        'delivered → dropped',
+        'delivered, but the connection fails → dropped',
         'delivered to endpoints on this node → delivered to endpoints on this and other nodes',
       ]),
     );
@@ -223,6 +245,7 @@ function* randomDifferences(
     const packet = packetOf(placed, { address, port, protocol, label: undefined });
     sent();
     const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
-    if (!endsAlike(fates, nodes)) yield { sender: placed, packet, from: fates[0], to: fates[1] };
+    const [before, after] = fates;
+    if (!endsAlike(fates, nodes)) yield { sender: placed, packet, from: before, to: after, isOfConnection: false };
   }
 }

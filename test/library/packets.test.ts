@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   compile,
-  describe as describeSide,
+  describeServices,
   equivalence,
   lint,
   migrate,
   open,
-  test as testPackets,
+  testPackets,
   trace,
 } from '../../src/library/index.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
@@ -136,7 +136,7 @@ describe('equivalence and migrate', () => {
 
   test('an upgrade', async () => {
     const moved = migrate({ manifests: quickstart, toKubernetesVersion: '1.37', kubernetesVersion: '1.33' });
-    expect(moved.report?.summary).toContain('1.33 iptables → 1.37');
+    expect(moved.report?.summary).toContain("1.33 iptables (kube-proxy's default) → 1.37");
     expect(() => migrate({ manifests: quickstart, from: 'ipvs', to: 'ipvs' })).toThrow('from and to are both ipvs');
   });
 
@@ -154,8 +154,8 @@ test('describe of a dump is what kpc describe prints of it', async () => {
   const [side] = open({ 'node.txt': text }, { name: 'node.txt' }).snapshots;
   if (side?.kind !== 'dump') throw new Error('no side');
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: text });
-  expect(asJson(describeSide(side))).toEqual(JSON.parse(stdout));
-  expect(describeSide(side).ports.length).toBeGreaterThan(0);
+  expect(asJson(describeServices(side))).toEqual(JSON.parse(stdout));
+  expect(describeServices(side).ports.length).toBeGreaterThan(0);
 });
 
 test('describe of a dump shows the flows that go nowhere, as the command does', async () => {
@@ -166,7 +166,7 @@ test('describe of a dump shows the flows that go nowhere, as the command does', 
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: `${dumped}\n${flow}` });
   const { flows } = JSON.parse(stdout) as { readonly flows: unknown };
   expect(flows).toBeDefined();
-  expect(asJson(describeSide(side).flows)).toEqual(flows);
+  expect(asJson(describeServices(side).flows)).toEqual(flows);
 });
 
 test('a diagnostic names options, and the commands of others as they are', () => {

@@ -47,10 +47,20 @@ describe('policy Local', () => {
   test.each([
     ['iptables', ['local-without-endpoint dropped']],
     ['nftables', ['local-without-endpoint dropped']],
-    // IPVS mode sends such packets to all endpoints.
-    ['ipvs', []],
+    // IPVS mode sends such packets to endpoints elsewhere, whose answers do not come back.
+    ['ipvs', ['local-without-endpoint fails']],
   ])('a node port, in %s mode', async (mode, expected) => {
     const linted = await lint(nodePort + endpoint(ready) + two, [...setup, '--proxy-mode', mode]);
+    expect(told(linted).filter((each) => !each.startsWith('ipvs-ends'))).toEqual(expected);
+  });
+
+  test.each([
+    [[], ['local-without-endpoint fails']],
+    [['--ipvs-strict-arp'], []],
+  ])('a load balancer address that every node answers ARP for, in ipvs mode with %j', async (flags, expected) => {
+    const balanced = `type: LoadBalancer, externalTrafficPolicy: Local, ${anIP}, ports: [{ port: 80 }]`;
+    const service = aService(balanced, '{ loadBalancer: { ingress: [{ ip: 198.51.100.9 }] } }');
+    const linted = await lint(service + endpoint(ready) + two, [...setup, '--proxy-mode', 'ipvs', ...flags]);
     expect(told(linted).filter((each) => !each.startsWith('ipvs-ends'))).toEqual(expected);
   });
 

@@ -157,6 +157,17 @@ describe("other programs' rules", () => {
     expect(ask({ ...rules, sets }).verdict).toBe('dropped');
   });
 
+  test.each([
+    ['--ctorigdstport 80', 'dropped'],
+    ['--ctorigdstport 8080', 'delivered'],
+    ['--ctorigdst 10.0.0.1', 'dropped'],
+    ['--ctorigdst 10.0.0.2', 'delivered'],
+  ])('%s asks what the client asked for, not what DNAT made of it: %s', (match, verdict) => {
+    const nat = '*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.2:8080\nCOMMIT\n';
+    const rule = `*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m conntrack ${match} -j DROP\nCOMMIT\n`;
+    expect(ask(iptables(nat + rule)).verdict).toBe(verdict);
+  });
+
   test('what cannot be told is named: the last step is the rule', () => {
     const { verdict, steps } = ask(filter('-p tcp -j RETURN', '-j DROP'));
     expect([verdict, steps.map(({ kind }) => kind)]).toEqual(['forwarded', ['route', 'rule', 'route']]);

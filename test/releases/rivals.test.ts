@@ -66,6 +66,8 @@ describe('two slices that name one endpoint', () => {
     const cluster = clusterOf([{ node: 'a', conditions: terminating }, { node: 'a' }], release);
     expect(chosenOn(cluster, 'a', release)).toEqual([['a', true]]);
     expect(chosenOn(cluster, 'b', release)).toEqual([['a', false]]);
+    const three = clusterOf([{ node: 'a' }, { node: 'a', conditions: terminating }, { node: 'a' }], release);
+    expect(chosenOn(three, 'a', release)).toEqual([['a', true]]);
   });
 
   test('since 1.36 all nodes take the last that does not terminate', () => {

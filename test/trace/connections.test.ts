@@ -293,6 +293,59 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'a strict reverse path, and a rule by which answers to pods go elsewhere: no ARP request of theirs is answered',
+    [
+      ...strict,
+      after('0:\tfrom all lookup local', '1000:\tfrom 10.244.1.0/24 lookup 100'),
+      after(main, 'default via 172.16.20.1 dev eth1 table 100'),
+    ],
+    [
+      [pod, remote, 'delivered', 'depends', 'no-arp'],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'addresses that no link answers ARP for where the client is',
+    [
+      [
+        'net.ipv4.conf.all.rp_filter = 0',
+        'net.ipv4.conf.all.rp_filter = 0\nnet.ipv4.conf.all.arp_ignore = 1\nnet.ipv4.conf.eth1.arp_filter = 1',
+      ],
+      after('    inet 127.0.0.1/8 scope host lo', '    inet 192.168.10.200/32 scope global lo'),
+      after(
+        '    inet 172.16.20.11/24 brd 172.16.20.255 scope global eth1',
+        '    inet 192.168.10.201/24 scope global eth1',
+      ),
+      after(
+        'local 192.168.10.11 dev eth0 table local proto kernel scope host src 192.168.10.11',
+        'local 192.168.10.200 dev lo table local proto kernel scope host src 192.168.10.200\nlocal 192.168.10.201 dev eth1 table local proto kernel scope host src 192.168.10.201',
+      ),
+    ],
+    [
+      [lan, '192.168.10.200:30082', 'delivered', 'depends', 'no-arp'],
+      [lan, '192.168.10.201:30082', 'delivered', 'depends', 'no-arp'],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+      // Its router asks for the address of the node's link.
+      [far, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'pods of the node behind a router, which may send packets to them back',
+    [
+      after('0:\tfrom all lookup local', '700:\tfrom all lookup 103'),
+      after(main, 'default via 172.16.20.1 dev eth1 table 103\nthrow 192.168.10.0/24 table 103'),
+    ],
+    [[lan, '192.168.10.11:30081', 'delivered', 'depends', 'own-network']],
+  ],
+  [
+    'a bridge to pods in the network of all nodes, with closer routes to theirs',
+    [
+      ['    inet 10.244.1.1/24', '    inet 10.244.1.1/16'],
+      ['10.244.1.0/24 dev cni0', '10.244.0.0/16 dev cni0'],
+    ],
+    [[pod, remote, 'delivered', 'works', '']],
+  ],
+  [
     'a second card with a table of its own',
     secondTable,
     [

@@ -25,6 +25,8 @@ const cluster = [
   '{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {type: NodePort, clusterIP: 10.96.0.10, selector: {app: web}, ports: [{port: 80, targetPort: http, nodePort: 30080}]}}',
   pod('web', 'shop', 2, '10.1.2.10'),
   pod('client', 'shop', 1, '10.1.1.20'),
+  // A Pod that has ended had the address before, and lends nobody its labels.
+  pod('ended', 'shop', 1, '10.1.1.20').replace('Running', 'Succeeded'),
   pod('stranger', 'other', 1, '10.1.1.30'),
   pod('wanderer', 'unlisted', 1, '10.1.1.40'),
 ].join('\n---\n');
@@ -91,6 +93,7 @@ describe.concurrent('what NetworkPolicies make of a packet that kube-proxy deliv
     // Peers.
     [ingress('{}'), 'external', undefined],
     [ingress('{from: [{podSelector: {}}]}'), 'shop/client', undefined],
+    [ingress('{from: [{podSelector: {matchLabels: {app: client}}}]}'), 'shop/client', undefined],
     [ingress('{from: [{podSelector: {}}]}'), 'other/stranger', 'refused'],
     [ingress('{from: [{namespaceSelector: {matchLabels: {team: b}}}]}'), 'other/stranger', undefined],
     [

@@ -13,7 +13,8 @@ import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
-import { sysctlPath } from '../plan/node-decisions.ts';
+import { sysctlPath } from '../../kernel/sysctl.ts';
+import { listNetwork } from '../node/network-listing.ts';
 import { readVariants } from '../node/iptables-variants.ts';
 import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/owned-names.ts';
@@ -76,6 +77,9 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     ),
     assigned: [],
     dumped: true,
+    network: await listNetwork(host, present, (what, { message }) =>
+      onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
+    ),
   };
 }
 

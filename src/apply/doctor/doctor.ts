@@ -1,7 +1,7 @@
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { forwardingSysctls } from '../../kernel/sysctl.ts';
+import { forwardingSysctls, sysctlPath } from '../../kernel/sysctl.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';
@@ -30,7 +30,6 @@ import { readVariants, variantOf } from '../node/iptables-variants.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { emptyState } from '../../kernel/state.ts';
 import { count } from '../../base/format-count.ts';
-import { sysctlPath } from '../plan/node-decisions.ts';
 
 const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
 

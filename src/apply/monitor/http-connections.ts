@@ -66,9 +66,7 @@ export class HttpConnections {
 
   #admit(socket: Socket, server: Server): void {
     this.#open.set(socket, { server, client: socket.remoteAddress ?? '', isSilent: true });
-    // Node accepts all connections that wait before it reads from any. After two turns each has been heard that asked at once.
-    // Test: hears each of many connections that came while it was busy.
-    setImmediate(() => setImmediate(() => this.#makeRoom()));
+    this.#makeRoom();
     const timer = setTimeout(() => socket.destroy(), limits.time);
     // A connection that breaks ends here; it concerns nobody else.
     socket.on('error', () => {});

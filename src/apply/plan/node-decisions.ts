@@ -1,4 +1,5 @@
 import type { ProxySettings } from '../../cluster/objects.ts';
+import { sysctlPath } from '../../kernel/sysctl.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import type { Host } from '../node/host.ts';
@@ -126,11 +127,6 @@ function decideConntrackMax(
 /** A sysctl from the bundle, or one that the node decides; `reason` explains the value. */
 export function requireSysctl(name: string, value: number | string, reason?: string): RequiredSysctl {
   return { path: sysctlPath(name), name, value: `${value}`, reason };
-}
-
-/** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */
-export function sysctlPath(name: string): string {
-  return `/proc/sys/${name.replaceAll('.', '/')}`;
 }
 
 /** The name of the setting in a file: a sysctl as sysctl(8) takes it, anything else by its path. */

@@ -33,8 +33,6 @@ export type Finding<Code extends FindingCode = FindingCode> = Fault<Code> & {
   readonly place?: Place | undefined;
   readonly about?: About | undefined;
   readonly evidence?: Evidence | undefined;
-  /** The names of others of which the same is said. */
-  readonly alike?: readonly string[];
   /** No more of its kind are looked for in the file. */
   readonly isLast?: true;
 };

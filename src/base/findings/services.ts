@@ -12,7 +12,7 @@ export interface Assumed extends Lists<'nodes'> {
 
 /** How many values kpc chose, and the networks that it took them from. */
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
-  readonly what: 'cluster IP' | 'node port' | 'load balancer address' | 'ready Pod' | 'Node';
+  readonly what: 'cluster IP' | 'node port' | 'load balancer address' | 'ready Pod' | 'Node' | 'clusterCIDR';
 }
 
 export type Limited = Numbers<'count' | 'limit'>;

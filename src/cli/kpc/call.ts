@@ -93,11 +93,15 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     throw new Refusal(what, help);
   }
 
-  /** Prints the diagnostics of an input. Ends the call if one is an error (with --strict, or a warning). */
+  /** Prints the diagnostics of an input. Errors (with --strict, also warnings) end the call, and are printed alone. */
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
-    await this.print(said, input.files);
-    if (said.some(isError)) throw new Ended();
+    const isRefused = said.some(isError);
+    // How many files have errors, and how to go on without them, is a part of these.
+    const counts = said.filter((each) => !isError(each) && each.code === 'left-out');
+    const shown = isRefused ? [...counts, ...said.filter(isError)] : said;
+    await this.print(shown, input.files);
+    if (isRefused) throw new Ended();
   }
 
   /** Prints diagnostics of whatever severity. */

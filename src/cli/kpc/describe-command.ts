@@ -140,9 +140,9 @@ function readNode(call: Call<DescribeOptions>) {
 /** Separates the subject from the inputs. */
 async function sortArguments(call: Call<DescribeOptions>) {
   const { words: args } = call;
-  const { file, fromDump, node } = call.options;
-  // If an input is named, a word is the subject, even if a file has the same name.
-  const isInput = file === undefined && fromDump === undefined ? isPath : isFileName;
+  const { fromDump, node } = call.options;
+  // If the command line names an input by a flag, a word is the subject, even if a folder has the same name.
+  const isInput = call.isGiven('file') || fromDump !== undefined ? isFileName : isPath;
   const asked = args.filter((word) => !isInput(word));
   // As kubectl has it: "describe svc nginx". One word "services" is a chain of nftables mode.
   const isOfKind =

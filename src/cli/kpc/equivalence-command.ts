@@ -5,6 +5,7 @@ import {
   findMeant,
   isUsefulForStored,
   openChange,
+  ofSides,
   openPair,
   readSide,
   recognisePair,
@@ -60,11 +61,12 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
     await expectNodes(call, sides[0]);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
       traceSide(call.command, side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));
-    return report(call, new NodeComparison(...sides), {
+    const named = {
       from,
       to,
       traceOf: ([before, after]) => ({ old: words(before, old), new: words(after, fresh) }),
-    });
+    } satisfies Parameters<NodeComparison['result']>[0];
+    return report(call, new NodeComparison(...sides), named, old.adds || fresh.adds ? undefined : [from, to]);
   },
 });
 
@@ -85,10 +87,12 @@ async function report(
   call: Call<EquivalenceOptions>,
   comparison: NodeComparison,
   words: Parameters<NodeComparison['result']>[0],
+  /** The paths of both sides, if they are read apart. */
+  paths?: Pair<string>,
 ): Promise<ExitStatus> {
   const progress = showProgress(comparison.counts.standIns, call.terminal);
   for (const { readings, notes } of comparison.run()) {
-    for (const reading of readings) await useReading(call, reading);
+    for (const reading of paths ? ofSides(readings, paths) : readings) await useReading(call, reading);
     for (const note of notes) await call.say(`note: ${printable(note)}\n`);
     await progress.step();
   }
@@ -137,7 +141,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     await expectManifests(asked, file, 'kpc migrate compiles manifests', () => {
       return 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
     });
-    const { pair, allNodes, announced } = await openChange({ ...asked.options, file });
+    const { pair, allNodes, announced, modeFrom } = await openChange({ ...asked.options, file });
     const call = asked.with({ file, allNodes });
     const sides = await openPair(pair, call.options);
     await expectNodes(call, sides[0]);
@@ -145,6 +149,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     return report(call, new NodeComparison(...sides, announced), {
       from: pair[0].name,
       to: pair[1].name,
+      modeFrom,
       traceOf: () => ({ old: words(pair[0]), new: words(pair[1]) }),
     });
   },

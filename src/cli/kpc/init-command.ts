@@ -1,12 +1,12 @@
 import { joinWords } from '../../base/join-words.ts';
 import { printable, shellWord } from '../../base/printable.ts';
-import { openSetup, workflowFile, writeSetup, type SetupOptions } from '../../library/node/setup.ts';
+import { noWorkflow, openSetup, workflowFile, writeSetup, type SetupOptions } from '../../library/node/setup.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag } from './flags.ts';
-import { flagsToKeep } from './input-options.ts';
+import { flagsToKeep, withoutDefaultMode } from './input-options.ts';
 import { messageFlags, type MessageOptions } from './messages.ts';
 
 export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
@@ -28,9 +28,11 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
     const options = { ...call.options, file: named.length === 0 ? ['.'] : named };
     const given = flagsToKeep(call.command);
     const opened = await openSetup(options, given);
-    await call.report(opened);
+    // What is printed says which mode it is.
+    await call.report(withoutDefaultMode(opened));
     const { paths, summary } = await writeSetup(opened.setup, opened.snapshot ?? call.end(), options, given);
     await call.out(`Wrote ${printable(joinWords(paths))}: ${printable(summary)}\n`);
+    if (options.github && noWorkflow !== undefined) await call.say(`${noWorkflow}\n`);
     await call.say(
       `Commit ${paths.length === 2 ? 'both' : 'all of it'}. After a change of manifests, this shows what it does, and how to accept it:\n` +
         `  kpc compile --check ${shellWord(options.golden)}\n`,

@@ -8,7 +8,7 @@ import { formatLint, lintOutputs } from '../../say/lint.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
-import { nodeFlag, outputFlag } from './flags.ts';
+import { leaveOut, limitFlag, nodeFlag, outputFlag } from './flags.ts';
 import { traceWords } from './input-options.ts';
 import { makeStrict, messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
@@ -19,6 +19,7 @@ interface LintOptions extends InputOptions, ClusterOptions {
   /** Those of kpc.yaml. */
   readonly configuredIgnores?: readonly Ignore[];
   readonly output: (typeof lintOutputs)[number];
+  readonly limit: number;
 }
 
 export const addLintCommand = defineCommand<LintOptions>({
@@ -36,6 +37,12 @@ export const addLintCommand = defineCommand<LintOptions>({
       { parse: readCodes },
     ),
     outputFlag(lintOutputs, { help: 'how to print; sarif and gitlab are for code scanning' }),
+    {
+      ...limitFlag,
+      idle: lintOutputs
+        .filter((each) => each !== 'text')
+        .map((each) => ({ beside: `--output ${each}`, what: `--limit: ${each} has all findings`, help: leaveOut })),
+    },
     ...openFlags('looks'),
     ...clusterFlags,
     nodeFlag('look at this node only (default: all Nodes of the input)'),
@@ -61,7 +68,7 @@ export const addLintCommand = defineCommand<LintOptions>({
     );
     await call.print(report.notes, files);
     const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-    const style = { lineOf, isColoured: terminal.colour.out, pathOf: repositoryPaths() };
+    const style = { lineOf, isColoured: terminal.colour.out, pathOf: repositoryPaths(), limit: options.limit };
     await call.out(formatLint(report, options.output, style));
     // Without anything that was read, there is nothing to judge.
     if (report.findings.some(isUnread)) return exitStatus.badInput;

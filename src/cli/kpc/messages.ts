@@ -6,7 +6,7 @@ import { sayFindings } from '../../say/words/said.ts';
 import { formatJson } from '../../say/format-json.ts';
 import { failure } from '../../say/outputs/compile.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
-import { diagnosticsForPeople } from '../../library/words.ts';
+import { findingsForPeople } from '../../library/words.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
 import { noProgress, type Progress } from '../../library/progress.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
@@ -64,7 +64,7 @@ export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, te
   const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
   if (wanted.length === 0) return '';
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  return formatFindings(sayFindings(diagnosticsForPeople(wanted)), lineOf, terminal.colour.err);
+  return formatFindings(findingsForPeople(sayFindings(wanted)), lineOf, terminal.colour.err);
 }
 
 /** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */

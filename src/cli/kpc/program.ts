@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { checkFlags, type GivenFlags } from '../../library/inputs.ts';
+import { checkFlags, checkValues, type GivenFlags } from '../../library/inputs.ts';
 import { sortDiagnostics } from '../../library/words.ts';
 import { isNetworks, knownNetworks, openFlags } from '../../library/options.ts';
 import { type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
@@ -140,12 +140,13 @@ async function readKpcYaml(
   terminal: Terminal,
 ): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
-  if (!isConfigured(called.name())) return false;
-  const found = applyKpcYaml(called, program, named);
-  if (hasWrongValues || (found && found.diagnostics.length > 0)) {
+  const found = isConfigured(called.name()) ? applyKpcYaml(called, program, named) : undefined;
+  const areWrong = checkValues(called.opts<GivenFlags>()).length > 0;
+  if (hasWrongValues || areWrong || (found && found.diagnostics.length > 0)) {
     await reportWrongFlags(called, found, terminal);
     return true;
   }
+  if (!isConfigured(called.name())) return false;
   if (!found) {
     const misnamed = named === undefined ? findMisnamed() : undefined;
     const quiet = quieten(terminal, called.opts<MessageOptions>());

@@ -36,7 +36,7 @@ export const addTestCommand = defineCommand<TestOptions>({
     outputFlag(testOutputs, {
       idle: [{ beside: '--init', what: '--output is for results, and --init prints tests', help: leaveOut }],
     }),
-    ...openFlags('programs'),
+    ...openFlags('looks'),
     nodeFlag('the node, where a test names none (default: hostnameOverride, or else the only Node in the input)'),
     ...messageFlags,
   ],

@@ -31,7 +31,11 @@ const missingHelp = {
 const asTable = 'write --from and --to in place of --all';
 
 const questionFlags: readonly Flag[] = [
-  flagRow('text', '--from <source>', 'an address, a Pod by its name, pod, remote-pod, node or external'),
+  flagRow(
+    'text',
+    '--from <source>',
+    'an address, a Pod by its name, deployment/name, pod, remote-pod, node or external',
+  ),
   flagRow(
     'text',
     '--to <destination>',

@@ -23,9 +23,11 @@ interface AssumedNetworks {
   readonly clusterCIDRs: readonly string[];
 }
 
-interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'diagnostics'> {
+interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'undeclared' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
+  /** Also those that no Service selects. */
+  readonly assumedPods: readonly Sourced<Pod>[];
 }
 
 const none: readonly never[] = [];
@@ -67,6 +69,8 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
       };
     }),
     assumed: made.assumed,
+    assumedPods: assumed ? pods.filter(({ object }) => object.assumed) : none,
+    undeclared: made.undeclared,
     diagnostics: [...mirrored.diagnostics, ...diagnostics, ...made.diagnostics],
   };
 }

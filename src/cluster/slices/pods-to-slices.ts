@@ -16,7 +16,7 @@ import {
 import { ownerKey } from './assume-pods.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
 import { compareNames, hasEndpoints, selectPods, type Selecting } from './select-pods.ts';
-import { describeTargetPorts, describeUnselective } from './slice-warnings.ts';
+import { describeTargetPorts, describeUnselective, findUndeclaredPorts } from './slice-warnings.ts';
 
 interface PodInputs {
   /** With the addresses that kpc assigned. */
@@ -32,10 +32,12 @@ export interface SlicesOfPods {
   readonly services: readonly ObjectMeta[];
   /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
+  /** Target ports that no container lists: no fault of the Service as such. */
+  readonly undeclared: readonly Finding[];
   readonly diagnostics: readonly Finding[];
 }
 
-const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnostics: [] };
+const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], undeclared: [], diagnostics: [] };
 
 /**
  * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`:
@@ -53,8 +55,11 @@ export function podsToSlices({ services, pods, nodes, namespaces, hasIdle }: Pod
     const isOfCluster = status !== undefined && !assumed;
     return !isOfCluster && (spec.isInjected || injected.has(metadata.namespace));
   });
+  const undeclared = selecting
+    .flatMap(findUndeclaredPorts)
+    .map(({ details, place }) => diagnose('undeclared-port', details, place));
   if (!hasIdle && !pods.some(({ object }) => object.status !== undefined)) {
-    return { ...nothing, diagnostics: wrongPorts };
+    return { ...nothing, undeclared, diagnostics: wrongPorts };
   }
   const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
   const known = describeNodes(nodes);
@@ -63,6 +68,7 @@ export function podsToSlices({ services, pods, nodes, namespaces, hasIdle }: Pod
     slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
     services: made.map(({ service }) => service.object.metadata),
     assumed,
+    undeclared,
     diagnostics: [
       ...describeOrigin(made, selecting.length - open.length),
       ...describeAssumed(assumed),

@@ -1,5 +1,6 @@
 import { namesOf } from '../by-name.ts';
 import { compareText } from '../../kernel/compare-text.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { serviceNameLabel, type ServiceWithSlices } from '../endpoints.ts';
 import {
@@ -116,6 +117,44 @@ export function describeTargetPorts(
       return [diagnose('unknown-port', { service: label, owner, port, protocol, name: targetPort, found }, place)];
     });
   });
+}
+
+/** A target port by number that no container lists, though the containers list others. */
+export interface UndeclaredPort {
+  readonly details: ArgumentsOf<'undeclared-port'>;
+  readonly place: Place;
+}
+
+/** A container need not list its ports: only one that lists some seems to list all. */
+export function findUndeclaredPorts({
+  service: { object, source },
+  label,
+  pods,
+}: Selecting): readonly UndeclaredPort[] {
+  const [first] = pods;
+  const listsPorts = pods.every((pod) => pod.object.spec.ports.length > 0 && !pod.object.spec.isInjected);
+  if (!first || !listsPorts) return [];
+  return object.spec.ports.flatMap(({ targetPort, protocol }, i): readonly UndeclaredPort[] => {
+    if (typeof targetPort !== 'number') return [];
+    const isListed = pods.some((pod) =>
+      pod.object.spec.ports.some((own) => own.port === targetPort && own.protocol === protocol),
+    );
+    if (isListed) return [];
+    const ports = first.object.spec.ports.map((own) => `${own.port}/${own.protocol}`);
+    const details = {
+      service: label,
+      port: `${targetPort}/${protocol}`,
+      owner: nameOfSelected(first.object),
+      ports: [...new Set(ports)],
+    };
+    return [{ details, place: source.place(['spec', 'ports', i, 'targetPort']) }];
+  });
+}
+
+/** "Deployment default/web", or "Pod default/web-0". */
+export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
+  const { namespace } = metadata;
+  return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
 }
 
 export function describeUnselective(services: readonly Selecting[]): readonly Finding[] {

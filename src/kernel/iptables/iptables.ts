@@ -125,6 +125,27 @@ export function formatAppends(chain: Chain): string {
   return text;
 }
 
+/**
+ * The kernel's own chains of a family with their policies and rules, in the form of iptables-save; '' for none. Comments are left out,
+ * which may say anything; undefined if a rule cannot be written.
+ */
+export function formatOwnChains(tables: Tables): string | undefined {
+  let text = '';
+  for (const table of tableNames) {
+    const chains = [...(tables[table]?.values() ?? [])].filter(({ name }) => isBuiltInChain(table, name));
+    if (chains.length === 0) continue;
+    text += `*${table}\n`;
+    for (const { name, policy = '-' } of chains) text += `:${name} ${policy} [0:0]\n`;
+    for (const { name, rules } of chains) {
+      const plain = rules.map((rule) => ({ ...rule, args: rule.args.filter(({ kind }) => kind !== 'comment') }));
+      if (plain.some((rule) => !isWritable(formatArgs(rule)))) return undefined;
+      text += formatAppends({ name, rules: plain });
+    }
+    text += 'COMMIT\n';
+  }
+  return text;
+}
+
 /** `:CHAIN - [0:0]`, which makes the chain, or empties one that is there. */
 export function formatDeclaration(chain: string): string {
   return `:${assertWritable(formatWord(chain))} - [0:0]`;

@@ -101,6 +101,19 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   return { links, unread: unread.all };
 }
 
+/** What `ip -j -d addr` prints of links, in fields that parseIpAddrJson reads. */
+export function formatIpAddrJson(links: readonly Link[]): string {
+  const items = links.map(({ name, kind, master, isHairpin, addresses }) => ({
+    ifname: name,
+    master,
+    linkinfo: { info_kind: kind, info_slave_data: isHairpin === undefined ? undefined : { hairpin: isHairpin } },
+    addr_info: addresses.map(({ family, address, prefixLength, scope = 'global' }) => {
+      return { family: family === 'ipv4' ? 'inet' : 'inet6', local: address.text, prefixlen: prefixLength, scope };
+    }),
+  }));
+  return JSON.stringify(items);
+}
+
 /** Linux has no link names with blanks or slashes, and nothing else may get into a line for `ip`. */
 function isPlain(name: unknown): name is string {
   return typeof name === 'string' && /^[^\s/]+$/.test(name);

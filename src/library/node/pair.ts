@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { findNearest } from '../../base/find-nearest.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { readNamedFile } from '../../base/read-file.ts';
-import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
+import { isError, placeAtLine, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';
 import { revisionOf } from '../../git/revision-path.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
@@ -14,7 +14,14 @@ import type { Flag } from '../../settings/flag.ts';
 import { compileSide } from '../../snapshot/files/open.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { loadInputs } from '../../snapshot/files/read-texts.ts';
-import { failedReading, openManifests, openReading, type Opened, type Recognised } from '../../snapshot/open/opened.ts';
+import {
+  failedReading,
+  openManifests,
+  openReading,
+  type Opened,
+  type Reading,
+  type Recognised,
+} from '../../snapshot/open/opened.ts';
 import { manifests } from '../../snapshot/open/stored-side.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -130,8 +137,8 @@ export async function openPair(
 }
 
 /** Reads both sides of a difference. */
-export function readPair([from, to]: Pair<Opened>, [{ name }]: Pair<NamedSide>) {
-  const readings = [from.at(''), to.at('')] as const;
+export function readPair([from, to]: Pair<Opened>, [{ name }, { name: other }]: Pair<NamedSide>) {
+  const readings = ofSides([from.at(''), to.at('')], [name, other]);
   const [old, fresh] = readings;
   const isKept = keptBeside(name, fresh.diagnostics);
   return {
@@ -142,6 +149,24 @@ export function readPair([from, to]: Pair<Opened>, [{ name }]: Pair<NamedSide>) 
     made: old.made === fresh.made ? old.made : undefined,
     notes: readings.flatMap(({ notes }) => notes),
   };
+}
+
+/** Both readings, each of whose notes about no file names its side, unless both sides say the same: that is said once. */
+export function ofSides([from, to]: Pair<Reading>, [name, other]: Pair<string>): Pair<Reading> {
+  const [old, fresh] = [from, to].map(({ diagnostics }) => new Set(diagnostics.filter(isPlaceless).map(keyOfFault)));
+  const named = (reading: Reading, side: string, beside: Set<string> | undefined, isSecond: boolean): Reading => ({
+    ...reading,
+    diagnostics: reading.diagnostics.flatMap((each) => {
+      if (!isPlaceless(each)) return [each];
+      if (beside?.has(keyOfFault(each))) return isSecond ? [] : [each];
+      return [{ ...each, place: placeAtLine(side === '-' ? 'stdin' : side) }];
+    }),
+  });
+  return [named(from, name, fresh, false), named(to, other, old, true)];
+}
+
+function isPlaceless({ place, severity }: Finding): boolean {
+  return place === undefined && severity !== 'error';
 }
 
 /** Leaves out the warnings and notes of a revision that are still true of the new side. */
@@ -166,10 +191,10 @@ export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
   if (change.kind === 'refused') return refuse(change.what, change.help);
-  const { from, to, announced } = change;
+  const { from, to, announced, modeFrom } = change;
   const sideOf = ({ words, options: adds }: typeof from): FoundSide => ({ name: words, adds, found: manifests });
   const allNodes = options.node === undefined && loaded.nodes.size > 1;
-  return { pair: [sideOf(from), sideOf(to)] as const, announced, allNodes };
+  return { pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
 }
 
 /** The same manifests, called `name`, by two releases of Kubernetes; `compare` says what differs, if no diagnostic is an error. */

@@ -7,6 +7,7 @@ import { describeError } from '../../base/system-errors.ts';
 import { projectUrl, repository, version } from '../../base/version.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { findRepository, findStrayTarget } from '../../input/files/disk-paths.ts';
+import { unnamedMode } from '../../kube-proxy/modes.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarize } from '../../say/bundle-text.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
@@ -18,6 +19,12 @@ import { refuse } from '../refusal.ts';
 import { writeGolden } from './compile.ts';
 
 export const workflowFile = '.github/workflows/kpc.yaml';
+
+/** Why there is no workflow, where this build of kpc does not say where its action is. */
+export const noWorkflow =
+  projectUrl === undefined
+    ? 'No workflow is written: this build of kpc names no repository to take its action from. A job that has kpc can run the command below; examples/github-actions of the package has one.'
+    : undefined;
 
 /** What a repository is set up with. */
 export interface SetupOptions extends FileOptions {
@@ -58,9 +65,10 @@ export async function openSetup(options: SetupOptions, given: KeptFlags) {
 export async function writeSetup(
   setup: Setup,
   snapshot: CompiledSnapshot,
-  { file, golden, github }: SetupOptions,
+  { file, golden, github: asked }: SetupOptions,
   given: KeptFlags,
 ) {
+  const github = asked === true && noWorkflow === undefined;
   await writeGolden(golden, snapshot);
   try {
     writeFileSync(kpcYaml, kpcYamlText(file, setup, snapshot, given), { flag: 'wx' });
@@ -72,17 +80,17 @@ export async function writeSetup(
     return refuse(describeError(error));
   }
   const paths = [kpcYaml, golden, ...(github ? [workflowFile] : [])];
-  return { paths, summary: summarize(makeBundle(snapshot).manifest) };
+  return { paths, summary: summarize(makeBundle(snapshot).manifest, snapshot.assumed.mode ? ` ${unnamedMode}` : '') };
 }
 
 /** What kpc.yaml says beside the flags of the command line, and why. */
 export interface Setup {
   readonly node: string | undefined;
   readonly lines: readonly string[];
-  readonly options: Pick<FileOptions, 'proxyMode' | 'kubernetesVersion' | 'node'>;
+  readonly options: Pick<FileOptions, 'kubernetesVersion' | 'node'>;
 }
 
-/** The mode, release and node that the manifests tell, or else kube-proxy's defaults. */
+/** The release and node that the manifests tell. A mode that nothing names is written as a comment: it stays kpc's own choice. */
 function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: ReadonlyMap<string, unknown>): Setup {
   const { modeNote } = loaded;
   const nodes = [...loaded.nodes.keys()].toSorted();
@@ -90,22 +98,22 @@ function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: Readonl
   const release = releaseRunBy(loaded.nodes.get(node ?? chooseNodeName(undefined, loaded)));
   // A configuration in the input says it itself.
   const isUnnamed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
-  const proxyMode = isUnnamed ? loaded.settings.mode : undefined;
   const kubernetesVersion = options.kubernetesVersion ?? release ?? newestRelease;
   const reason = release === undefined ? 'the newest: write that of your nodes' : 'as the Node says';
   const others = nodes.length > 1 ? ` # one of ${nodes.length} Nodes: all that are alike have the same rules` : '';
   return {
     node,
     lines: [
-      ...(proxyMode === undefined
-        ? []
-        : [`proxy-mode: ${proxyMode} # nothing here names a mode: write that of your nodes`]),
+      ...(isUnnamed
+        ? [
+            `# proxy-mode: ${loaded.settings.mode} # nothing names a mode, and kpc takes this one: write that of your nodes`,
+          ]
+        : []),
       ...(given.has('kubernetes-version') ? [] : [`kubernetes-version: '${kubernetesVersion}' # ${reason}`]),
       ...(node === undefined ? [] : [`node: ${yamlWord(node)}${others}`]),
     ],
     options: {
       kubernetesVersion,
-      ...(proxyMode === undefined ? {} : { proxyMode }),
       ...(node === undefined ? {} : { node }),
     },
   };
@@ -148,7 +156,8 @@ function isSafeInWorkflow(path: string): boolean {
   return printable(path) === path && path.trim() === path && !path.includes('${{');
 }
 
-function workflowText(file: readonly string[], golden: string): string {
+/** A workflow with the action of this version. */
+export function workflowText(file: readonly string[], golden: string): string {
   return `# Compares the Services of a pull request with the golden, and writes what changes to the job's summary.
 name: Services
 
@@ -166,7 +175,7 @@ jobs:
           # The base of the pull request, too: the summary compares with it.
           fetch-depth: 2
           persist-credentials: false
-      - uses: ${repository}@v${version}${projectUrl === undefined ? ' # write the repository that you have kpc from' : ''}
+      - uses: ${repository}@v${version}
         with:
           files: |
 ${file.map((path) => `            ${path}\n`).join('')}          golden: ${yamlWord(golden)}

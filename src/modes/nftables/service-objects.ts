@@ -101,8 +101,7 @@ function serviceChains(
   const { port, firewall, clusterEndpoints, localEndpoints } = plan;
   const origin = originOf(port, port.places?.port);
   const spread = (name: string, endpoints: readonly Endpoint[]): NftChain => {
-    const takesClusterIP = !plan.internal.refusal && name === names[plan.internal.policy];
-    const first = takesClusterIP ? masqueradeRules(plan, context) : none;
+    const first = name === names[plan.internal.policy] ? masqueradeRules(plan, context) : none;
     const last = spreadingRules(plan, endpoints, chained, context.behaviours);
     return { name, rules: first.length === 0 ? last : [...first, ...last], origin };
   };

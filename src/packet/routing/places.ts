@@ -12,6 +12,8 @@ export interface Places {
   isHere(hop: NextHop | undefined): boolean;
   /** The links to other hosts that packets to an address of the node come by: that of its network. */
   linkAround(address: Address): string | undefined;
+  /** The link by which the closest route to an address leads to who is here, in whatever table it is. */
+  linkInside(address: Address): string | undefined;
   /** Whether the address is of a network of that link. */
   isAround(address: Address, link: string): boolean;
   /** The links by which packets of other hosts come. */
@@ -65,12 +67,15 @@ export function placesOf({
     const network = isOutward(each) && outer.includes(each.link) ? networkAround(each) : undefined;
     return network ? [{ network, link: each.link }] : [];
   });
+  const isHere = (hop: NextHop | undefined): boolean =>
+    hop?.link !== undefined && hop.gateway === undefined && isInner(hop.link);
   return {
-    isHere: (hop) => hop?.link !== undefined && hop.gateway === undefined && isInner(hop.link),
+    isHere,
     linkAround: (address) => {
       const exact = own.find((each) => each.address.text === address.text && outer.includes(each.link));
       return exact?.link ?? around.find(({ network }) => contains(network, address))?.link;
     },
+    linkInside: (address) => closestRoute(routes, address)?.hops.find(isHere)?.link,
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
@@ -79,4 +84,11 @@ export function placesOf({
       return kind === undefined ? undefined : kind === 'bridge';
     },
   };
+}
+
+/** The route to an address with the longest prefix, in whatever table it is. */
+function closestRoute(routes: readonly Route[], address: Address): Route | undefined {
+  const leading = routes.filter(({ type, destination }) => type === 'unicast' && contains(destination, address));
+  const longest = Math.max(...leading.map(({ destination }) => destination.prefixLength));
+  return leading.find(({ destination }) => destination.prefixLength === longest);
 }

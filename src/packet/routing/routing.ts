@@ -11,6 +11,7 @@ import type { Link } from '../../kernel/link/link.ts';
 import { lookupRoute, type Found, type RouteQuestion } from '../../kernel/route/lookup-route.ts';
 import type { NextHop, Routes, RoutingRule } from '../../kernel/route/route.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import { sysctlOfLink } from '../../kernel/sysctl.ts';
 import type { Knowledge } from '../knowledge.ts';
 import { isUnknownOwn, unknownOwn } from '../own-address.ts';
 import { closestTo, isOutward, networksOf, selectIPv4, selectIPv6, type OwnAddress } from './own-source.ts';
@@ -189,9 +190,9 @@ function wayOfRoute(found: Extract<Found, { readonly kind: 'route' | 'none' }>):
 
 /** Either sysctl suffices: that of all interfaces, or the interface's own. */
 function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean, link: string | undefined): Answer {
-  const name = 'net.ipv4.conf.all.route_localnet';
+  const name = sysctlOfLink('all', 'route_localnet');
   const ofAll = sysctls.get(name);
-  if (ofAll === '1' || sysctls.get(`net.ipv4.conf.${link ?? ''}.route_localnet`) === '1') return true;
+  if (ofAll === '1' || sysctls.get(sysctlOfLink(link ?? '', 'route_localnet')) === '1') return true;
   return ofAll === undefined && !hasAllSysctls && lacks({ kind: 'sysctl', name }, 'route_localnet');
 }
 

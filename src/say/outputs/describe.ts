@@ -140,6 +140,7 @@ const describedService = objectOf({
   service: about('"namespace/name"', text),
   type: serviceType,
   skipped: optional(skipped),
+  selector: optional(about('as it is written', mapOf(text))),
   clusterIPs: listOf(text),
   assumed: optional(assumed),
   place: optional(place),
@@ -147,6 +148,10 @@ const describedService = objectOf({
     objectOf({
       label: about('"namespace/name:port"', text),
       place: optional(place),
+      targetPort: optional(
+        about('as it is written: a number or a name', anyOf('a number or a name', text, wholeNumber(0))),
+      ),
+      problems: optional(about('why it has no endpoint, and whether a container lists the target port', listOf(text))),
       families: listOf(portInFamily),
       kernel: listOf(kernelItem),
     }),

@@ -80,7 +80,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       'add nodeName to each endpoint, or use externalTrafficPolicy: Cluster',
     ],
     unsteered: ({ service }) => [
-      `${service}: externalTrafficPolicy is Local, but clients of its node port cannot tell which nodes have an endpoint: the others drop their packets`,
+      `${service}: externalTrafficPolicy is Local, but clients of its node port cannot tell which nodes have an endpoint, and get no answer from the others`,
       'use type LoadBalancer (it has a health check port) or externalTrafficPolicy: Cluster, or run an endpoint on every node',
     ],
   }),

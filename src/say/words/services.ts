@@ -12,6 +12,7 @@ const asTheClusterHasThem =
 
 function describeAssumed({ values, nodes, isDefault }: Assumed): string {
   const counts = values.map(({ what, count: number, from }) => {
+    if (what === 'clusterCIDR') return `${what} ${from.join(',')}`;
     const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
     const networks = from.length === 0 ? '' : ` from ${from.join(' and ')}`;
     return `${count(number, what, plural)}${networks}`;

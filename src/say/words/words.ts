@@ -1,7 +1,6 @@
 import type { ArgumentsOf, FindingCode } from '../../base/findings/codes.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { Cited } from '../../base/findings/rows.ts';
-import { nameSome } from '../../base/join-words.ts';
 import { commandLineWords } from './command-line.ts';
 import { equivalenceWords } from './equivalence.ts';
 import { fieldWords } from './fields.ts';
@@ -23,16 +22,12 @@ const words: { readonly [Code in FindingCode]: Wording<ArgumentsOf<Code>> } = {
   ...settingWords,
 };
 
-/** How many names are printed after the first. */
-const mostNames = 5;
-
-export function wordsOf(finding: Cited & Pick<Finding, 'alike' | 'isLast'>): Said {
-  const { code, arguments: details, alike, isLast } = finding;
+export function wordsOf(finding: Cited & Pick<Finding, 'isLast'>): Said {
+  const { code, arguments: details, isLast } = finding;
   const made = inWords(words[code as FindingCode] as Wording<unknown>, details, wordsOf);
   const [wrong, help] = typeof made === 'string' ? [made] : made;
-  const others = alike ? `; the same for ${nameSome(alike, mostNames)}` : '';
   const end = isLast ? '; further YAML errors in this file are not shown' : '';
-  return { text: `${wrong}${others}${end}`, help };
+  return { text: `${wrong}${end}`, help };
 }
 
 /** What is wrong and what to do about it, where there is one line for both. */

@@ -38,6 +38,14 @@ export interface Assumptions {
   readonly podNetworks: readonly Network[];
   /** Empty if the input says which nodes there are. */
   readonly nodes: readonly Sourced<Node>[];
+  /** The networks by which kube-proxy recognises the Pods of assumed Nodes, as kubeadm sets it up; empty if it is told others. */
+  readonly clusterCIDRs: readonly string[];
+}
+
+interface KnownSettings {
+  readonly settings: ProxySettings;
+  /** Whether flags or a configuration say how kube-proxy recognises Pods. */
+  readonly isConfigured: boolean;
 }
 
 /**
@@ -48,15 +56,18 @@ export function assumeCluster(
   inputs: Inputs,
   nodeNames: readonly string[],
   ipFamily: IpFamilyChoice,
-  { clusterCIDRs, hostnameOverride }: ProxySettings,
+  { settings, isConfigured }: KnownSettings,
   ranges: AssignmentRanges,
   podNetworks: readonly Network[],
 ): Assumptions {
+  const { clusterCIDRs, hostnameOverride, detectLocal } = settings;
   const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
   const families = familiesOf(inputs, ranges, ipFamily);
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
   const pods = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []), ...networks('pods')];
+  const nodes = needsNodes(inputs) ? makeNodes(inputs, [...nodeNames, hostnameOverride], families, pods) : [];
+  const lacksNetworks = nodes.length > 0 && !isConfigured && detectLocal.mode === 'ClusterCIDR';
   return {
     ranges: {
       ...ranges,
@@ -65,7 +76,10 @@ export function assumeCluster(
       ...(ranges.loadBalancerIPs ? {} : { loadBalancerIPs: networks('balancers'), sparesPending: true }),
     },
     podNetworks: pods,
-    nodes: needsNodes(inputs) ? makeNodes(inputs, [...nodeNames, hostnameOverride], families, pods) : [],
+    nodes,
+    clusterCIDRs: lacksNetworks
+      ? families.flatMap((family) => pods.find((network) => network.family === family)?.text ?? [])
+      : [],
   };
 }
 
@@ -158,7 +172,7 @@ function partOf(networks: readonly Network[], family: Family, at: number): strin
 }
 
 export function describeAssumptions(
-  { ranges, podNetworks, nodes }: Assumptions,
+  { ranges, podNetworks, nodes, clusterCIDRs }: Assumptions,
   { assigned, assumedEndpoints = [] }: Pick<CompiledSnapshot, 'assigned' | 'assumedEndpoints'>,
   isDefault: boolean,
 ): readonly Finding[] {
@@ -171,6 +185,7 @@ export function describeAssumptions(
     drawn('node port', assigned.flatMap(assignedPorts).map(String), []),
     drawn('load balancer address', balancers, ranges.loadBalancerIPs ?? []),
     { ...drawn('ready Pod', podAddresses, podNetworks), count: pods.length },
+    { what: 'clusterCIDR', count: clusterCIDRs.length, from: clusterCIDRs },
     { what: 'Node', count: nodes.length, from: [] },
   ];
   const values = all.filter(({ count }) => count > 0);

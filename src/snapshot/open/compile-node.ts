@@ -9,6 +9,7 @@ import {
   fullName,
   workloadKinds,
   type Node,
+  type Pod,
   type ProxySettings,
   type Service,
   type Source,
@@ -39,7 +40,7 @@ import { findSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
 import { gatesOfSettings, withGatedSettings } from '../../settings/feature-gates.ts';
 import { version } from '../../base/version.ts';
-import { CompiledSnapshot, type SnapshotObjects } from '../snapshot.ts';
+import { CompiledSnapshot, isPortFault, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
 /** What all nodes have in common: the Cluster of checked objects, and what it was made with. */
@@ -56,8 +57,11 @@ export interface Prepared {
   readonly services: readonly Sourced<Service>[];
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
+  readonly assumedPods: readonly Sourced<Pod>[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
+  /** What keeps Service ports from having endpoints, or may: of CompiledSnapshot. */
+  readonly portFaults: CompiledSnapshot['portFaults'];
   /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
   readonly hostAddresses: readonly Address[] | undefined;
   /** The objects beside the Services. */
@@ -74,6 +78,12 @@ export interface ClusterFacts {
   readonly assumptions?: Assumptions | undefined;
 }
 
+/** Cluster IPs are chosen as the API server would, by the objects of the cluster, if no flag says otherwise. */
+function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceCidrs']): AssignmentRanges {
+  const ofObjects = ranges.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
+  return ofObjects.length === 0 ? ranges : { ...ranges, clusterIPs: ofObjects, fromObjects: true };
+}
+
 /** Builds the cluster, once for all nodes. */
 export function prepare(
   inputs: Inputs,
@@ -82,10 +92,7 @@ export function prepare(
   { ranges, hostAddresses, assumedNetworks, assumptions }: ClusterFacts,
 ): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { serviceCidrs } = inputs;
-  const chosen = assumptions?.ranges ?? ranges;
-  // Cluster IPs are chosen as the API server would, by the objects of the cluster, if no flag says otherwise.
-  const ofObjects = chosen.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
-  const choices = ofObjects.length === 0 ? chosen : ({ ...chosen, clusterIPs: ofObjects, fromObjects: true } as const);
+  const choices = rangesToAssign(assumptions?.ranges ?? ranges, serviceCidrs);
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
   const assumedNodes = assumptions?.nodes ?? [];
   const nodes = [...inputs.nodes, ...assumedNodes];
@@ -100,6 +107,7 @@ export function prepare(
   const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
   const build = (behaviours: Behaviours): Cluster => buildCluster(built, behaviours, serving);
   const cluster = build(behavioursOf(settings.release, gates));
+  const wrongSlices = describeSlicePorts(found.services);
   return {
     cluster,
     settings,
@@ -113,6 +121,8 @@ export function prepare(
     services,
     assigned,
     assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
+    assumedPods: found.assumedPods,
+    portFaults: [...found.undeclared, ...found.diagnostics, ...wrongSlices].filter(isPortFault),
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
@@ -120,7 +130,7 @@ export function prepare(
       ...describeMissingRanges(services, settings, behavioursOf(settings.release, gates), serving),
       ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
       ...findConflicts(cluster),
-      ...describeSlicePorts(found.services),
+      ...wrongSlices,
       // A Service or a slice that is wrong is not there.
       ...(inputs.diagnostics.some(isError)
         ? []
@@ -230,7 +240,7 @@ export function compileNode(
   }: { readonly ipFamily: IpFamilyChoice; readonly name?: string | undefined },
   memo?: NodeMemo,
 ): CompiledSnapshot {
-  const { settings, assigned, assumedEndpoints, inputs: objects, modeNote } = prepared;
+  const { settings, assigned, assumedEndpoints, assumedPods, portFaults, inputs: objects, modeNote } = prepared;
   const node = describeNode(nodeName, prepared.nodes.get(nodeName), prepared.hostAddresses, settings);
   const cluster = clusterOfNode(prepared.cluster, node, behavioursFor(prepared));
   const asked = chooseFamilies(ipFamily, () => usedFamilies(cluster, node));
@@ -245,6 +255,8 @@ export function compileNode(
     families,
     assigned,
     assumedEndpoints,
+    assumedPods,
+    portFaults,
     isNodeAssumed: prepared.assumedNodes.includes(nodeName) ? true : undefined,
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
     kpcVersion: version,

@@ -138,14 +138,18 @@ function checkShard(shard: string | undefined): readonly Finding[] {
 
 /** Checks the values of flags alone, for a command that reads no input because other flags are wrong. */
 export function checkFlags(flags: GivenFlags): readonly Finding[] {
-  const version = parseVersionChoice(flags.kubernetesVersion);
-  const { diagnostics: wrongSettings } = resolveSettings(undefined, flags, startingRelease(version.choice, []));
+  const { choice } = parseVersionChoice(flags.kubernetesVersion);
+  const { diagnostics } = resolveSettings(undefined, flags, startingRelease(choice, []));
+  return [...checkValues(flags), ...diagnostics.filter(isError)];
+}
+
+/** Checks the values of flags that are right or wrong whatever the input says: before anything is read. */
+export function checkValues(flags: GivenFlags): readonly Finding[] {
   return [
     ...[flags.node ?? []].flat().flatMap((name) => checkNodeName(name) ?? []),
     ...checkShard(flags.shard),
     ...checkNamespace(flags.namespace),
-    ...version.diagnostics,
-    ...wrongSettings,
+    ...parseVersionChoice(flags.kubernetesVersion).diagnostics,
     ...parseAssignmentRanges(flags).diagnostics,
     ...parsePodNetworks(flags.assumeEndpoints).diagnostics,
   ].filter(isError);

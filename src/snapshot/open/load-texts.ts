@@ -112,15 +112,18 @@ function loadBeside(
   const inputs = collected ?? collectInputs(texts.manifests, reading);
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
-  const { settings, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
+  const { settings: told, gates, diagnostics: wrongSettings, ...read } = readSettings(inputs, config, facts, options);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges({
     ...(inputs.serviceCidrs.length > 0 ? {} : facts.find(({ ranges: known }) => known)?.ranges),
     ...definedOf(options),
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
+  const known = { settings: told, isConfigured: read.configured || options.clusterCidr !== undefined };
   const assumptions = assume
-    ? assumeCluster(inputs, [options.node ?? []].flat(), ipFamily, settings, ranges, pods.networks ?? [])
+    ? assumeCluster(inputs, [options.node ?? []].flat(), ipFamily, known, ranges, pods.networks ?? [])
     : undefined;
+  const settings =
+    assumptions && assumptions.clusterCIDRs.length > 0 ? { ...told, clusterCIDRs: assumptions.clusterCIDRs } : told;
   const { diagnostics: ofCluster, ...prepared } = prepare(inputs, settings, gates, {
     ranges,
     hostAddresses: host?.addresses,

@@ -1,6 +1,6 @@
 import type { TextFile } from '../../input/documents/text-file.ts';
 import { version } from '../../base/version.ts';
-import { nodeOfBundle, settingsOf, type Manifest } from '../../bundle/manifest.ts';
+import { nodeOfBundle, settingsOf } from '../../bundle/manifest.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
 import { readGolden } from '../../bundle/golden.ts';
@@ -8,9 +8,11 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { Cluster } from '../../cluster/model.ts';
 import { compileState } from './compile-node.ts';
 import type { Dump } from '../../dumps/dump.ts';
+import { readDump } from '../../dumps/read-dump.ts';
 import { CompiledSnapshot, DumpedSnapshot } from '../snapshot.ts';
 import { coverAll } from '../../dumps/coverage.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import { families as bothFamilies } from '../../kernel/family.ts';
+import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { describeMade, type Recognised } from './opened.ts';
@@ -28,8 +30,7 @@ export function unreadable(diagnostics: readonly Finding[]): Recognised {
 export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   const result = readBundle(files);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
-  const { manifest, state } = result.bundle;
-  if (manifest.dumped) return readDumpedBundle(path, manifest, state);
+  if (result.bundle.manifest.dumped) return readDumpedBundle(path, result.bundle, files.get('network.txt') ?? '');
   return sideOfStored(path, 'a bundle', result.bundle);
 }
 
@@ -64,15 +65,38 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes: [`${path}: ${what} for ${describeMade(made)}`] };
 }
 
-/** A dump of kpc-apply has the form of a bundle, but nothing compiled it, and it does not list modules. */
-function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): Recognised {
+/**
+ * A dump of kpc-apply has the form of a bundle, but nothing compiled it, and it does not list modules. `network`: what tools printed of
+ * the node's own chains, links, routes and sysctls.
+ */
+function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, network: string): Recognised {
+  const { state: shown, routes } = readDump(new Map([['network.txt', network]]));
+  const links = [...own.links, ...shown.links.filter(({ name }) => name !== serviceLink)];
+  const iptables = Object.fromEntries(
+    bothFamilies.flatMap((family) => {
+      const tables = joinTables(own.iptables[family], shown.iptables[family]);
+      return tables ? [[family, tables]] : [];
+    }),
+  );
+  const state = { ...own, iptables, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
   // If its files have no rules of a family, the node has none.
   const { hostAddresses } = nodeOfBundle(manifest);
   const coverage = { ...coverAll(), modules: false };
-  const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts: [], hostAddresses });
+  const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts: [], routes, hostAddresses });
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return { ...nothingSaid, kind: 'dump', side, manifests: [], notes };
+}
+
+/** The tables of one family with the chains of others, which take the place of those of the same name. */
+function joinTables(own: Tables | undefined, others: Tables | undefined): Tables | undefined {
+  if (!own || !others) return own;
+  return Object.fromEntries(
+    tableNames.flatMap((name) => {
+      const chains = new Map([...(own[name] ?? []), ...(others[name] ?? [])]);
+      return chains.size === 0 ? [] : [[name, chains]];
+    }),
+  );
 }
 
 /** The side that a dump is; `diagnostics` is what there is to say of its files, `texts` the manifests of a support bundle. */

@@ -201,6 +201,22 @@ describe('hints', () => {
     expect(endpoints.filter((text) => text.includes('zoneHints east'))).toHaveLength(2);
   });
 
+  // A zone's share is rounded up, so that the smallest one keeps an endpoint of its own.
+  test('topology-mode Auto gives an endpoint to a zone whose share is half of one', async () => {
+    const nodes = [
+      node(1, 'east', { status: { ...ready, allocatable: { cpu: 9 } } }),
+      node(2, 'west', { status: { ...ready, allocatable: { cpu: 9 } } }),
+      node(3, 'edge', { status: { ...ready, allocatable: { cpu: 2 } } }),
+    ];
+    const places = [1, 1, 1, 2, 2];
+    const five = places.map((n, index) =>
+      pod(`p-${index}`, `10.244.${n}.${index + 1}`, { spec: { nodeName: `worker-${n}` } }),
+    );
+    const { endpoints } = await endpointsOf(auto, ...nodes, ...five);
+    const zonesOf = endpoints.map((text) => /zoneHints (\w+)/.exec(text)?.[1]);
+    expect(zonesOf.toSorted()).toEqual(['east', 'east', 'edge', 'west', 'west']);
+  });
+
   test.each([
     ['the CPUs are not known', [node(1, 'east', { status: ready }), node(2, 'west', { status: ready })]],
     ['there is one zone', [node(1, 'east', { status: { ...ready, allocatable: { cpu: 4 } } })]],

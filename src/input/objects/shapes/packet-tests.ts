@@ -31,7 +31,7 @@ const packetTestShape = item({
   release,
   expect: nullable(
     anyOf(
-      'a list of endpoints (address:port or a Pod), endpoints with their shares of connections, or one of delivered, refused, dropped, forwarded, local and unknown',
+      'a list of endpoints (address:port or a Pod), endpoints with their shares of connections, or one of delivered, refused, dropped, forwarded, local, unknown and fails',
       string,
       listOf(string),
       mapOf(number('a share of connections, from 0 to 1', 0, 1)),

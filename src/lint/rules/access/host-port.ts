@@ -1,5 +1,5 @@
 import type { HostPort } from '../../../cluster/objects.ts';
-import { nameOfSelected } from '../../lint-input.ts';
+import { nameOfSelected } from '../../../cluster/slices/slice-warnings.ts';
 import { ofServices, type Rule } from '../../rule.ts';
 
 /** Pods with host ports for what a Service sends them, where that seems to be the only way to them. */

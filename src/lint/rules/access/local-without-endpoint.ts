@@ -2,7 +2,7 @@ import type { ServicePort } from '../../../cluster/model.ts';
 import { planTraffic } from '../../../cluster/plan-traffic.ts';
 import { admitsPods } from '../../../cluster/scheduling.ts';
 import { isLoopback } from '../../../kernel/address.ts';
-import { modeFacts } from '../../../kube-proxy/modes.ts';
+import { modeFacts, programs } from '../../../kube-proxy/modes.ts';
 import { socketOf, unanswered } from '../../claims.ts';
 import { findGap, isRefusedForLack } from '../../gaps.ts';
 import type { LintedNode, LintedService, LintInput } from '../../lint-input.ts';
@@ -12,10 +12,11 @@ type Finding = Found<'local-without-endpoint'>;
 
 export const localWithoutEndpoint: Rule<'local-without-endpoint'> = {
   check: (input) => {
-    const drops = modeFacts[input.settings.mode].localWithoutEndpoints === 'local-drops';
+    // From a balancer on the node, endpoints anywhere see the node as their client.
+    const isKept = !modeFacts[input.settings.mode].kinds.has('proxyPorts');
     return [
       ...input.services.flatMap((service) => findInternalGap(service, input) ?? []),
-      ...(drops ? input.services.flatMap((service) => findExternalGap(service, input) ?? []) : []),
+      ...(isKept ? input.services.flatMap((service) => findExternalGap(service, input) ?? []) : []),
     ];
   },
 };
@@ -41,8 +42,10 @@ function findInternalGap(service: LintedService, input: LintInput): Finding | un
 function findExternalGap(service: LintedService, input: LintInput): Finding | undefined {
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return undefined;
-  // Load balancers ask for the health of each node. Clients of external IPs do not.
-  const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0;
+  const { mode, ipvs } = input.settings;
+  // Load balancers ask for the health of each node. Clients of external IPs do not, nor do those whom any node answers by ARP.
+  const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
+  const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0 && !isAnnounced;
   const place = service.source.place(['spec', 'externalTrafficPolicy']);
   const about = { service: service.name };
   const isEverywhere = service.selected.some(({ object }) => object.owner?.kind === 'DaemonSet');
@@ -50,8 +53,13 @@ function findExternalGap(service: LintedService, input: LintInput): Finding | un
     const isUnsteered = spec.type === 'NodePort' && !isEverywhere;
     return isUnsteered ? { details: { ...about, traffic: 'unsteered' }, place } : undefined;
   }
-  const isOpen = (port: ServicePort): boolean =>
-    spec.type === 'NodePort' ? port.nodePort !== 0 : port.externalIPs.length > 0 || (isSteered && isUnplaced(port));
+  // IPVS mode sends it to endpoints elsewhere, whose answers do not come back. Where they are, such slices do not say.
+  const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
+  const isOpen = (port: ServicePort): boolean => {
+    if (isUnplaced(port) && !drops) return false;
+    if (spec.type === 'NodePort') return port.nodePort !== 0;
+    return isSteered ? isUnplaced(port) : port.externalIPs.length > 0 || isAnnounced;
+  };
   const gap = findGap(
     service,
     input,

@@ -3,7 +3,7 @@ import { targetOf } from '../../../cluster/slices/make-slices.ts';
 import { fullName, type NetworkPolicy, type PolicyPort } from '../../../cluster/objects.ts';
 import { matches } from '../../../trace/known-labels.ts';
 import { allowsPort } from '../../../trace/network-policies.ts';
-import { nameOfSelected } from '../../lint-input.ts';
+import { nameOfSelected } from '../../../cluster/slices/slice-warnings.ts';
 import type { Found, Rule } from '../../rule.ts';
 
 /** NetworkPolicies that allow the port of a Service, where its Pods listen on another one that none allows. */

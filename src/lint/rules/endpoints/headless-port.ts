@@ -1,5 +1,5 @@
 import { targetOf } from '../../../cluster/slices/make-slices.ts';
-import { nameOfSelected } from '../../lint-input.ts';
+import { nameOfSelected } from '../../../cluster/slices/slice-warnings.ts';
 import { ofServices, type Found, type Rule } from '../../rule.ts';
 
 /** Ports of headless Services that differ from their target ports: clients reach the Pods themselves, and nothing maps ports. */

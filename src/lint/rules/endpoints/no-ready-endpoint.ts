@@ -1,6 +1,7 @@
 import type { Unused } from '../../../base/findings/lint.ts';
 import { isServed, refused } from '../../claims.ts';
-import { nameOfSelected, type LintedService } from '../../lint-input.ts';
+import { nameOfSelected } from '../../../cluster/slices/slice-warnings.ts';
+import { type LintedService } from '../../lint-input.ts';
 import { ofServices, type Rule } from '../../rule.ts';
 
 /** Services whose slices or Pods are known, and hold no endpoint that takes connections. */

@@ -4,7 +4,8 @@ import type { ObjectMeta, Pod, Service } from '../../../cluster/objects.ts';
 import { ordinalLabels } from '../../../cluster/slices/assume-pods.ts';
 import type { PodMaker } from '../../../input/objects/pod-makers.ts';
 import { refused } from '../../claims.ts';
-import { asPods, nameOfSelected } from '../../lint-input.ts';
+import { nameOfSelected } from '../../../cluster/slices/slice-warnings.ts';
+import { asPods } from '../../lint-input.ts';
 import { hasWord, makersByNamespace, nameOfMaker } from '../../makers.ts';
 import type { Found, Rule } from '../../rule.ts';
 

@@ -1,0 +1,153 @@
+// What kpc-apply dump writes of where packets go, and what kpc trace says of it.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Host } from '../../src/apply/node/host.ts';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { callApply } from './call-apply.ts';
+import { createFakeNode } from './fake-node.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-dumped-network-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const listing = readFileSync(join(fixturesFolder, 'connections/node.txt'), 'utf8')
+  // The names of kube-proxy's own chains have sixteen characters.
+  .replaceAll(
+    /(KUBE-(?:SVC|EXT|SEP)-)(LOCAL|REMOTE)A+/g,
+    (_, start: string, name: string) => start + name.padEnd(16, 'A'),
+  )
+  .replace(':FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE', (found) =>
+    found.replace(':KUBE', ':THEIRS - [0:0]\n:KUBE'),
+  );
+
+/** What a command of a pasted listing printed. */
+function printed(command: string): string {
+  const [, text = ''] = listing.split(`$ ${command}\n`);
+  return text.split(/^\$ /m)[0] ?? '';
+}
+
+/** The links of the listing, with what people give links besides. */
+const links = [
+  { ifname: 'lo', addr_info: [{ family: 'inet', local: '127.0.0.1', prefixlen: 8, scope: 'host' }] },
+  {
+    ifname: 'eth0',
+    ifalias: 'secret-alias',
+    address: '02:00:00:00:00:11',
+    addr_info: [{ family: 'inet', local: '192.168.10.11', prefixlen: 24, scope: 'global', label: 'secret-label' }],
+  },
+  {
+    ifname: 'eth1',
+    addr_info: [{ family: 'inet', local: '172.16.20.11', prefixlen: 24, scope: 'global' }],
+  },
+  {
+    ifname: 'cni0',
+    linkinfo: { info_kind: 'bridge' },
+    addr_info: [{ family: 'inet', local: '10.244.1.1', prefixlen: 24, scope: 'global' }],
+  },
+  { ifname: 'gre.7', linkinfo: { info_kind: 'gre', info_data: { key: '0.0.48.57' } }, addr_info: [] },
+  ...['veth11', 'veth12'].map((ifname) => ({
+    ifname,
+    master: 'cni0',
+    linkinfo: { info_kind: 'veth', info_slave_kind: 'bridge', info_slave_data: { hairpin: true } },
+    addr_info: [],
+  })),
+];
+
+const settings: Readonly<Record<string, string>> = {
+  'net/ipv4/ip_forward': '1',
+  'net/ipv4/conf/all/rp_filter': '0',
+  'net/ipv4/conf/all/route_localnet': '0',
+  'net/ipv4/conf/gre.7/rp_filter': '2',
+  'net/ipv4/conf/eth0/rp_filter': '0',
+  'net/ipv4/conf/cni0/rp_filter': '0',
+  'net/ipv4/conf/cni0/forwarding': '1',
+};
+
+interface Node {
+  readonly isBridgeSeen: boolean;
+  /** Whether ip fails to list routes. */
+  readonly failsRoutes?: boolean;
+  /** A rule of another program. */
+  readonly rule?: string;
+}
+
+function startNode({ isBridgeSeen, failsRoutes = false, rule = '' }: Node): Host {
+  const { host, files } = createFakeNode();
+  for (const [name, value] of Object.entries(settings)) files.set(`/proc/sys/${name}`, `${value}\n`);
+  files.set('/proc/sys/net/bridge/bridge-nf-call-iptables', isBridgeSeen ? '1\n' : '0\n');
+  const answer = (stdout: string) => ({ kind: 'ended', status: 0, stdout, stderr: '' }) as const;
+  return {
+    ...host,
+    run: async (command) => {
+      const words = command.args.join(' ');
+      if (command.tool === 'iptables-save')
+        return answer(printed('iptables-save').replace('-A FORWARD', `${rule}-A FORWARD`));
+      if (command.tool !== 'ip') return host.run(command);
+      if (words === '-j -d addr') return answer(JSON.stringify(links));
+      if (words === 'rule') return answer(printed('ip rule'));
+      if (words !== 'route show table all') return host.run(command);
+      if (failsRoutes) return { kind: 'ended', status: 2, stdout: '', stderr: 'Cannot open netlink socket\n' };
+      return answer(printed('ip route show table all'));
+    },
+  };
+}
+
+async function dump(node: Node): Promise<{ readonly folder: string; readonly err: string }> {
+  const folder = join(mkdtempSync(join(scratch, 'dump-')), 'dump');
+  const { status, err } = await callApply(startNode(node), 'dump', '-o', folder);
+  expect(status, err).toBe(0);
+  return { folder, err };
+}
+
+async function connectionOf(folder: string): Promise<unknown> {
+  const { stdout } = await runKpc(
+    ['trace', folder, '--from', '10.244.1.12', '--to', '10.96.0.1:80', '--output', 'json', '-q'],
+    {},
+  );
+  return (JSON.parse(stdout) as { readonly connection: unknown }).connection;
+}
+
+describe('network.txt', () => {
+  test.each([
+    [true, 'works'],
+    [false, 'fails'],
+  ])('kpc trace of the dump knows the connection: with bridged packets seen %j, it %s', async (isBridgeSeen, kind) => {
+    expect(await connectionOf((await dump({ isBridgeSeen })).folder)).toBe(kind);
+  });
+
+  test('holds routes, rules, links and the sysctls of routing, and no alias, label or key', async () => {
+    const { folder } = await dump({ isBridgeSeen: true });
+    const text = readFileSync(join(folder, 'network.txt'), 'utf8');
+    expect(text.match(/^\$ .*$/gm)).toEqual([
+      '$ iptables-save',
+      '$ ip6tables-save',
+      '$ ip route show table all',
+      '$ ip -6 route show table all',
+      '$ ip rule',
+      '$ ip -6 rule',
+      '$ ip -j -d addr',
+      '$ sysctl -a',
+    ]);
+    expect(text).toContain(printed('ip route show table all'));
+    expect(text).toContain('net.ipv4.conf.gre/7.rp_filter = 2\n');
+    expect(text).not.toMatch(/secret|0\.0\.48\.57|02:00/);
+  });
+
+  test.each([
+    ['-A FORWARD -o cni0 -m comment --comment secret-comment -j DROP\n', 'fails'],
+    ['-A FORWARD -i eth0 -j DROP\n', 'works'],
+    ['-A FORWARD -j THEIRS\n', 'unknown'],
+  ])('a rule of another program: %j, and it %s', async (rule, kind) => {
+    const { folder } = await dump({ isBridgeSeen: true, rule });
+    expect(await connectionOf(folder)).toBe(kind);
+    expect(readFileSync(join(folder, 'network.txt'), 'utf8')).not.toContain('secret');
+  });
+
+  test('a listing that fails is left out with a warning', async () => {
+    const { folder, err } = await dump({ isBridgeSeen: true, failsRoutes: true });
+    expect(err).toMatch(/warning: .*route show table all.*, so the dump lacks the routes of IPv4\n/);
+    expect(await connectionOf(folder)).toBe('unknown');
+  });
+});
