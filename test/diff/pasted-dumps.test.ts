@@ -69,12 +69,8 @@ describe('the Services of two dumps', () => {
         '',
       ].join('\n'),
     );
-    const json = JSON.parse(
-      (await runKpc(['diff', before, join(scratch, 'scaled.txt'), '--output', 'json'])).stdout,
-    ) as {
-      readonly servicePorts: readonly { readonly kernel: readonly unknown[] }[];
-    };
-    expect(json.servicePorts[0]?.kernel).toHaveLength(2);
+    const { stdout } = await runKpc(['diff', before, join(scratch, 'scaled.txt'), '--output', 'json']);
+    expect(resultOf(stdout).servicePorts[0].kernel).toHaveLength(2);
   });
 
   test('another endpoint, another node port, and a rule of the chain that no endpoint explains', async () => {

@@ -22,6 +22,27 @@ const rows = {
 /** The code of a finding: stable, and documented in docs/codes.md. */
 export type FindingCode = keyof typeof rows;
 
+/** Codes of other tables that kpc lint has rules for: they are of valid input. */
+const alsoLinted = [
+  'no-endpoints-given',
+  'selects-nothing',
+  'external-ips',
+  'ipvs-ends',
+  'address-conflict',
+  'long-comment',
+  'node-address',
+  'unknown-port',
+  'covered-addresses',
+  'unloadable-range',
+] as const satisfies readonly FindingCode[];
+
+/** The code of a finding of kpc lint, which docs/lint.md explains. */
+export type LintCode = keyof typeof lintFindings | (typeof alsoLinted)[number];
+
+export function isLintCode(code: FindingCode): code is LintCode {
+  return code in lintFindings || alsoLinted.some((each) => each === code);
+}
+
 /** The data that a finding of a code carries. JSON can hold all of it. */
 export type ArgumentsOf<Code extends FindingCode> = {
   [C in Code]: (typeof rows)[C] extends Row<infer Arguments> ? Arguments : never;

@@ -109,7 +109,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
 
   /** Ends the call: its command line makes no sense. */
   misuse(what: string, help?: string): never {
-    return this.command.error(`error: ${what}${help === undefined ? '' : `\n${help}`}`);
+    throw new Refusal(what, help);
   }
 
   /** Prints the diagnostics of an input. Errors (with --strict, also warnings) end the call, and are printed alone. */

@@ -1,11 +1,10 @@
 import { hashName } from '../../base/hash-name.ts';
 import { projectUrl } from '../../base/version.ts';
-import type { FindingCode } from '../../base/findings/codes.ts';
+import { type FindingCode, isLintCode } from '../../base/findings/codes.ts';
 import { locate, type About, type Fault, type Finding } from '../../base/findings/finding.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Located } from '../../kernel/place.ts';
-import { ruleOf } from '../../lint/rules.ts';
 import { traceCommand } from './trace-command.ts';
 import { wordsOf } from './words.ts';
 
@@ -62,7 +61,7 @@ export function findingReporter(
 
 /** The page and section that explain a code; undefined if the project has no address. */
 export function pageOf(code: FindingCode, project: string | undefined = projectUrl): string | undefined {
-  return project && `${project}/blob/main/docs/${ruleOf(code) ? 'lint' : 'codes'}.md#${code}`;
+  return project && `${project}/blob/main/docs/${isLintCode(code) ? 'lint' : 'codes'}.md#${code}`;
 }
 
 function commandOf(
