@@ -19,6 +19,7 @@ import {
   type NamedText,
 } from '../../src/library/index.ts';
 import { openOptions } from '../../src/library/options.ts';
+import { inOptions } from '../../src/library/words.ts';
 import type { Answer } from '../../src/say/formats/json.ts';
 import { formatFindings } from '../../src/say/formats/text.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
@@ -272,7 +273,8 @@ export const tools: readonly Tool[] = [
 /** One node of manifests, or why there is none. */
 function manifestsOf(input: Compiled, files: TextsBelow) {
   const { manifests: texts, ...options } = optionsOf(input, files);
-  const { snapshots, diagnostics } = open(texts, options);
+  // As kpc describe does.
+  const { snapshots, diagnostics } = open(texts, { ...options, assume: options.assume ?? true });
   return { side: snapshots[0], diagnostics };
 }
 
@@ -290,7 +292,7 @@ function explain(name: string) {
   const ofKpc = code && {
     severities: severitiesOf(code),
     meaning: codes[code].meaning,
-    advice: codes[code].advice,
+    advice: codes[code].advice === undefined ? undefined : inOptions(codes[code].advice),
     example: examples[code],
   };
   return { code: name, kpc: ofKpc, 'kpc-apply': failure && failures[failure] };

@@ -144,7 +144,7 @@ const tests = [
       const checked = await ask('lint', { manifests: ['web.yaml', 'nodes.yaml'] });
       assert.equal(checked.data.result.errors, 0, checked.text);
       const explained = await ask('explain', { code: '[default-mode]' });
-      assert.match(explained.data.result.kpc.advice, /--proxy-mode/);
+      assert.match(explained.data.result.kpc.advice, /(?<!-)proxyMode/);
       const failure = await ask('explain', { code: 'busy' });
       assert.match(failure.data.result['kpc-apply'].advice, /wait/);
     },
@@ -163,6 +163,9 @@ const tests = [
       assert.ok(traced.data.result.traces[0].steps.length > 0, traced.text);
       assert.equal(traced.data.snapshots[0].mode, 'ipvs', traced.text);
       assert.equal(traced.data.snapshots[0].assumed.mode, true, traced.text);
+      const described = await ask('describe', { manifests, what: 'web' });
+      assert.deepEqual(described.data.snapshots[0].assumed, traced.data.snapshots[0].assumed, described.text);
+      assert.equal((await ask('describe', { manifests, assume: false })).isError, true);
       const wrong = await ask('compile', {
         manifests: [
           { name: 'web.yaml', text: web('70000') },

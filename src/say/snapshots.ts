@@ -24,7 +24,8 @@ export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
     if (side.kind === 'dump') return { name, kind, node, mode, release: side.release, families };
     const { settings, assumed, assigned, assumedEndpoints } = side;
     const values = { services: once(assigned), pods: once(assumedEndpoints) };
-    const own = { mode: assumed.mode || undefined, node: assumed.node || undefined, ...values };
+    const { clusterCIDRs } = assumed;
+    const own = { mode: assumed.mode || undefined, node: assumed.node || undefined, clusterCIDRs, ...values };
     return { name, kind, node, mode, release: settings.release, families, assumed: assumedJson(own) };
   };
 }
@@ -44,13 +45,14 @@ export function bundleJson(name: string, manifest: Manifest): SnapshotJson {
 }
 
 /** Undefined if nothing is. */
-function assumedJson({ mode, node, services = [], pods = [] }: AssumedValues): Assumed | undefined {
-  if (!mode && !node && services.length + pods.length === 0) return undefined;
+function assumedJson({ mode, node, services = [], pods = [], clusterCIDRs = [] }: AssumedValues): Assumed | undefined {
+  if (!mode && !node && services.length + pods.length + clusterCIDRs.length === 0) return undefined;
   return {
     mode,
     node,
     services: services.length > 0 ? services : undefined,
     pods: pods.length > 0 ? pods : undefined,
+    clusterCIDRs: clusterCIDRs.length > 0 ? clusterCIDRs : undefined,
   };
 }
 

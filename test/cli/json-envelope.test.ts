@@ -46,6 +46,47 @@ async function printed(words: readonly string[]): Promise<Printed> {
   return json;
 }
 
+/** Marks of what kpc chose: also of an address or number in a table. */
+const assumedInWords = /assum|nothing names a mode|[\d)]\*/;
+
+/** The same input, with all that a cluster has. */
+const whole = (port: number) => `apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec:
+  type: LoadBalancer
+  selector: { app: web }
+  clusterIP: 10.96.7.7
+  clusterIPs: [10.96.7.7]
+  ipFamilies: [IPv4]
+  ports: [{ port: ${port}, targetPort: 8080, nodePort: 30080 }]
+status: { loadBalancer: { ingress: [{ ip: 203.0.113.7 }] } }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080, protocol: TCP }]
+endpoints: [{ addresses: [10.244.1.7], nodeName: worker-1, conditions: { ready: true } }]
+---
+apiVersion: v1
+kind: Node
+metadata: { name: worker-1 }
+spec: { podCIDR: 10.244.1.0/24, podCIDRs: [10.244.1.0/24] }
+status: { addresses: [{ type: InternalIP, address: 192.0.2.11 }] }
+---
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: iptables
+clusterCIDR: 10.244.0.0/16
+`;
+writeFileSync(join(cwd, 'whole.yaml'), whole(80));
+writeFileSync(join(cwd, 'whole-changed.yaml'), whole(81));
+writeFileSync(
+  join(cwd, 'whole-tests.yaml'),
+  'inputs: whole-bundle\ntests: [{ from: external, to: svc/web, expect: delivered }]\n',
+);
+const wholeBundle = runKpc(['compile', '-f', 'whole.yaml', '-o', 'whole-bundle', '-q'], { cwd });
 const bundle = runKpc(['compile', '-f', 'web.yaml', '--assume', '-o', 'bundle', '-q'], { cwd });
 
 /** A call of each command of kpc, over manifests that lack most of what a cluster has. */
@@ -72,8 +113,21 @@ describe('kpc', () => {
     expect(json.command).toBe(`kpc ${words[0]}`);
     expect(json.result).toBeDefined();
     expect(json.snapshots.length).toBeGreaterThan(0);
-    expect(`${stdout}${stderr}`).toMatch(words[0] === 'test' ? /as expected/ : /assumed|nothing names a mode|\*/);
+    expect(`${stdout}${stderr}`).toMatch(words[0] === 'test' ? /as expected/ : assumedInWords);
     expect(json.snapshots[0]?.assumed).toMatchObject({ services: [{ service: 'default/web' }] });
+  });
+
+  test.for(calls)('%s %s: where nothing is assumed, neither text nor JSON says so', async (assuming) => {
+    await wholeBundle;
+    const words = assuming
+      .filter((word) => word !== '--assume')
+      .map((word) =>
+        word.replace(/^(?:web(?=\.yaml)|(?=changed|tests|bundle))/, (start) => `whole${start ? '' : '-'}`),
+      );
+    const { status, stdout, stderr } = await runKpc(words, { cwd });
+    expect(status, stderr).not.toBe(2);
+    expect(`${stdout}${stderr}`).not.toMatch(assumedInWords);
+    expect(JSON.stringify(await printed(words))).not.toContain('"assumed"');
   });
 
   test.for(calls.filter((words) => words.includes('web.yaml') && words[0] !== 'diff'))(

@@ -22,6 +22,7 @@ const assumed = named(
     node: optional(about('no input holds the Node', oneOf(true))),
     services: optional(about('addresses and ports that kpc chose', listOf(assignedShape))),
     pods: optional(about('Pods that the workloads of the input would have', listOf(assumedShape))),
+    clusterCIDRs: optional(about("kube-proxy's clusterCIDR", listOf(text))),
   }),
 );
 
