@@ -138,6 +138,15 @@ describe('kpc', () => {
     },
   );
 
+  test('a call that makes no sense has a finding, too', async () => {
+    const json = await printed(['trace', 'web.yaml', '--all', 'web', '--namespace', 'shop', '-f', 'nowhere.yaml']);
+    expect(json.result).toBeUndefined();
+    expect(json.findings.length).toBeGreaterThan(0);
+    const refused = await printed(['compile', '-f', 'web.yaml', '--assume', '--all-nodes']);
+    expect(refused).not.toHaveProperty('result');
+    expect(refused.findings).toMatchObject([{ code: 'bad-call', arguments: { problem: 'no-folder' } }]);
+  });
+
   test('says for each packet who sends it where, on which node, and what is assumed of it', async () => {
     const { result } = await printed(['trace', 'web.yaml', '--from', 'pod', '--to', 'svc/web']);
     expect(result).toMatchObject({

@@ -5,12 +5,25 @@ import type { ReadFiles } from '../../library/node/open.ts';
 import { keyOf } from '../../library/open.ts';
 import { Refusal } from '../../library/refusal.ts';
 import type { Said } from '../../say/formats/json.ts';
-import { formatError } from '../../say/formats/text.ts';
-import { sayFindings } from '../../say/words/said.ts';
+import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { addFlags, givenFlags } from './flags.ts';
-import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
+import {
+  formatFailure,
+  formatRefusal,
+  makeStrict,
+  quieten,
+  renderSaid,
+  sayTaken,
+  type MessageOptions,
+} from './messages.ts';
+
+/** What a call has said, for programs. */
+interface Reported {
+  readonly findings: Finding[];
+  readonly refusals: SaidFinding[];
+}
 
 /** Ends a command whose errors have been reported. */
 class Ended extends Error {}
@@ -26,8 +39,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   readonly terminal: Terminal;
   /** Runs kpc, for a command that shows the output of another. */
   readonly run: RunProgram;
-  /** What has been reported. */
-  private readonly reported: Finding[];
+  private readonly reported: Reported;
 
   constructor(
     command: Command,
@@ -36,7 +48,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     argv: readonly string[],
     run: RunProgram,
     options: Options = { readStdin: terminal.readStdin, ...command.opts<Options>() },
-    reported: Finding[] = [],
+    reported: Reported = { findings: [], refusals: [] },
   ) {
     this.command = command;
     this.program = program;
@@ -50,8 +62,9 @@ export class Call<Options extends MessageOptions = MessageOptions> {
 
   /** What answers say beside their results. */
   get said(): Said {
-    const findings = [...new Map(this.reported.map((each) => [keyOf(each), each])).values()];
-    return { command: `kpc ${this.command.name()}`, findings: sayFindings(findings) };
+    const { findings, refusals } = this.reported;
+    const once = new Map(findings.map((each) => [keyOf(each), each])).values();
+    return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
   }
 
   /** Ends the call without an answer, which programs get told as well. */
@@ -82,7 +95,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
       await part();
       return true;
     } catch (error) {
-      await sayRefusal(error, this.terminal);
+      await this.refuse(error);
       return false;
     }
   }
@@ -107,11 +120,6 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return [...named.map((path) => withSlashes(path)), ...(counts ? (file ?? []) : [])];
   }
 
-  /** Ends the call: its command line makes no sense. */
-  misuse(what: string, help?: string): never {
-    throw new Refusal(what, help);
-  }
-
   /** Prints the diagnostics of an input. Errors (with --strict, also warnings) end the call, and are printed alone. */
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
@@ -125,7 +133,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
 
   /** Prints diagnostics of whatever severity. */
   async print(diagnostics: readonly Finding[], files: ReadFiles): Promise<void> {
-    this.reported.push(...diagnostics);
+    this.reported.findings.push(...diagnostics);
     const said = renderSaid(diagnostics, files, this.terminal);
     if (said !== '') await this.terminal.err(said);
   }
@@ -133,6 +141,14 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   /** Ends the call for what has been reported. */
   end(): never {
     throw new Ended();
+  }
+
+  /** Says why a part of the work is refused. Throws what is neither a refusal nor the end of a command. */
+  async refuse(error: unknown): Promise<void> {
+    if (error instanceof Refusal) {
+      this.reported.refusals.push(error.finding);
+      await this.terminal.err(formatRefusal(error.finding, this.terminal));
+    } else if (!(error instanceof Ended)) throw error;
   }
 
   /** Prints what is for people beside the result; nothing with --quiet. */
@@ -208,13 +224,7 @@ async function orRefuse(running: Promise<ExitStatus>, call: Call<MessageOptions>
   try {
     return await running;
   } catch (error) {
-    await sayRefusal(error, call.terminal);
+    await call.refuse(error);
     return call.fail(exitStatus.badInput);
   }
-}
-
-/** Throws what is neither a refusal nor the end of a command. */
-async function sayRefusal(error: unknown, terminal: Terminal): Promise<void> {
-  if (error instanceof Refusal) await terminal.err(formatError(error.message, error.help));
-  else if (!(error instanceof Ended)) throw error;
 }

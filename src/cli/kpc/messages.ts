@@ -3,7 +3,7 @@ import { anything } from '../../base/json-shape.ts';
 import { type Finding, isError } from '../../base/findings/finding.ts';
 import { formatFindings } from '../../say/formats/text.ts';
 import { formatCount } from '../../base/format-count.ts';
-import { sayFindings } from '../../say/words/said.ts';
+import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import { formatGithub } from '../../say/formats/github.ts';
 import { formatJson, type Said } from '../../say/formats/json.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
@@ -67,6 +67,11 @@ export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, te
   if (wanted.length === 0) return '';
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
   return formatFindings(findingsForPeople(sayFindings(wanted)), lineOf, terminal.colour.err);
+}
+
+/** What ends a call. */
+export function formatRefusal(finding: SaidFinding, terminal: Terminal): string {
+  return formatFindings([finding], () => '', terminal.colour.err);
 }
 
 /** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */

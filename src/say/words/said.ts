@@ -25,10 +25,10 @@ export type SaidFinding = Fault & {
 };
 
 export function sayFindings(findings: readonly Finding[]): SaidFinding[] {
-  return findings.map(sayFinding);
+  return findings.map((each) => sayFinding(each));
 }
 
-function sayFinding(finding: Finding): SaidFinding {
+export function sayFinding(finding: Finding): SaidFinding {
   const { severity, code, arguments: details, about } = finding;
   const { text, help } = wordsOf(finding);
   const place = locate(finding.place);
