@@ -50,7 +50,7 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const node = nodeOfBundle(manifest);
   const settings = settingsOf(manifest);
-  const compile = (own: Cluster) => compileState(own, node, settings, families);
+  const compile = (own: Cluster, on = node) => compileState(own, on, settings, families);
   // A bundle's files hold no origins. If no comments name the Services, compiling them again does.
   const labels = modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster);
   const made = { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
