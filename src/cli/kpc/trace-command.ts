@@ -33,7 +33,7 @@ const questionFlags: readonly Flag[] = [
   flagRow(
     'text',
     '--to <destination>',
-    'address:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
+    'address:port, node:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
     { idle: [{ beside: '--all', what: '--to names one packet, and --all asks for a table', help: asTable }] },
   ),
   flagRow('text', '--proto <protocol>', 'the protocol; icmp is a ping', {
