@@ -145,8 +145,8 @@ test('the empty chain that 1.38 leaves where localhost was added changes no answ
     const path = join(scratch, `dump-${i}.nft`);
     writeFileSync(path, text);
     const packet = ['--from', 'node', '--to', '127.0.0.1:30080', '--proto', 'tcp', '--output', 'json'];
-    const { verdict } = JSON.parse((await runKpc(['trace', '-q', path, ...packet])).stdout) as { verdict: unknown };
-    answers.push(verdict);
+    const traced = await runKpc(['trace', '-q', path, ...packet]);
+    answers.push(resultOf(traced.stdout).traces[0].verdict);
   }
   expect(dumps[1]).not.toBe(dumps[0]);
   expect(answers[1]).toEqual(answers[0]);
