@@ -28,9 +28,6 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Whether the slow tests run in the same call, which try all of what those files have. */
-const runsBoth = process.env['KPC_ALL_ROUNDS'] === '1';
-
 const rewrites = process.env['UPDATE_GOLDEN'] === '1' || process.env['UPDATE_DOCS'] === '1';
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, 'package.json'), 'utf8')) as { version: string };
@@ -74,7 +71,7 @@ export default defineConfig({
           ...shared,
           name: 'fast',
           include: ['test/**/*.test.ts'],
-          exclude: runsBoth ? [slowTests, ...partlySlow] : [slowTests],
+          exclude: [slowTests],
           // A test that hangs ends. The longest took 80 s where ten processes shared each core.
           testTimeout: 180_000,
         },

@@ -27,8 +27,10 @@ import {
   type Packet,
   type ReachedEndpoint,
 } from '../packet/packet.ts';
+import { isUnknownOwn } from '../packet/own-address.ts';
 import { connectionWords } from '../trace/connection-words.ts';
 import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
+import { nodeSocketText } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
@@ -317,8 +319,9 @@ function nameOf({ side: { name } }: Scene): string {
   return name === '-' ? 'stdin' : name;
 }
 
-function textOf({ destination: { text }, protocol, port }: Sent): string {
-  return protocol === 'icmp' ? text : joinHostPort(text, port);
+function textOf({ destination, protocol, port }: Sent): string {
+  if (isUnknownOwn(destination)) return nodeSocketText({ port, protocol });
+  return protocol === 'icmp' ? destination.text : joinHostPort(destination.text, port);
 }
 
 /** What rules of Services take. */

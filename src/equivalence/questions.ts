@@ -1,5 +1,5 @@
 import { addressAt, type Address } from '../kernel/address.ts';
-import { spanOf, type AddressSpan } from '../kernel/address-range.ts';
+import { singleAddress, spanOf, type AddressRange, type AddressSpan } from '../kernel/address-range.ts';
 import { families } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { tableNames, type Rule, type RuleArg } from '../kernel/iptables/iptables.ts';
@@ -65,10 +65,10 @@ export class Questions {
       }
       for (const port of foreign.flatMap((asker) => this.ports.get(asker) ?? [])) this.foreignPorts.add(port);
       for (const { protocol, address, port } of state.virtualServers)
-        this.#askFor(undefined, spanOf(address), [portKey(protocol, port)]);
+        this.#askFor(undefined, address, [portKey(protocol, port)]);
       for (const { address } of state.links.flatMap(({ addresses }) => addresses)) {
         this.held.add(address.text);
-        this.#askFor(undefined, spanOf(address), []);
+        this.#askFor(undefined, address, []);
       }
     }
     // No packet from elsewhere comes by these.
@@ -86,16 +86,16 @@ export class Questions {
   }
 
   /** Adds a match on the destination. An address without ports matches any port. */
-  #askFor(asker: unknown, to: AddressSpan | undefined, ports: readonly PortKey[]): void {
-    if (to && isSingle(to)) {
-      const address = addressAt(to.family, to.first);
+  #askFor(asker: unknown, place: AddressRange | AddressSpan | undefined, ports: readonly PortKey[]): void {
+    const address = place && addressOf(place);
+    if (address) {
       let known = this.destinations.get(address.text);
       if (!known) this.destinations.set(address.text, (known = { address, ports: new Set(), isWhole: false }));
       if (ports.length === 0) known.isWhole = true;
       for (const port of ports) known.ports.add(port);
       return;
     }
-    if (to) this.spans.push(to);
+    if (place) this.spans.push('first' in place ? place : spanOf(place));
     const known = this.ports.get(asker);
     if (known) known.push(...ports);
     else if (ports.length > 0) this.ports.set(asker, [...ports]);
@@ -108,7 +108,7 @@ export class Questions {
     const names = protocol === undefined ? transports : [protocol];
     const to = find('destination')?.range;
     const ports = args.flatMap((arg) => (arg.kind === 'destination-port' ? edges(arg.ports, names) : []));
-    this.#askFor(chain, to && spanOf(to), ports);
+    this.#askFor(chain, to, ports);
     for (const arg of args) {
       if (arg.kind === 'in-interface') this.interfaces.add(arg.name.replace(/\+$/, '0'));
       else if (arg.kind === 'match-set') this.#readIpSet(sets.get(arg.set), arg.directions, protocol);
@@ -129,7 +129,7 @@ export class Questions {
     for (const entry of set.entries) {
       const place = entry.address ?? entry.network;
       const ports = entry.port === undefined ? [] : [portKey(entry.protocol ?? protocol ?? 'tcp', entry.port)];
-      this.#askFor(set, place && spanOf(place), ports);
+      this.#askFor(set, place, ports);
     }
   }
 
@@ -157,7 +157,8 @@ export class Questions {
           : port?.kind === 'numbers'
             ? edges(port, names)
             : [];
-      if (place || ports.length > 0) this.#askFor(asker, place && spanOfValue(place), ports);
+      if (place || ports.length > 0)
+        this.#askFor(asker, place && (place.kind === 'address' ? place.address : spanOfValue(place)), ports);
       if (link?.kind === 'word') this.interfaces.add(link.text.replace(/\*$/, '0'));
     }
   }
@@ -165,6 +166,12 @@ export class Questions {
   #isNew(set: unknown): boolean {
     return !this.#readSets.has(set) && Boolean(this.#readSets.add(set));
   }
+}
+
+/** The address of a place that holds only one. */
+function addressOf(place: AddressRange | AddressSpan): Address | undefined {
+  if (!('first' in place)) return singleAddress(place);
+  return isSingle(place) ? addressAt(place.family, place.first) : undefined;
 }
 
 /** Cuts a range of ports at its first port and after its last. */

@@ -1,5 +1,6 @@
 import { tableNames, type Chain, type Rule, type RuleArg, type TableName } from '../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
+import { jumpChain } from '../kernel/restrict.ts';
 import { baseChains } from './chain-names.ts';
 import { accessFilter } from './ipvs-sets.ts';
 import type { ProxyMode } from './modes.ts';
@@ -185,12 +186,20 @@ function jumpRule([, , chain, text, only]: Jump): Rule {
   };
 }
 
-/** All jumps, with and without 'NEW' as releases differ in it, and one of releases before those that kpc follows. */
-export const knownJumps: ReadonlySet<string> = new Set(
-  [...iptablesJumps, ...ipvsJumps, ...userspaceJumps, ['filter', 'INPUT', ...portals] as const].flatMap(
-    ([table, from, to, comment, only]) =>
-      ([undefined, only ?? 'NEW'] as const).map(
-        (each) => `${table} ${from} ${ruleMeaning(jumpRule([table, from, to, comment, each]))}`,
-      ),
-  ),
-);
+const jumps: readonly Jump[] = [
+  ...iptablesJumps,
+  ...ipvsJumps,
+  ...userspaceJumps,
+  // Of releases before those that kpc follows.
+  ['filter', 'INPUT', ...portals],
+];
+
+/** Whether a kube-proxy puts this rule into a chain of the kernel's; releases differ in 'NEW'. */
+export function isKnownJump(table: TableName, from: string, rule: Rule): boolean {
+  const alike = jumps.filter((each) => each[0] === table && each[1] === from && each[2] === jumpChain(rule));
+  return alike.some(([, , to, comment, only]) =>
+    ([undefined, only ?? 'NEW'] as const).some(
+      (each) => ruleMeaning(jumpRule([table, from, to, comment, each])) === ruleMeaning(rule),
+    ),
+  );
+}

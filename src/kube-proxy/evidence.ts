@@ -1,5 +1,4 @@
 import { isBuiltInChain, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
-import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
 import { realServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
@@ -8,7 +7,7 @@ import type { NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
-import { classifyChain, isNamedByKubeProxy, knownJumps } from './chains.ts';
+import { classifyChain, isKnownJump, isNamedByKubeProxy } from './chains.ts';
 import { parseSetName, setType } from './ipvs-sets.ts';
 import { isLocalnetRule } from './kubelet.ts';
 import { isFixedNftName, isKubeProxyTable, isNftServiceName, nftTableComment } from './nft-names.ts';
@@ -101,7 +100,7 @@ function isOfKubeProxyChain(rule: Rule): boolean {
  */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
-  if (knownJumps.has(`${table} ${from} ${ruleMeaning(rule)}`)) return 'certain';
+  if (isKnownJump(table, from, rule)) return 'certain';
   const target = rule.args.length === 1 ? jumpChain(rule) : undefined;
   return target !== undefined && classifyChain(table, target) === 'fixed' ? 'possible' : 'none';
 }

@@ -12,31 +12,36 @@ export interface Gate {
   readonly needs: readonly string[];
 }
 
-const [heading = '', ...lines] = recordedGates.trim().split('\n');
-const columns = heading.split(' ').map((version) => version.replace(/^v(\d+\.\d+).*/, '$1'));
-const rows = new Map(
-  lines.map((line) => {
-    const [name = '', letters = '', needs = ''] = line.split(' ');
-    return [name, { letters, needs: needs.split(',').filter((each) => each !== '') }] as const;
-  }),
-);
+const table = recordedGates.trimStart();
+
+/** The releases of the columns, in their order. */
+const columns = table
+  .slice(0, table.indexOf('\n'))
+  .split(' ')
+  .map((version) => version.replace(/^v(\d+\.\d+).*/, '$1'));
 
 /** Kubernetes has had gates that need others since this release. */
 const firstWithNeeds: Release = '1.35';
 
 /** Undefined for a gate that the release's kube-proxy does not know. */
 export function gateOf(name: string, release: Release): Gate | undefined {
-  const row = rows.get(name);
+  // Found in the text: a start of kpc asks for a few of its hundreds of lines.
+  const start = /^\w+$/.test(name) ? table.indexOf(`\n${name} `) + 1 : 0;
+  return start === 0 ? undefined : readGate(table.slice(start, table.indexOf('\n', start)), release);
+}
+
+function readGate(line: string, release: Release): Gate | undefined {
+  const [name = '', letters = '', needs = ''] = line.split(' ');
   const column = columns.indexOf(release);
-  const letter = row?.letters[column] ?? '-';
-  if (!row || letter === '-') return undefined;
+  const letter = letters[column] ?? '-';
+  if (letter === '-') return undefined;
   const lower = letter.toLowerCase();
   return {
     name,
     stage: lower === 'a' ? 'alpha' : lower === 'b' ? 'beta' : 'other',
     isOnByDefault: letter !== lower,
     isLocked: lower === 'l',
-    needs: row.needs.flatMap((written) => {
+    needs: needs.split(',').flatMap((written) => {
       const [need = '', since = firstWithNeeds] = written.split('@');
       return column >= columns.indexOf(since) && gateOf(need, release) ? [need] : [];
     }),
@@ -45,7 +50,8 @@ export function gateOf(name: string, release: Release): Gate | undefined {
 
 /** The gates that a release's kube-proxy knows. */
 export function gatesOf(release: Release): readonly Gate[] {
-  return [...rows.keys()].flatMap((name) => gateOf(name, release) ?? []);
+  const [, ...lines] = table.split('\n');
+  return lines.flatMap((line) => readGate(line, release) ?? []);
 }
 
 /** The releases whose kube-proxy knows a gate. */

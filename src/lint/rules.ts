@@ -1,5 +1,4 @@
-import type { FindingCode } from '../base/findings/codes.ts';
-import type { lintFindings } from '../base/findings/lint.ts';
+import { type FindingCode, isLintCode, type LintCode } from '../base/findings/codes.ts';
 import type { Rule } from './rule.ts';
 import { addressConflict } from './rules/addresses/address-conflict.ts';
 import { clusterIPEndpoint } from './rules/addresses/cluster-ip-endpoint.ts';
@@ -36,16 +35,11 @@ import { unnamedMode } from './rules/settings/unnamed-mode.ts';
 import { unservedAddress } from './rules/addresses/unserved-address.ts';
 import { unusedSlicePort } from './rules/endpoints/unused-slice-port.ts';
 
-/** A rule for each code of the table of kpc lint, and for what compiling says, too, of what is valid. */
-type Rules = { readonly [Code in keyof typeof lintFindings]: Rule<Code> } & {
-  readonly [Code in FindingCode]?: Rule<Code>;
-};
-
 /** Compiling finds it, and no packet shows it. */
 const told = {};
 
 /** What is ignored is listed in this order. */
-const rules: Rules = {
+const rules: { readonly [Code in LintCode]: Rule<Code> } = {
   'local-without-endpoint': localWithoutEndpoint,
   'undetected-pods': undetectedPods,
   'no-ready-endpoint': noReadyEndpoint,
@@ -86,8 +80,8 @@ const rules: Rules = {
   'idle-ignore': told,
 };
 
-export const ruleCodes = Object.keys(rules) as readonly FindingCode[];
+export const ruleCodes = Object.keys(rules) as readonly LintCode[];
 
 export function ruleOf(code: FindingCode): Rule<FindingCode> | undefined {
-  return rules[code];
+  return isLintCode(code) ? rules[code] : undefined;
 }

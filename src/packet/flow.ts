@@ -216,8 +216,8 @@ export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string
 
 /** Whether the address is the node's own. */
 export function isLocal(flow: Flow, address: Address): Answer {
-  // The placeholder is asked for where no address is known.
-  if (isUnknownOwn(address) && address === flow.asked.address)
+  // The placeholder is asked for where no address is known, and rules may name those that they serve.
+  if (isUnknownOwn(address) && address === flow.asked.address && !flow.routing.isShown(address))
     return recall(flow, lacks({ kind: 'own-addresses' }, 'own'));
   const isOwn = flow.routing.isLocal(address);
   const isUnplaced = isOwn === false && flow.isUnplaced && address === flow.asked.address;

@@ -11,6 +11,7 @@ import type { ServiceReason } from '../diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { EndpointShares, Severity, ServiceEffects } from '../equivalence/findings.ts';
 import { percent } from '../trace/expectation.ts';
+import { parseNodeSocket } from '../trace/question.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
 export interface Review {
@@ -248,7 +249,9 @@ export function listEffects({ packets, to, trace }: Review): {
   const effects = packets.effects.map((effect): PacketReview => {
     const { target, senders, services: names, severity, example, lacks } = effect;
     const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
-    const text = `${targetWords[target]}${whose} (such as ${example.to}), from ${joinWords(senders)}: ${endWords(effect)}${lacks === undefined ? '' : ` (${lacks})`}`;
+    const nodePort = parseNodeSocket(example.to);
+    const asked = nodePort === undefined ? `such as ${example.to}` : `every node's port ${nodePort}`;
+    const text = `${targetWords[target]}${whose} (${asked}), from ${joinWords(senders)}: ${endWords(effect)}${lacks === undefined ? '' : ` (${lacks})`}`;
     return { severity, text, trace: severity === 'fails-otherwise' ? undefined : traceEffect(trace, effect) };
   });
   return {

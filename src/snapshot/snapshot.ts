@@ -117,8 +117,8 @@ interface CompiledFacts extends Facts {
   readonly kpcVersion: string;
   /** Whether the state is what the Services compile to, and nothing else. */
   readonly isAsCompiled: boolean;
-  /** Compiles other Services for the same node. */
-  readonly compile: (cluster: Cluster) => KernelState;
+  /** Compiles other Services, or for another node. */
+  readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
 }
 
 /** What was taken from a node. */
@@ -243,7 +243,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly taken: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
-  readonly compile: (cluster: Cluster) => KernelState;
+  readonly compile: CompiledFacts['compile'];
   #services: ShownServices | undefined;
   #infos: ReadonlyMap<string, ServiceInfo> | undefined;
   #faults: ReadonlyMap<string, readonly PortFault[]> | undefined;
@@ -315,6 +315,11 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
         }),
       },
     ];
+  }
+
+  /** The same Services, compiled for a node with other addresses. */
+  on(node: NodeContext): CompiledSnapshot {
+    return new CompiledSnapshot({ ...this.facts, node, state: () => this.compile(this.cluster, node) });
   }
 
   /** The same with other facts. */

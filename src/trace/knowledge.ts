@@ -12,6 +12,7 @@ import { findOwnAddresses } from '../kube-proxy/own-addresses.ts';
 import { findUnshownMasquerading } from '../kube-proxy/unshown-masquerading.ts';
 import { unlistedWords, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
 import { everywhere, ipvsStations, stationsOf, type Gap, type Knowledge, type Station } from '../packet/knowledge.ts';
+import { isUnknownOwn } from '../packet/own-address.ts';
 import { lacks, unreadRule, type Reason } from '../packet/reason.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 import { addressKind } from './port-at.ts';
@@ -44,17 +45,21 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
   const { kind, coverage, doubts, mode, ports, endpoints } = side;
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
-  const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
+  const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
   // Every node has it: without their command, links without it are a part of what ip addr printed, or of the other family.
   const hasLoopback = (family: Family): boolean =>
     links.some(({ addresses }) => addresses.some(({ address }) => address.family === family && isLoopback(address)));
   const showsAll = (family: Family): boolean => coverage.allAddresses?.includes(family) ?? hasLoopback(family);
   const variants = doubts.flatMap((doubt) => (doubt.kind === 'other-variant' ? [[doubt.family, doubt.tables]] : []));
-  const served = [...endpoints.values()].map(({ address }) => address);
-  // Pods' addresses, and cluster IPs unless the mode gives them to the node.
+  // Addresses of pods and of endpoints elsewhere, and cluster IPs unless the mode gives them to the node.
   const bindsIPs = mode === undefined || modeFacts[mode].kinds.has('links');
   const clusterIPs = bindsIPs ? [] : ports.flatMap(({ clusterIP }) => clusterIP ?? []);
-  const pods = served.filter((each) => isIn(podTraffic.networks, each));
+  // Manifests that are compiled for no named node have no endpoint there.
+  const isOther = (isLocal: boolean | undefined): boolean =>
+    kind !== 'dump' && (isLocal ?? side.nodeName !== '') === false;
+  const pods = [...endpoints.values()]
+    .filter(({ address, isLocal }) => isIn(podTraffic.networks, address) || isOther(isLocal))
+    .map(({ address }) => address);
   const elsewhere = new Set([...pods, ...clusterIPs].map(({ text }) => text));
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
   const masquerading = mode && kind === 'dump' ? families.map((family) => unshownMasquerading(side, mode, family)) : [];
@@ -63,7 +68,7 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
     ports.some(
       (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
     ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
-  const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter((address) => !isLoopback(address));
+  const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter(isKnownOwn);
   // Where the mode gives the node the address, a program of the node may answer.
   const services = new Map(
     bindsIPs ? [] : ports.flatMap(({ clusterIP, label }) => (clusterIP ? [[clusterIP.text, label] as const] : [])),
@@ -95,6 +100,10 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
       (ports.length === 0 && isUsualNodePort(port)) ||
       isNodePort(destination, port, protocol),
   };
+}
+
+function isKnownOwn(address: Address): boolean {
+  return !isLoopback(address) && !isUnknownOwn(address);
 }
 
 /** Where endpoints are, and the pods of this node. */

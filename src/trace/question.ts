@@ -292,6 +292,8 @@ type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOuts
 function readDestination(asked: Asked, family: Family | undefined, scene: Scene): Read<Destination> {
   const { to, namespace } = asked;
   const named = parseAskedAddress(to);
+  const ofNode = named ? undefined : readNodeSocket(asked, family, scene);
+  if (ofNode) return read(ofNode);
   if (!named) {
     const [, host = to] = /^(.*):\d+$/.exec(to) ?? [];
     if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
@@ -307,6 +309,38 @@ function readDestination(asked: Asked, family: Family | undefined, scene: Scene)
   if (port !== undefined) return read({ address, port, protocol, label: undefined });
   const ports = [...new Set(own.map(nameNumber))];
   return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
+}
+
+/** How a question names a port of the node, at whichever of its addresses. */
+export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protocol'>): string {
+  return protocol === 'icmp' ? 'node' : `node:${port}`;
+}
+
+/** The port of what nodeSocketText writes: 0 for none; undefined for any other text. */
+export function parseNodeSocket(text: string): number | undefined {
+  const [isNode, port = '0'] = /^node(?::(\d{1,5}))?$/.exec(text) ?? [];
+  return isNode === undefined || Number(port) > 65535 ? undefined : Number(port);
+}
+
+/** Reads a port of the node, unless a Service has that name. */
+function readNodeSocket(
+  { to, protocol = 'tcp', namespace }: Asked,
+  family: Family | undefined,
+  scene: Scene,
+): Destination | undefined {
+  const port = parseNodeSocket(to);
+  if (port === undefined || (port === 0) !== (protocol === 'icmp')) return undefined;
+  if (findPorts('node', namespace, scene).kind === 'read') return undefined;
+  const wanted = family === undefined ? families : [family];
+  const own = wanted.flatMap((each) => ownAddress(each, scene) ?? []);
+  return { address: own[0] ?? unknownOwn[family ?? 'ipv4'], port, protocol, label: undefined };
+}
+
+/** An address of the node that other hosts know. */
+function ownAddress(family: Family, { links }: Scene): Address | undefined {
+  return links
+    .flatMap((link) => link.addresses)
+    .find(({ address, scope }) => address.family === family && !isLoopback(address) && scope !== 'link')?.address;
 }
 
 export function hasAddress(port: ShownPort, { text }: Address): boolean {
@@ -403,16 +437,14 @@ function noService(name: string, near: readonly string[], { side }: Scene): Wron
 }
 
 /** The address to send to: the cluster IP, or for a client outside a load balancer address, external IP or node port. */
-function wayTo(shown: ShownPort, isOutside: boolean, { links, side }: Scene) {
+function wayTo(shown: ShownPort, isOutside: boolean, scene: Scene) {
   const { port, nodePort, family } = shown;
   const addresses = portAddresses(shown);
   const find = (kind: PortAddress['kind']) => addresses.find((each) => each.kind === kind)?.address;
   const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip')) : undefined;
-  const own = links
-    .flatMap((link) => link.addresses)
-    .find((each) => each.family === family && !isLoopback(each.address));
-  if (isOutside && !outer && nodePort && (own || side.kind === 'dump'))
-    return { address: own?.address ?? unknownOwn[family], port: nodePort };
+  const own = ownAddress(family, scene);
+  if (isOutside && !outer && nodePort && (own || scene.side.kind === 'dump'))
+    return { address: own ?? unknownOwn[family], port: nodePort };
   const address = outer ?? find('cluster-ip') ?? find('unknown');
   return address && port !== undefined ? { address, port } : undefined;
 }

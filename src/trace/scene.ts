@@ -1,10 +1,13 @@
 import { joinWords } from '../base/join-words.ts';
+import { planNodePorts } from '../cluster/node-port-addresses.ts';
+import { isLoopback } from '../kernel/address.ts';
 import { families, familyNames } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';
 import { formatSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../packet/evaluate.ts';
+import { unknownOwn } from '../packet/own-address.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { withLocalhostListener } from './localhost-listener.ts';
@@ -15,6 +18,8 @@ import { withUnreadRanges } from './unread-ranges.ts';
 /** A node that packets are sent to. */
 export interface Scene {
   readonly side: Snapshot;
+  /** What it was made of. */
+  readonly asked: Snapshot;
   /** The node's own, without those that kube-proxy makes; or those of the other side of a comparison. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
@@ -23,9 +28,31 @@ export interface Scene {
 }
 
 export function sceneOf(side: Snapshot): Scene {
+  return sceneAt(atSomeAddress(side), side);
+}
+
+function sceneAt(side: Snapshot, asked: Snapshot): Scene {
   const { links } = side;
   const podTraffic = podTrafficOf(wholeState(side));
-  return { side, links, evaluate: evaluatorOf(side, links, podTraffic), podTraffic };
+  return { side, asked, links, evaluate: evaluatorOf(side, links, podTraffic), podTraffic };
+}
+
+/**
+ * The node, where the input has none of its addresses, with one that is not known: it has some, and its node ports listen there if they listen
+ * at all of them or at the primary one.
+ */
+function atSomeAddress(side: Snapshot): Snapshot {
+  if (side.kind === 'dump' || !side.isAsCompiled) return side;
+  const { node, settings, families: own } = side;
+  if (node.hostAddresses.length > 0 || families.some((family) => !isLoopback(node.nodeIPs[family]))) return side;
+  const open = own.filter((family) => {
+    const at = { nodeIPs: unknownOwn, hostAddresses: [unknownOwn[family]] };
+    return planNodePorts(settings, at, family).addresses?.length !== 0;
+  });
+  if (open.length === 0) return side;
+  const addresses = open.map((family) => [family, unknownOwn[family]] as const);
+  const nodeIPs = { ...node.nodeIPs, ...Object.fromEntries(addresses) };
+  return side.on({ ...node, nodeIPs, hostAddresses: open.map((family) => unknownOwn[family]) });
 }
 
 function evaluatorOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Evaluator {
@@ -74,7 +101,14 @@ export function describeUnshown({ side: { name, coverage, mode } }: Scene): read
 
 /** Makes two sides of one node complete: what one does not show, such as the node's addresses, it takes from the other. */
 export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
-  return [complete(from, to), complete(to, from)];
+  // An address that is not known is none of the other side's.
+  const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);
+  const [one, other] = isOpen === isOtherOpen ? [from, to] : [bare(from), bare(to)];
+  return [complete(one, other), complete(other, one)];
+}
+
+function bare({ asked }: Scene): Scene {
+  return sceneAt(asked, asked);
 }
 
 function complete(scene: Scene, other: Scene): Scene {

@@ -14,8 +14,9 @@ export type FakeNft = Map<string, Map<string, Part>>;
 const ok = (stdout = ''): CommandResult => ({ kind: 'ended', status: 0, stdout, stderr: '' });
 const wrong = (stderr: string): CommandResult => ({ kind: 'ended', status: 1, stdout: '', stderr });
 
-/** Of nft what kpc-apply asks for: `list table`, and a transaction, which is made whole or not at all. */
+/** Of nft what kpc-apply asks for: `list table`, `list ruleset`, and a transaction, which is made whole or not at all. */
 export function runNft(tables: FakeNft, args: readonly string[], stdin: string): CommandResult {
+  if (args.at(-1) === 'ruleset') return listRuleset(tables);
   if (args.includes('list')) return listTable(tables, args.slice(-2).join(' '));
   const draft = new Map([...tables].map(([name, parts]) => [name, new Map(parts)]));
   const fault = change(draft, stdin);
@@ -24,6 +25,11 @@ export function runNft(tables: FakeNft, args: readonly string[], stdin: string):
   tables.clear();
   for (const [name, parts] of draft) tables.set(name, parts);
   return ok();
+}
+
+function listRuleset(tables: FakeNft): CommandResult {
+  const lists = [...tables.keys()].map((name) => listTable(tables, name));
+  return ok(lists.map((each) => (each.kind === 'ended' ? each.stdout : '')).join(''));
 }
 
 function listTable(tables: FakeNft, name: string): CommandResult {

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { ended, failOnce, idleFaults, killed, type Fault } from '../support/tool-faults.ts';
+import { runKpc } from '../support/run-kpc.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
@@ -125,6 +126,62 @@ describe('apply', () => {
     expect(first.err).toContain('warning: net.ipv4.ip_forward is 0');
     expect(node.files.get('/proc/sys/net/ipv4/ip_forward')).toBe('0\n');
     expect((await callApply(node.host, 'apply', before)).err).not.toContain('ip_forward');
+  });
+});
+
+describe('a dump', () => {
+  const theirs = 'table inet theirs {\n\tchain forward {\n\t\ttype filter hook forward priority 0; policy drop;\n';
+  const other = `${theirs}\t\tip saddr 10.244.0.0/16 accept comment "secret"\n\t}\n}\n`;
+
+  async function dump(ruleset: string | undefined) {
+    const node = createFakeNode();
+    node.files.set('/proc/sys/net/ipv4/ip_forward', '1\n');
+    await callApply(node.host, 'apply', before);
+    const run: Host['run'] = async (command) => {
+      if (command.args.at(-1) !== 'ruleset') return node.host.run(command);
+      const whole = await node.host.run({ ...command, keeps: undefined });
+      const own = whole.kind === 'ended' ? whole.stdout : '';
+      if (ruleset === undefined) return { kind: 'ended', status: 1, stdout: '', stderr: 'netlink: Error\n' };
+      const stdout = (own + ruleset)
+        .split('\n')
+        .filter((line) => command.keeps?.(line) !== false)
+        .join('\n');
+      return { kind: 'ended', status: 0, stdout, stderr: '' };
+    };
+    const folder = join(mkdtempSync(join(tmpdir(), 'kpc-nft-others-')), 'dump');
+    const { status, err } = await callApply({ ...node.host, run }, 'dump', '-o', folder);
+    expect(status, err).toBe(0);
+    const network = readFileSync(join(folder, 'network.txt'), 'utf8');
+    const args = ['trace', folder, '--from', '203.0.113.77', '--to', '10.96.32.60:443', '--output', 'json', '-q'];
+    const { stdout, stderr } = await runKpc(args);
+    rmSync(dirname(folder), { recursive: true });
+    return { network, err, trace: stdout === '' ? stderr : (JSON.parse(stdout) as unknown) };
+  }
+
+  test('has the tables of other programs, without comments and kube-proxy’s own', async () => {
+    const { network, trace } = await dump(other);
+    expect(network).toContain(`$ nft list ruleset\n${other.replace(' comment "secret"', '')}`);
+    expect(trace).toMatchObject({ verdict: 'dropped' });
+  });
+
+  test('knows that there are none', async () => {
+    const { network, trace } = await dump('');
+    expect(network).not.toContain('kube-proxy');
+    expect(trace).toMatchObject({ verdict: 'delivered' });
+  });
+
+  test.each([
+    [undefined, 'netlink: Error'],
+    ['table inet theirs {\n$ sysctl -a\n}\n', 'line 2 is not what it prints'],
+  ])('whose tables cannot be read (%j) decides nothing', async (ruleset, why) => {
+    const { network, err, trace } = await dump(ruleset);
+    expect(err).toMatch(/so the dump lacks the tables of nftables of other programs/);
+    expect(err).toContain(why);
+    expect(network).not.toContain('nft list ruleset');
+    expect(trace).toMatchObject({
+      verdict: 'unknown',
+      reasons: [{ kind: 'missing-listing', command: 'nft list ruleset' }],
+    });
   });
 });
 

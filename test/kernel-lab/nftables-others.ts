@@ -2,9 +2,13 @@
 // that kpc does not read, a table that a program has to itself, tables of firewalls and of like names, and a node that has
 // none of the tools of other modes.
 import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
+import { sideOfBundle } from '../../src/snapshot/open/stored-side.ts';
+import { ask } from '../../src/trace/question.ts';
+import { sceneOf } from '../../src/trace/scene.ts';
 import { ended, failOnce } from '../support/tool-faults.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite } from './harness.ts';
 import { run } from './network.ts';
@@ -83,6 +87,54 @@ await suite.check('a node without iptables, ipset and ipvsadm goes through all c
 
 await suite.check('the node to begin with', async () => void (await expectApply(['apply', before], 0)));
 const beginning = saveTable();
+
+/** What a trace over a fresh dump says of a packet from beyond a router to a Service, and by which interface it leaves. */
+async function traceDump(): Promise<{
+  readonly verdict: string;
+  readonly tables: readonly string[];
+  readonly out: string;
+}> {
+  rmSync('/run/dumped', { recursive: true, force: true });
+  await expectApply(['dump', '-o', '/run/dumped'], 0);
+  const files = new Map(readdirSync('/run/dumped').map((name) => [name, readFileSync(`/run/dumped/${name}`, 'utf8')]));
+  const { side } = sideOfBundle('/run/dumped', files);
+  if (!side) throw new Error('the dump is not read');
+  const port = side.ports.find(({ family, clusterIP, endpoints = [] }) => {
+    return family === 'ipv4' && clusterIP && endpoints.length > 0;
+  });
+  assert(port?.clusterIP !== undefined && port.port !== undefined, 'the dump shows no Service');
+  const to = `${port.clusterIP.text}:${port.port}`;
+  const protocol = port.protocol.toLowerCase() as 'tcp' | 'udp' | 'sctp';
+  const asked = ask(
+    { from: '203.0.113.77', to, protocol, inInterface: undefined, namespace: undefined },
+    sceneOf(side),
+  );
+  if (asked.kind === 'wrong') throw new Error(`${to}: ${asked.faults.map(({ diagnostic }) => diagnostic.code).join()}`);
+  const { fate } = asked.value;
+  const rules = fate.steps.flatMap((step) => ('table' in step ? [step.table] : []));
+  const ways = fate.steps.flatMap((step) =>
+    step.kind === 'route' && step.decision.kind === 'out' ? [step.decision] : [],
+  );
+  return { verdict: fate.verdict, tables: rules, out: ways.at(-1)?.interface ?? '' };
+}
+
+await suite.check('a dump has routes, and the tables of others: what these drop is dropped', async () => {
+  for (const words of [
+    'link add eth9 type veth peer name beyond9',
+    'addr add 192.0.2.9/24 dev eth9',
+    'link set eth9 up',
+    'link set beyond9 up',
+    'route add default via 192.0.2.1',
+  ])
+    run('ip', words.split(' '));
+  const stopped = await traceDump();
+  assert(stopped.verdict === 'dropped' && stopped.tables.at(-1) === 'inet filter', JSON.stringify(stopped));
+  run('nft', ['chain', 'inet', 'filter', 'forward', '{ policy accept; }']);
+  const passed = await traceDump();
+  run('nft', ['chain', 'inet', 'filter', 'forward', '{ policy drop; }']);
+  assert(passed.verdict === 'delivered' && passed.out === 'eth9', JSON.stringify(passed));
+  run('ip', ['link', 'del', 'eth9']);
+});
 
 const strange = `
 add counter ip kube-proxy hits

@@ -77,7 +77,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     ),
     assigned: [],
     dumped: true,
-    network: await listNetwork(host, present, (what, { message }) =>
+    network: await listNetwork(host, present, mode === 'nftables', (what, { message }) =>
       onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
     ),
   };

@@ -1,15 +1,20 @@
 import { families, type Family } from '../../kernel/family.ts';
-import { formatOwnChains } from '../../kernel/iptables/iptables.ts';
+import { formatOwnChains, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatIpAddrJson } from '../../kernel/link/link.ts';
+import { nftFamily } from '../../kernel/nftables/format.ts';
 import { forwardingSysctls, formatSysctls, sysctlOfLink, sysctlPath } from '../../kernel/sysctl.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
 import { Room } from './output.ts';
-import { readWith } from './tools.ts';
+import { faultOfLines, readWith } from './tools.ts';
 
 /** Bytes of what each tool prints. A node that has all routes of the Internet prints more; none of those is a pod's. */
 const mostListed = 8 * 2 ** 20;
+
+/** How nft lists all tables; without the values of counters and quotas. */
+const listRuleset = ['-s', 'list', 'ruleset'];
 
 /** Listings of routing, by what to call them where one cannot be read. */
 const listings = [
@@ -34,29 +39,36 @@ const sysctlsOfLink = [
 
 /**
  * The text of network.txt: what packets meet on this node besides what kube-proxy made, as prompts and what tools print there. Of links
- * it has what kpc reads and nothing else: an alias or the key of a tunnel may be a secret.
+ * it has what kpc reads and nothing else: an alias or the key of a tunnel may be a secret, as may a comment. `asksTables`: whether tables of nftables
+ * that others made are listed.
  */
 export async function listNetwork(
   host: Host,
   { links, iptables }: Pick<KernelState, 'links' | 'iptables'>,
+  asksTables: boolean,
   onLeftOut: (what: string, failure: Failure) => void,
 ): Promise<string> {
   const rules = families.map((family) => {
     const text = formatOwnChains(iptables[family] ?? {}) ?? '';
     return text === '' ? '' : `$ ${rulesCommands[family]}\n${text}`;
   });
-  const tables = await Promise.all(
-    listings.map(async ([what, args]) => {
-      try {
-        const text = await readWith(host, { tool: 'ip', args, room: new Room(mostListed) });
-        return `$ ip ${args.join(' ')}\n${text}`;
-      } catch (error) {
-        if (!(error instanceof Failure)) throw error;
-        onLeftOut(what, error);
-        return '';
-      }
-    }),
-  );
+  const list = async (what: string, prompt: string, read: () => Promise<string>): Promise<string> => {
+    try {
+      return `$ ${prompt}\n${await read()}`;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      onLeftOut(what, error);
+      return '';
+    }
+  };
+  const tables = await Promise.all([
+    ...listings.map(([what, args]) =>
+      list(what, `ip ${args.join(' ')}`, () => readWith(host, { tool: 'ip', args, room: new Room(mostListed) })),
+    ),
+    ...(asksTables
+      ? [list('tables of nftables of other programs', 'nft list ruleset', () => listOtherTables(host, iptables))]
+      : []),
+  ]);
   const sysctls = await readSysctls(host, [
     ...sysctlsOfNode,
     ...['all', ...links.map(({ name }) => name)].flatMap((link) => sysctlsOfLink.map((key) => sysctlOfLink(link, key))),
@@ -68,6 +80,27 @@ export async function listNetwork(
     `$ sysctl -a\n${formatSysctls(sysctls)}`,
   ].join('');
 }
+
+/** The tables of nftables that are neither kube-proxy's nor those that iptables-save lists. */
+async function listOtherTables(host: Host, iptables: KernelState['iptables']): Promise<string> {
+  const isListed = (word: string, name: string): boolean => {
+    const family = families.find((each) => nftFamily[each] === word);
+    const table = tableNames.find((each) => each === name);
+    return family !== undefined && (isKubeProxyTable(name) || (table !== undefined && !!iptables[family]?.[table]));
+  };
+  let isKept = false;
+  const keeps = (line: string): boolean => {
+    const [, word, name] = /^table (\S+) (\S+) \{/.exec(line) ?? [];
+    if (word !== undefined && name !== undefined) isKept = !isListed(word, name);
+    return isKept;
+  };
+  const command = { tool: 'nft', args: listRuleset, room: new Room(mostListed), keeps };
+  const text = await readWith(host, command, (printed) => faultOfLines(printed.split('\n'), linesOfTable));
+  return text.replaceAll(/[ \t]*\bcomment "[^"\n]*"/g, '');
+}
+
+/** What nft prints of tables: no name of theirs begins a line of its own. */
+const linesOfTable = /^(?:table (?:ip6?|inet|arp|bridge|netdev) \S+ \{.*|\t.*|\})?$/;
 
 /** Those that this kernel has. */
 async function readSysctls(host: Host, names: readonly string[]): Promise<ReadonlyMap<string, string>> {

@@ -1,3 +1,4 @@
+import { callFindings } from './calls.ts';
 import { commandLineFindings } from './command-line.ts';
 import { equivalenceFindings } from './equivalence.ts';
 import { fieldFindings } from './fields.ts';
@@ -9,6 +10,7 @@ import { settingFindings } from './settings.ts';
 import type { Row, Severity } from './rows.ts';
 
 const rows = {
+  ...callFindings,
   ...commandLineFindings,
   ...equivalenceFindings,
   ...fieldFindings,
@@ -21,6 +23,27 @@ const rows = {
 
 /** The code of a finding: stable, and documented in docs/codes.md. */
 export type FindingCode = keyof typeof rows;
+
+/** Codes of other tables that kpc lint has rules for: they are of valid input. */
+const alsoLinted = [
+  'no-endpoints-given',
+  'selects-nothing',
+  'external-ips',
+  'ipvs-ends',
+  'address-conflict',
+  'long-comment',
+  'node-address',
+  'unknown-port',
+  'covered-addresses',
+  'unloadable-range',
+] as const satisfies readonly FindingCode[];
+
+/** The code of a finding of kpc lint, which docs/lint.md explains. */
+export type LintCode = keyof typeof lintFindings | (typeof alsoLinted)[number];
+
+export function isLintCode(code: FindingCode): code is LintCode {
+  return code in lintFindings || alsoLinted.some((each) => each === code);
+}
 
 /** The data that a finding of a code carries. JSON can hold all of it. */
 export type ArgumentsOf<Code extends FindingCode> = {

@@ -40,17 +40,17 @@ export function givenFlags(command: Command, sources: readonly ('cli' | 'config'
   });
 }
 
-/** Ends the command with an error if a flag of its command line has no effect because of others: kpc.yaml holds the flags of many calls. */
-export function refuseIdleFlags(command: Command): void {
+/** What to say of a flag of the command line that has no effect because of others: kpc.yaml holds the flags of many calls. */
+export function findIdleFlag(
+  command: Command,
+): { readonly what: string; readonly help?: string | undefined } | undefined {
   const given = givenFlags(command);
   const words = new Set(given.flatMap(({ name, key }) => [name, `${name} ${String(command.getOptionValue(key))}`]));
-  for (const { name, idle = [] } of given) {
-    const found = idle.find(({ value, beside, without }) => {
-      const isIdle = beside === undefined ? !words.has(without ?? '') : words.has(beside);
-      return isIdle && words.has(value === undefined ? name : `${name} ${value}`);
-    });
-    if (found) command.error(`error: ${found.what}${found.help === undefined ? '' : `\n${found.help}`}`);
-  }
+  const idle = given.flatMap(({ name, idle: cases = [] }) => cases.map((each) => ({ name, ...each })));
+  return idle.find(({ name, value, beside, without }) => {
+    const isIdle = beside === undefined ? !words.has(without ?? '') : words.has(beside);
+    return isIdle && words.has(value === undefined ? name : `${name} ${value}`);
+  });
 }
 
 /** --node, which selects one node. */

@@ -3,15 +3,17 @@ import { checkFlags, checkValues, type GivenFlags } from '../../library/inputs.t
 import { sortDiagnostics } from '../../library/words.ts';
 import { isNetworks, knownNetworks, openFlags } from '../../library/options.ts';
 import { type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
-import { refuseIdleFlags } from './flags.ts';
+import { findIdleFlag } from './flags.ts';
 import { applyKpcYaml, findMisnamed, mayHoldFlags, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
 import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 import type { AddCommand } from './call.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
-import { runCommands, type Program, type Slips } from '../shared/run-commands.ts';
+import { runCommands, type Program } from '../shared/run-commands.ts';
+import type { Slips } from '../shared/usage-errors.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 import { isPath } from '../shared/path-words.ts';
+import { formatError } from '../../say/findings-text.ts';
 
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
   const words = separateRuleLine(writeInFull(argv));
@@ -32,9 +34,10 @@ export function kpcProgram(terminal: Terminal): Program {
       addVersionCommand(program, terminal, done);
     },
     slips,
-    checkCommand: (program, called, hasWrongValues) => {
-      if (!hasWrongValues) refuseIdleFlags(called);
-      return readKpcYaml(program, called, hasWrongValues, terminal);
+    checkCommand: async (program, called, hasWrongValues) => {
+      const idle = hasWrongValues ? undefined : findIdleFlag(called);
+      if (idle) await terminal.err(formatError(idle.what, idle.help));
+      return idle !== undefined || readKpcYaml(program, called, hasWrongValues, terminal);
     },
   };
 }

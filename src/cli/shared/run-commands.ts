@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
-import { Command, CommanderError, Help, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
-import { formatError } from '../../say/findings-text.ts';
 import { version } from '../../base/version.ts';
 import { helpWidth, layOutHelp } from './help.ts';
+import { describeUsageError, keepWrongValues, type Slips } from './usage-errors.ts';
 
 /** A program with commands. Each command calls `done` with its exit status. */
 export interface Program {
@@ -17,14 +17,6 @@ export interface Program {
    */
   readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
   readonly slips?: Slips;
-}
-
-/** What to write in place of words that no command has, but that users of other programs write. */
-export interface Slips {
-  readonly commands: Readonly<Record<string, string>>;
-  readonly options: Readonly<Record<string, string>>;
-  /** For a file in the place of a command. */
-  readonly file: string;
 }
 
 /** Whether kubectl called the program, by the name that it gives its plugins. */
@@ -56,33 +48,28 @@ export async function runCommands(
   const { addCommands, checkCommand, slips } = definition;
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
-  let takeWrongValues = (): readonly string[] => [];
+  let wrongValues: readonly string[] = [];
   const program: Command = newProgram(definition)
-    .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
-      outputError: (text, writeLine) => {
-        const shown = text.startsWith('error: missing required argument') ? `${text}${usageOf(program, argv)}\n` : text;
-        for (const each of [...takeWrongValues(), shown]) writeLine(formatParserError(each, slips));
-      },
+      // The parser throws the error too, with its code.
+      outputError: () => {},
       getOutHelpWidth: () => helpWidth(terminal.width),
       getErrHelpWidth: () => helpWidth(terminal.width),
     })
+    .showSuggestionAfterError(false)
     .hook('preAction', async (_, called) => {
-      const wrong = takeWrongValues();
-      for (const text of wrong) await terminal.err(formatParserError(text, slips));
-      const isWrong = (await checkCommand?.(program, called, wrong.length > 0)) ?? false;
-      if (isWrong || wrong.length > 0) {
-        throw new CommanderError(exitStatus.badInput, 'wrong-flags', 'flags have wrong values');
-      }
+      for (const text of wrongValues) await terminal.err(text);
+      const isWrong = (await checkCommand?.(program, called, wrongValues.length > 0)) ?? false;
+      if (isWrong || wrongValues.length > 0) throw new CommanderError(exitStatus.badInput, wrongFlags, '');
     });
   const done: Done = (result) => {
     status = result;
   };
   await addCommands(program, done, argv);
-  takeWrongValues = keepWrongValues(program);
+  wrongValues = keepWrongValues(program);
   addHelpTexts(program);
   layOutHelp(program);
   if (argv.length === 0) {
@@ -96,78 +83,23 @@ export async function runCommands(
     if (!(error instanceof CommanderError)) throw error;
     // Help and version end by an "error" of status 0.
     status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
+    if (status !== exitStatus.ok && error.code !== wrongFlags) {
+      for (const text of [...wrongValues, describeUsageError(error, { program, argv, slips })])
+        await terminal.err(text);
+    }
   }
   await Promise.all(written);
   return status;
 }
+
+/** The code of an error that has been reported. */
+const wrongFlags = 'wrong-flags';
 
 /** "kpc help nosuch" without a command of that name: the parser reports the name as it does in a call. */
 function askForHelp(program: Command, argv: readonly string[]): readonly string[] {
   const [called, topic] = argv;
   if (called !== 'help' || topic === undefined || topic === 'help') return argv;
   return program.commands.some((command) => command.name() === topic) ? [topic, '--help'] : [topic];
-}
-
-/** How the command that is called is written: "kpc equivalence <from> [to]". */
-function usageOf(program: Command, [called]: readonly string[]): string {
-  const command = program.commands.find((each) => each.name() === called);
-  const usage = command?.usage().replace('[options] ', '') ?? '';
-  return `${[program.name(), called, usage].join(' ')}, as "--help" of it says`;
-}
-
-/** What is meant by a word that the parser does not know; undefined if nobody knows. */
-function findSlip(wrong: string, slips: Slips | undefined): string | undefined {
-  const [, kind = '', word = ''] = /^(?:error: )?unknown (option|command) '([^']*)'/.exec(wrong) ?? [];
-  if (kind === 'command' && /[./]/.test(word)) return slips?.file;
-  const known = kind === 'option' ? slips?.options : kind === 'command' ? slips?.commands : undefined;
-  return known && Object.hasOwn(known, word) ? known[word] : undefined;
-}
-
-const listsCommands = '--help lists the commands';
-
-const invalid = ' is invalid. ';
-
-/**
- * Prints the parser's error like any other. The advice is what follows its first line, or a sentence after the one that
- * calls an argument invalid.
- */
-function formatParserError(text: string, slips?: Slips): string {
-  const [first = '', ...advice] = text.trimEnd().split('\n');
-  const end = first.lastIndexOf(invalid);
-  const [wrong, ...hints] =
-    end === -1 ? [first] : [first.slice(0, end + invalid.length - 2), first.slice(end + invalid.length)];
-  const help = [...hints, ...advice]
-    .map((line) => line.replace(/^\((.*)\)$/, '$1').replace(/\.$/, ''))
-    .map((line) => line.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()))
-    .join('; ');
-  const slip = findSlip(first, slips) ?? (help === '' && first.includes('unknown command') ? listsCommands : undefined);
-  return formatError((wrong ?? '').replace(/^error: /, ''), slip ?? (help === '' ? undefined : help));
-}
-
-/**
- * Collects what flags refuse, where the parser would stop at the first. Returns a function for the messages so far, in
- * the order of the command line; after its first call the parser stops as usual.
- */
-function keepWrongValues(program: Command): () => readonly string[] {
-  let messages: string[] | undefined = [];
-  for (const option of program.commands.flatMap(({ options }) => options)) {
-    const { parseArg } = option;
-    if (!parseArg) continue;
-    option.parseArg = <Value>(value: string, previous: Value): Value => {
-      try {
-        return parseArg(value, previous);
-      } catch (error) {
-        if (!messages || !(error instanceof InvalidArgumentError)) throw error;
-        messages.push(`error: option '${option.flags}' argument '${value}' is invalid. ${error.message}\n`);
-        return previous;
-      }
-    };
-  }
-  return () => {
-    const kept = messages ?? [];
-    messages = undefined;
-    return kept;
-  };
 }
 
 /** Example commands, by program and command, with names of files that a user may have. */

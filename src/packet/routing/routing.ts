@@ -27,6 +27,8 @@ export interface Routing {
   readonly places: Places;
   /** Whether the address is the node's own. */
   isLocal(address: Address): Answer;
+  /** Whether links show the address to be the node's own. */
+  isShown(address: Address): boolean;
   /** Whether the address is the node's own, and on that link. */
   isLocalAt(address: Address, link: string): Answer;
   /** Where a packet goes. */
@@ -116,6 +118,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     isListed,
     places: placesOf({ own, links, routes: listed.routes, isPod: knowledge.isPod, inward }),
     isLocal,
+    isShown: ({ text }) => local.has(text),
     isLocalAt: (address, link) => {
       const isOn = own.some((each) => each.address.text === address.text && each.link === link);
       const isBy = localRoutes.some(

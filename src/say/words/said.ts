@@ -1,11 +1,10 @@
 import { hashName } from '../../base/hash-name.ts';
 import { projectUrl } from '../../base/version.ts';
-import type { FindingCode } from '../../base/findings/codes.ts';
+import { type FindingCode, isLintCode } from '../../base/findings/codes.ts';
 import { locate, type About, type Fault, type Finding } from '../../base/findings/finding.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/place.ts';
-import { ruleOf } from '../../lint/rules.ts';
 import { traceCommand } from './trace-command.ts';
 import { wordsOf } from './words.ts';
 
@@ -24,10 +23,10 @@ export type SaidFinding = Fault & {
 } & Partial<Location>;
 
 export function sayFindings(findings: readonly Finding[]): SaidFinding[] {
-  return findings.map(sayFinding);
+  return findings.map((each) => sayFinding(each));
 }
 
-function sayFinding(finding: Finding): SaidFinding {
+export function sayFinding(finding: Finding): SaidFinding {
   const { severity, code, arguments: details, place, about } = finding;
   const { text, help } = wordsOf(finding);
   const said = { severity, code, text, ...(help === undefined ? {} : { help }), arguments: details };
@@ -59,7 +58,7 @@ export function findingReporter(
 
 /** The page and section that explain a code; undefined if the project has no address. */
 export function pageOf(code: FindingCode, project: string | undefined = projectUrl): string | undefined {
-  return project && `${project}/blob/main/docs/${ruleOf(code) ? 'lint' : 'codes'}.md#${code}`;
+  return project && `${project}/blob/main/docs/${isLintCode(code) ? 'lint' : 'codes'}.md#${code}`;
 }
 
 function commandOf(

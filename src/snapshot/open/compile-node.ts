@@ -269,7 +269,7 @@ export function compileNode(
     isAsCompiled: true,
     objects,
     state: () => compileState(cluster, node, settings, families, memo, behavioursFor(prepared)),
-    compile: (own) => compileState(own, node, settings, families),
+    compile: (own, on = node) => compileState(own, on, settings, families),
   });
 }
 

@@ -50,7 +50,7 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const node = nodeOfBundle(manifest);
   const settings = settingsOf(manifest);
-  const compile = (own: Cluster) => compileState(own, node, settings, families);
+  const compile = (own: Cluster, on = node) => compileState(own, on, settings, families);
   // A bundle's files hold no origins. If no comments name the Services, compiling them again does.
   const labels = modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster);
   const made = { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
@@ -71,7 +71,7 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
  * the node's own chains, links, routes and sysctls.
  */
 function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, network: string): Recognised {
-  const { state: shown, routes } = readDump(new Map([[networkFile, network]]));
+  const { state: shown, routes, doubts } = readDump(new Map([[networkFile, network]]));
   const links = [...own.links, ...shown.links.filter(({ name }) => name !== serviceLink)];
   const iptables = Object.fromEntries(
     bothFamilies.flatMap((family) => {
@@ -82,8 +82,10 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
   const state = { ...own, iptables, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
   // If its files have no rules of a family, the node has none.
   const { hostAddresses } = nodeOfBundle(manifest);
-  const coverage = { ...coverAll(), modules: false };
-  const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts: [], routes, hostAddresses });
+  // Its own files have kube-proxy's tables alone. Without others, nft prints nothing.
+  const lacksTables = manifest.mode === 'nftables' && !/^\$ nft list ruleset$/m.test(network);
+  const coverage = { ...coverAll(), modules: false, lacksTables };
+  const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, hostAddresses });
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return { ...nothingSaid, kind: 'dump', side, manifests: [], notes };

@@ -1,0 +1,102 @@
+import { type Command, type CommanderError, InvalidArgumentError, type Option } from 'commander';
+import { findNearest } from '../../base/find-nearest.ts';
+import { formatError } from '../../say/findings-text.ts';
+
+/** What to write in place of words that no command has, but that users of other programs write. */
+export interface Slips {
+  readonly commands: Readonly<Record<string, string>>;
+  readonly options: Readonly<Record<string, string>>;
+  /** For a file in the place of a command. */
+  readonly file: string;
+}
+
+interface Usage {
+  readonly program: Command;
+  readonly argv: readonly string[];
+  readonly slips: Slips | undefined;
+}
+
+/** The parser's error, with what to write instead. */
+export function describeUsageError(error: CommanderError, usage: Usage): string {
+  return formatError(error.message.replace(/^error: /, ''), adviseUsage(error, usage));
+}
+
+function adviseUsage({ code }: CommanderError, { program, argv, slips }: Usage): string | undefined {
+  const command = program.commands.find((each) => each.name() === argv[0]) ?? program;
+  switch (code) {
+    case 'commander.missingArgument':
+      return `${program.name()} ${command.name()} ${command.usage().replace('[options] ', '')}, as "--help" of it says`;
+    case 'commander.unknownCommand': {
+      const [word = ''] = program.args;
+      const slip = /[./]/.test(word) ? slips?.file : findSlip(word, slips?.commands);
+      return (
+        slip ??
+        didYouMean(
+          word,
+          program
+            .createHelp()
+            .visibleCommands(program)
+            .map((each) => each.name()),
+        ) ??
+        '--help lists the commands'
+      );
+    }
+    case 'commander.unknownOption': {
+      const word = command.args.find((each) => /^-./.test(each)) ?? '';
+      const known = command.createHelp().visibleOptions(command);
+      return (
+        findSlip(word, slips?.options) ??
+        didYouMean(
+          word,
+          known.flatMap(({ long }) => long ?? []),
+        )
+      );
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** What is meant by a word that the parser does not know; undefined if nobody knows. */
+function findSlip(word: string, known: Readonly<Record<string, string>> = {}): string | undefined {
+  return Object.hasOwn(known, word) ? known[word] : undefined;
+}
+
+function didYouMean(word: string, known: readonly string[]): string | undefined {
+  const near = findNearest(word, known);
+  return near === undefined ? undefined : `did you mean ${near}?`;
+}
+
+/**
+ * Collects what flags and arguments refuse, where the parser would stop at the first: in the order of the command line, as it is
+ * printed.
+ */
+export function keepWrongValues(program: Command): readonly string[] {
+  const wrong: string[] = [];
+  for (const { options, registeredArguments } of program.commands) {
+    for (const option of options)
+      keepWrong(option, (value) => `option '${option.flags}' argument '${value}' is invalid`, wrong);
+    for (const argument of registeredArguments)
+      keepWrong(argument, (value) => `'${value}' is invalid as <${argument.name()}>`, wrong);
+  }
+  return wrong;
+}
+
+function keepWrong(of: Pick<Option, 'parseArg'>, say: (value: string) => string, wrong: string[]): void {
+  const { parseArg } = of;
+  if (!parseArg) return;
+  of.parseArg = <Value>(value: string, previous: Value): Value => {
+    try {
+      return parseArg(value, previous);
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      wrong.push(formatError(say(value), asHelp(error.message)));
+      return previous;
+    }
+  };
+}
+
+/** A sentence as help is written. */
+function asHelp(sentence: string): string {
+  return sentence.replace(/\.$/, '').replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
+}
