@@ -17,11 +17,14 @@ const randomTests = readdirSync(join(import.meta.dirname, 'test'), { recursive: 
 /** Those that take minutes: they begin first, or the last of them leaves every core but one idle. */
 const longest = ['test/architecture/patterns.slow.test.ts', 'test/cli/endless.slow.test.ts'];
 
+/** Project by project, for a process keeps its modules only while the next file is of the same one. */
+const order = ['cluster', 'slow', 'kube-proxy', 'fast'];
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => longest.some((name) => moduleId.endsWith(name));
-    const sorted = await super.sort(files);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const rank = ({ moduleId, project }: TestSpecification) =>
+      longest.some((name) => moduleId.endsWith(name)) ? -1 : order.indexOf(project.name);
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }
 

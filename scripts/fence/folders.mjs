@@ -51,13 +51,17 @@ export const folders = {
   },
   bundle: {
     // Of snapshot, the type of what a bundle is written from.
-    folders: ['base', 'kernel', 'kube-proxy', 'settings', 'cluster', 'snapshot'],
+    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster', 'snapshot'],
     packages: [],
     node: ['fs', 'fs/promises', 'path'],
   },
   packet: { folders: ['kernel'], ...pure },
   'bundle/pack': { folders: ['base', 'bundle'], packages: [], node: ['buffer', 'crypto', 'fs', 'zlib'] },
-  'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
+  'bundle/fleet': {
+    folders: ['base', 'base/findings', 'bundle'],
+    packages: [],
+    node: ['crypto', 'fs', 'fs/promises', 'path'],
+  },
   diff: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'changes', 'dumps', 'snapshot'],
     packages: [],
@@ -159,7 +163,6 @@ export const folders = {
       'cluster',
       'bundle',
       'changes',
-      'bundle/fleet',
       'dumps',
       'snapshot',
       'diff',

@@ -6,10 +6,13 @@ import { join, posix } from 'node:path';
 import { addressOf, pageFiles as files } from '../.vitepress/pages.mjs';
 import { faintTexts, open, overflowOf, screens } from './look.mjs';
 
+/** The first screens. */
+const homes = ['/', '/docs/zh-CN/'];
+
 /** @param {import('./look.mjs').Tools} tools */
 export async function checkPages({ check, context, folder, origin, pictures }) {
   await check('links lead to what is there', () => {
-    const dead = files.map(addressOf).flatMap((address) => deadLinks(folder, address));
+    const dead = [...files.map(addressOf), ...homes].flatMap((address) => deadLinks(folder, address));
     assert.deepEqual(dead, []);
   });
 
@@ -37,31 +40,43 @@ export async function checkPages({ check, context, folder, origin, pictures }) {
     ['/', 'en', '/readme.html'],
     ['/docs/zh-CN/', 'zh-CN', '/docs/zh-CN/readme.html'],
   ]) {
-    await check(`the first screen is a sentence, a picture of a trace and two buttons: ${address}`, async () => {
-      for (const screen of [...screens, { name: 'phone', width: 375, scheme: /** @type {const} */ ('light') }]) {
-        const { page, errors } = await open(context, origin + address, screen);
-        await page.waitForSelector('.VPHero h1');
-        const buttons = await page.$$eval('.VPHero .action a', (all) =>
-          all.map((each) => [each.getAttribute('href'), each.getBoundingClientRect().bottom < innerHeight]),
-        );
-        assert.deepEqual(buttons, [
-          ['/playground/', true],
-          [next, true],
-        ]);
-        assert.match((await page.textContent('.VPHero .text')) ?? '', /kube-proxy/);
-        const picture = await page.$eval('.VPHero img', (element) => {
-          const image = /** @type {HTMLImageElement} */ (element);
-          return { isLoaded: image.complete && image.naturalWidth > 0, scale: image.clientWidth / image.naturalWidth };
-        });
-        assert.ok(picture.isLoaded);
-        // Its letters have 11 and 13 pixels.
-        assert.ok(picture.scale > 0.7 && picture.scale < 1.5, `${screen.name}: scaled by ${picture.scale}`);
-        if (pictures !== undefined) await page.screenshot({ path: join(pictures, `home-${lang}-${screen.name}.png`) });
-        assert.equal(await page.evaluate(() => document.documentElement.lang), lang);
-        assert.deepEqual([await overflowOf(page), await faintTexts(page, '.VPHero'), errors], [0, [], []], screen.name);
-        await page.close();
-      }
-    });
+    await check(
+      `the first screen is a sentence and two buttons, before how to begin and a picture: ${address}`,
+      async () => {
+        for (const screen of [...screens, { name: 'phone', width: 375, scheme: /** @type {const} */ ('light') }]) {
+          const { page, errors } = await open(context, origin + address, screen);
+          await page.waitForSelector('.VPHero h1');
+          const buttons = await page.$$eval('.VPHero .action a', (all) =>
+            all.map((each) => [each.getAttribute('href'), each.getBoundingClientRect().bottom < innerHeight]),
+          );
+          assert.deepEqual(buttons, [
+            ['/playground/', true],
+            [next, true],
+          ]);
+          assert.match((await page.textContent('.VPHero .text')) ?? '', /kube-proxy/);
+          const picture = await page.$eval('.vp-doc img', (element) => {
+            const image = /** @type {HTMLImageElement} */ (element);
+            return {
+              isLoaded: image.complete && image.naturalWidth > 0,
+              scale: image.clientWidth / image.naturalWidth,
+            };
+          });
+          assert.equal(await page.$$eval('.vp-doc table ~ h2 ~ h2 ~ p img', (all) => all.length), 1);
+          assert.ok(picture.isLoaded);
+          // Its letters have 11 and 13 pixels.
+          assert.ok(picture.scale > 0.7 && picture.scale < 1.5, `${screen.name}: scaled by ${picture.scale}`);
+          if (pictures !== undefined)
+            await page.screenshot({ fullPage: true, path: join(pictures, `home-${lang}-${screen.name}.png`) });
+          assert.equal(await page.evaluate(() => document.documentElement.lang), lang);
+          assert.deepEqual(
+            [await overflowOf(page), await faintTexts(page, '.VPHome'), errors],
+            [0, [], []],
+            screen.name,
+          );
+          await page.close();
+        }
+      },
+    );
   }
 
   await check('the first screen of the README leads to the playground', async () => {

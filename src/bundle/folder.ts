@@ -6,19 +6,12 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { realPathOf } from '../base/held-path.ts';
 import { removeTree, withFolder, type OpenFolder } from '../base/open-folder.ts';
 import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
+import type { FolderFault, FolderProblem } from '../base/findings/calls.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
 import { bundleHead, goldenHead, networkFile } from '../base/file-names.ts';
 import { isObject } from '../base/json-shape.ts';
 import { bundleFileNames, type Manifest } from './manifest.ts';
 import { goldenNodeFile, isGoldenFile } from './golden.ts';
-
-/** Why a folder is left alone. */
-export type FolderProblem = FolderFault & { readonly folder: string };
-
-type FolderFault =
-  | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
-  | { readonly kind: 'is-a-golden' | 'is-no-golden' | 'is-a-file' }
-  | { readonly kind: 'io'; readonly reason: string };
 
 export const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
 

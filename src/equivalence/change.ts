@@ -1,16 +1,9 @@
+import type { ArgumentsOf } from '../base/findings/codes.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import type { ServicePort } from '../cluster/model.ts';
-import { quote } from '../base/printable.ts';
-import { announcedEnds, lastAnnounced } from '../kube-proxy/announced.ts';
+import { announcedEnds } from '../kube-proxy/announced.ts';
 import { modeFacts, unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
-import {
-  isModeOf,
-  parseRelease,
-  releaseRange,
-  releases,
-  type FeatureGates,
-  type Release,
-} from '../kube-proxy/releases.ts';
+import { isModeOf, parseRelease, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { announcementsFor, readUpgrade, setupAfter } from './upgrade.ts';
 
 /** What a user asks of a change. */
@@ -54,17 +47,13 @@ export type Change =
       /** Behind the mode before the change, where nothing names it; else ''. */
       readonly modeFrom: string;
     }
-  | { readonly kind: 'refused'; readonly what: string; readonly help: string };
+  | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
 /** Chooses the sides: two modes, or a setup before and after an upgrade. */
 export function planChange(asked: AskedChange, before: SetupBefore): Change {
   if (asked.toKubernetesVersion === undefined) return planMode(asked, before);
   const upgrade = readUpgrade(asked.toKubernetesVersion);
-  if (!upgrade) {
-    const what = `--to-kubernetes-version ${quote(asked.toKubernetesVersion)} is no release from ${releases[0]} to 1.${lastAnnounced}`;
-    const help = `kpc follows ${releaseRange}, and knows what is announced up to 1.${lastAnnounced}`;
-    return { kind: 'refused', what, help };
-  }
+  if (!upgrade) return refused({ problem: 'no-release', release: asked.toKubernetesVersion });
   // Without a configuration kpc compiles for IPVS mode, but a kube-proxy without one is in iptables mode.
   const { settings, gates, cluster } = before;
   const namesMode = asked.from !== undefined || before.modeNote?.code !== 'default-mode';
@@ -72,10 +61,13 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   const setup = { mode, namesMode, gates };
   const after = setupAfter(setup, upgrade);
   const modeAfter = asked.to ?? after.mode;
-  if (!isModeOf(modeAfter, upgrade.release)) {
-    const what = `kpc does not follow ${modeFacts[modeAfter].title} of Kubernetes 1.${upgrade.minor}`;
-    return { kind: 'refused', what, help: 'name the mode afterwards with --to' };
-  }
+  if (!isModeOf(modeAfter, upgrade.release))
+    return refused({
+      problem: 'unknown-mode',
+      mode: modeFacts[modeAfter].title,
+      release: `1.${upgrade.minor}`,
+      by: 'mode',
+    });
   const from = before.version === undefined || before.version === 'auto' ? '' : `${before.version} `;
   return {
     kind: 'change',
@@ -96,20 +88,19 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   };
 }
 
+function refused(why: ArgumentsOf<'bad-call'>): Change {
+  return { kind: 'refused', why };
+}
+
 function planMode(
   { from: asked, to = 'nftables' }: AskedChange,
   { settings, version = '', modeNote }: SetupBefore,
 ): Change {
   const from = asked ?? settings.mode;
   const release = parseRelease(version);
-  if (release && !isModeOf(to, release)) {
-    const what = `kpc does not follow ${modeFacts[to].title} of Kubernetes ${release}`;
-    return { kind: 'refused', what, help: 'name the release afterwards with --to-kubernetes-version' };
-  }
-  if (from === to) {
-    const what = asked ? `--from and --to are both ${from}` : `kube-proxy is in ${from} mode already`;
-    return { kind: 'refused', what, help: 'name two modes with --from and --to' };
-  }
+  if (release && !isModeOf(to, release))
+    return refused({ problem: 'unknown-mode', mode: modeFacts[to].title, release, by: 'release' });
+  if (from === to) return refused({ problem: 'same-mode', mode: from, isNamed: asked !== undefined });
   const side = (proxyMode: ProxyMode): ChangedSide => ({ words: proxyMode, options: { proxyMode } });
   const isUnnamed = asked === undefined && modeNote?.code === 'default-mode';
   const modeFrom = isUnnamed ? ` ${unnamedMode}` : '';

@@ -157,7 +157,8 @@ export class Questions {
           : port?.kind === 'numbers'
             ? edges(port, names)
             : [];
-      if (place || ports.length > 0) this.#askFor(asker, place && (place.kind === 'address' ? place.address : spanOfValue(place)), ports);
+      if (place || ports.length > 0)
+        this.#askFor(asker, place && (place.kind === 'address' ? place.address : spanOfValue(place)), ports);
       if (link?.kind === 'word') this.interfaces.add(link.text.replace(/\*$/, '0'));
     }
   }

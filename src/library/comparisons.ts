@@ -1,6 +1,7 @@
+import { inOneLine } from '../say/words/words.ts';
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { type Finding, distinct } from '../base/findings/finding.ts';
+import { type Finding, distinct, faultOf } from '../base/findings/finding.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { planChange } from '../equivalence/change.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
@@ -148,7 +149,7 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
   const { loaded } = openTexts(input);
   const change = planChange(options, loaded);
-  if (change.kind === 'refused') throw new TypeError(`${inOptions(change.what)}: ${inOptions(change.help)}`);
+  if (change.kind === 'refused') throw new TypeError(inOptions(inOneLine(faultOf('bad-call', change.why))));
   const allNodes = options.node === undefined && loaded.nodes.size > 1;
   const specs = [change.from, change.to].map(({ words, options: own }) =>
     compiledSpec(words, { ...input, ...own, allNodes }, own),

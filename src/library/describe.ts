@@ -58,9 +58,9 @@ export function followedRelease({ settings }: Snapshot): Release | undefined {
 
 /** Why a description has no rules beside it; undefined if it has. */
 export function whyNoRules(kind: string, what: string | undefined, output: DescriptionStyle['output']) {
-  if (what === undefined) return 'for a single Service: name one';
-  if (kind === 'dump') return 'a dump holds the rules itself: ask about a chain or a set of it';
-  return output === 'json' ? 'JSON has them always' : undefined;
+  if (what === undefined) return 'table';
+  if (kind === 'dump') return 'rules-of-dump';
+  return output === 'json' ? 'always' : undefined;
 }
 
 function describeAll(side: CompiledSnapshot, { output, limit, width, modeFrom }: DescriptionStyle): Description {

@@ -49,8 +49,7 @@ export function describeUncompared({ diff }: Differences): string {
 
 /** Whether nothing differs. Refuses sides that have nothing in common that could differ. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
-  if (isSame(diff) && diff.extent === 'nothing')
-    refuse(`${from.name} and ${to.name} have nothing in common that could be compared`);
+  if (isSame(diff) && diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
   return isSame(diff);
 }
 

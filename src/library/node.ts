@@ -30,7 +30,7 @@ import {
 import { checkFleet as checkNodes, openFleet, writeFleet as writeNodes } from './node/fleet.ts';
 import { looked, openedTexts, type ManifestsOfNodes, type OpenedTexts } from './open.ts';
 import { noProgress } from './progress.ts';
-import { refuse } from './refusal.ts';
+import { Refusal, refuse } from './refusal.ts';
 import { checkOptionNames } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 import type { SaidFinding as Finding } from '../say/words/said.ts';
@@ -150,7 +150,7 @@ export async function writeFleet(
 ): Promise<Shaped<typeof compiledFleet>> {
   const { run, diagnostics } = await openNodes(paths, options);
   const { failure, counts } = await writeNodes(folder, run, form, noProgress);
-  return counts ? { diagnostics, folder, ...counts } : refuse(...failure);
+  return counts ? { diagnostics, folder, ...counts } : refuse({ problem: 'folder', wrong: failure });
 }
 
 /** Compares the folders of nodes with what the manifests compile to. Rejects with a Refusal. */
@@ -178,5 +178,5 @@ async function openNodes(paths: Paths, { nodes, ...options }: FleetOptions & { r
 
 function refuseErrors(diagnostics: readonly Finding[]): void {
   const wrong = diagnostics.find(isError);
-  if (wrong) refuse(wrong.text, wrong.help);
+  if (wrong) throw new Refusal(wrong);
 }

@@ -1,15 +1,31 @@
-/** Ends what was asked for: the call or its input is not one that it can be done for. */
+import type { IdleFlags } from '../base/findings/calls.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
+import { diagnose } from '../base/findings/finding.ts';
+import { sayFinding, type SaidFinding } from '../say/words/said.ts';
+
+/** Ends what was asked for: the call or its input is not one that it can be done for. The message says why. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
-  /** What to do about it. */
-  readonly help: string | undefined;
+  readonly finding: SaidFinding;
 
-  constructor(what: string, help?: string) {
-    super(what);
-    this.help = help;
+  constructor(finding: SaidFinding) {
+    super(finding.text);
+    this.finding = finding;
+  }
+
+  /** What to do about it. */
+  get help(): string | undefined {
+    return this.finding.help;
   }
 }
 
-export function refuse(what: string, help?: string): never {
-  throw new Refusal(what, help);
+export type BadCall = ArgumentsOf<'bad-call'>;
+
+/** Refuses a flag for what it stands beside. */
+export function refuseFlag(flag: string, kind: (IdleFlags['because'] & { readonly path?: never })['kind']): never {
+  return refuse({ problem: 'idle-flag', flags: [flag], because: { kind } as IdleFlags['because'] });
+}
+
+export function refuse(why: BadCall): never {
+  throw new Refusal(sayFinding(diagnose('bad-call', why)));
 }

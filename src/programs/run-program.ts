@@ -71,8 +71,9 @@ const problems = [
   ['ETIMEDOUT', 'too-slow'],
 ] as const;
 
-/** Of a program of the user's: a large cluster takes a minute to list. */
-const limits = { mostBytes: largestFile, longestRun: 5 * 60_000 };
+/** Milliseconds for a program of the user's: a large cluster takes a minute to list. */
+export const longestRun = 5 * 60_000;
+const limits = { mostBytes: largestFile, longestRun };
 
 /** What a program of the user's prints, with the user's environment: kubectl finds its credentials there. */
 export function runProgram(call: ProgramCall): string | ProgramFailure {
@@ -83,15 +84,4 @@ export function runProgram(call: ProgramCall): string | ProgramFailure {
 /** The call as a shell takes it. */
 export function callWords(call: ProgramCall): string {
   return call.map(shellWord).join(' ');
-}
-
-/** Says why a call failed. */
-export function failureWords(call: ProgramCall, { problem, said }: ProgramFailure): string {
-  const words: Readonly<Record<ProgramProblem, string>> = {
-    'no-program': `there is no ${call[0]} on the PATH`,
-    'too-large': `"${callWords(call)}" prints more than kpc reads`,
-    'too-slow': `"${callWords(call)}" has not ended within ${limits.longestRun / 1000} s`,
-    failed: `"${callWords(call)}" failed${said === '' ? '' : `: ${said}`}`,
-  };
-  return words[problem];
 }

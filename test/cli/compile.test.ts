@@ -66,7 +66,7 @@ describe('where the result goes', () => {
   test('--print of a file that the mode does not have is an error', async () => {
     const run = await runKpc(['compile', '-f', svc, '--proxy-mode', 'iptables', '--print', 'ipvsadm']);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toBe('error: there is no ipvsadm.restore in mode iptables for ipv4\n');
+    expect(run.stderr).toBe('error: there is no ipvsadm.restore in mode iptables for ipv4 [bad-call]\n');
   });
 
   test('to a folder with -o, whose parents are made', async () => {
@@ -435,7 +435,7 @@ describe('--output json, for programs', () => {
     expect({ status, stdout, stderr }).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'error: --output junit is for --check\n  help: name a folder with --check\n',
+      stderr: 'error: --output junit is for --check [bad-call]\n  help: name a folder with --check\n',
     });
   });
 });

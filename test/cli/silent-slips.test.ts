@@ -164,7 +164,7 @@ describe('folders', () => {
     const run = await into('--golden', 'g');
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('g is a bundle, for a node\n  help: write it with'),
+      stderr: expect.stringContaining('g is a bundle, for a node [bad-call]\n  help: write it with'),
     });
     expect(existsSync(join(cwd, 'g', 'manifest.json'))).toBe(true);
     expect(await into('--golden', 'g2')).toMatchObject({ status: 0 });
@@ -194,7 +194,7 @@ describe('folders', () => {
     const run = await into(...flags, 'svc2.yaml');
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('svc2.yaml is a file\n  help: name a folder'),
+      stderr: expect.stringContaining('svc2.yaml is a file [bad-call]\n  help: name a folder'),
     });
   });
 

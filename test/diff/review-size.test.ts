@@ -71,7 +71,9 @@ describe('the packets of a review', () => {
 
   test('are not said to be the same where the input does not show it', async () => {
     const text = await compare([write('a', 1, 80, { nodePort: 30080 }), write('b', 1, 80, { nodePort: 30081 })]);
-    expect(text).toMatch(/every node's port 30080\), .*: not known → left to the node itself .*the input holds no EndpointSlices/);
+    expect(text).toMatch(
+      /every node's port 30080\), .*: not known → left to the node itself .*the input holds no EndpointSlices/,
+    );
   });
 
   test('are compared beyond that to what differs, with the same result', async () => {

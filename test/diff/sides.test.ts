@@ -132,7 +132,7 @@ describe.concurrent('the sides of kpc diff', () => {
       iptables,
     ]);
     expect(nothing).toMatchObject({ status: 2, stdout: '' });
-    expect(nothing.stderr).toContain('have nothing in common that could be compared\n');
+    expect(nothing.stderr).toContain('have nothing in common that could be compared [bad-call]\n');
   });
 
   test('a file of a dump with one long line is read in no time', async () => {

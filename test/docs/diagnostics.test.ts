@@ -65,6 +65,6 @@ test('kpc explain lists the codes, and suggests the near one', async () => {
   expect(await runKpc(['explain', 'bad-valeu'])).toEqual({
     status: 2,
     stdout: '',
-    stderr: 'error: no message has the code bad-valeu\n  help: did you mean bad-value?\n',
+    stderr: 'error: no message has the code bad-valeu [bad-call]\n  help: did you mean bad-value?\n',
   });
 });

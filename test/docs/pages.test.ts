@@ -13,7 +13,15 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { fixturesFolder } from '../support/fixtures.ts';
-import { pagePaths, readBlocks, readExamples, readPage, writeOutputs, type Block } from '../support/markdown.ts';
+import {
+  homePaths,
+  pagePaths,
+  readBlocks,
+  readExamples,
+  readPage,
+  writeOutputs,
+  type Block,
+} from '../support/markdown.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';
 
 const updates = process.env['UPDATE_DOCS'] === '1';
@@ -59,7 +67,7 @@ function expectedStatus({ words }: Block): number {
 /** Others install, or run on a node: test/kernel-lab/readme.ts runs those that kpc-apply is in. */
 const isRun = ({ words }: Block) => words.every((word) => word.startsWith('status='));
 
-describe.each(pagePaths())('%s', (name) => {
+describe.each([...pagePaths(), ...homePaths])('%s', (name) => {
   const page = readPage(name);
   const examples = readExamples(page).filter(({ commands }) => isRun(commands));
 
@@ -108,10 +116,12 @@ describe.each(pagePaths())('%s', (name) => {
   });
 });
 
-const inChinese = pagePaths().filter((name) => name.includes('zh-CN'));
+const inChinese = [...pagePaths(), ...homePaths].filter((name) => name.includes('zh-CN'));
 
 test.each(inChinese)('%s has the commands and headings of its English page', (name) => {
-  const english = readPage(name.replace('docs/zh-CN/', 'docs/').replace('README.zh-CN.md', 'README.md'));
+  const english = readPage(
+    name.replace('docs/zh-CN/', 'docs/').replace('README.zh-CN.md', 'README.md').replace('home/zh-CN', 'home/en'),
+  );
   const commandsOf = (page: string) =>
     readExamples(page).map(({ commands }) => [...commands.words, commands.text].join(' '));
   const levelsOf = (page: string) => [...page.matchAll(/^#+(?= )/gm)].map(([level]) => level);

@@ -1,6 +1,6 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { Example } from '#codes';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -34,9 +34,14 @@ export function toldByFixtures(): ReadonlyMap<string, Told> {
   return firstOfEach(files.flatMap((path) => readTold(readFileSync(join(fixturesFolder, path), 'utf8'))));
 }
 
-/** What kpc says of the example of a code. */
+/** What kpc says of the example of a code. A file kubectl stands in for the program. */
 export async function runExample({ words, files }: Example): Promise<string> {
-  const { stdout, stderr } = await inFolder(files, (cwd) => runKpc(words, { cwd }));
+  const { stdout, stderr } = await inFolder(files, (cwd) => {
+    const kubectl = join(cwd, 'kubectl');
+    if (!existsSync(kubectl)) return runKpc(words, { cwd });
+    chmodSync(kubectl, 0o755);
+    return runKpc(words, { cwd, env: { PATH: [cwd, process.env['PATH']].join(delimiter) } });
+  });
   // These print their findings as their result.
   return words[0] === 'lint' || words[0] === 'migrate' ? stderr + stdout : stderr;
 }

@@ -122,6 +122,8 @@ const totalLine = /^(\d+) passed, (\d+) failed$/m;
 const work = mkdtempSync(join(tmpdir(), 'kpc-kernel-'));
 let passed = 0;
 let failed = 0;
+/** What each suite took, its boot with it. @type {[name: string, seconds: number][]} */
+const seconds = [];
 
 try {
   await build({
@@ -161,6 +163,7 @@ try {
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
+for (const [name, took] of seconds.toSorted(([, a], [, b]) => b - a)) console.log(`suite ${name}: ${took} s`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
 
@@ -300,6 +303,7 @@ async function runKpc(args, cwd) {
  * @param {[string, ...string[]]} entry and its arguments
  */
 async function runSuite(slot, name, [entry, ...args]) {
+  const from = Date.now();
   const command = [process.execPath, join(work, entry.replace(/\.ts$/, '.mjs')), ...args];
   const { status, output } = await runIn(slot, name, command);
   if (inQemu.has(name) && status === cannotBeHad) {
@@ -314,6 +318,7 @@ async function runSuite(slot, name, [entry, ...args]) {
     failed++;
     console.log(`FAIL  ${name}: ended with status ${status}`);
   }
+  seconds.push([name, Math.round((Date.now() - from) / 1000)]);
 }
 
 /**

@@ -32,6 +32,9 @@ export function pagePaths(): readonly string[] {
   return ['README.md', 'README.zh-CN.md', 'CONTRIBUTING.md', ...docs];
 }
 
+/** The first screens of the site, whose links are checked where it is built. */
+export const homePaths = ['site/home/en.md', 'site/home/zh-CN.md'];
+
 export function readPage(path: string): string {
   return readFileSync(join(projectFolder, path), 'utf8');
 }

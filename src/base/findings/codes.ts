@@ -1,3 +1,4 @@
+import { callFindings } from './calls.ts';
 import { commandLineFindings } from './command-line.ts';
 import { equivalenceFindings } from './equivalence.ts';
 import { fieldFindings } from './fields.ts';
@@ -9,6 +10,7 @@ import { settingFindings } from './settings.ts';
 import type { Row, Severity } from './rows.ts';
 
 const rows = {
+  ...callFindings,
   ...commandLineFindings,
   ...equivalenceFindings,
   ...fieldFindings,

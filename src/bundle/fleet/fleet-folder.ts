@@ -6,16 +6,14 @@ import { writeNode, writeServiceCidrs, type BundleFileName, type Manifest } from
 import { removeTree, withFolder } from '../../base/open-folder.ts';
 import { readRegularFile } from '../../base/read-file.ts';
 import { replaceFileIn } from '../../base/replace-file.ts';
-import { isRemainOf, listStrangers, replaceFolder, readOwnFile, type FolderProblem } from '../folder.ts';
+import type { FolderProblem } from '../../base/findings/calls.ts';
+import { isRemainOf, listStrangers, replaceFolder, readOwnFile } from '../folder.ts';
 import { bundleHead, goldenHead } from '../../base/file-names.ts';
 import { hashHex } from '#hash';
 import { createHash } from 'node:crypto';
 import type { BigIntStats, Dirent } from 'node:fs';
 import { link, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-
-/** Why a fleet's folder, or one in it, is left alone. */
-export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };
 
 export interface NodeFiles {
   readonly files: BundleFiles;
@@ -59,7 +57,7 @@ export class FleetFolder {
    * Makes the node's folder hold the bundle, unless it already does. `inputs` is the SHA-256 of the bundle's inputs:
    * with it, no bundle is made if the folder still holds, byte by byte, what was last made of them.
    */
-  async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FleetProblem> {
+  async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FolderProblem> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
       if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
@@ -124,7 +122,7 @@ export class FleetFolder {
     return join(this.folder, stamps, `${node}~`);
   }
 
-  async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FleetProblem> {
+  async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FolderProblem> {
     const target = join(this.folder, node);
     if ((await this.compare(node, bundle, 1)).kind === 'same') return 'unchanged';
     // Not flushed to the disk file by file: what a power cut left short is found, and written again, by the next run.

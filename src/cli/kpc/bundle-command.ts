@@ -1,3 +1,4 @@
+import { refuse } from '../../library/refusal.ts';
 import { InvalidArgumentError } from 'commander';
 import { count } from '../../base/format-count.ts';
 import { printable } from '../../base/printable.ts';
@@ -54,11 +55,10 @@ export const addBundleCommand = defineCommand<BundleOptions>({
       (name) => !optionsOf[action].includes(name),
     );
     if (strange.length > 0)
-      call.misuse(`kpc bundle ${action} takes no ${strange.map((name) => `--${name}`).join(' and no ')}`);
+      refuse({ problem: 'flag-of-other-action', action, flags: strange.map((name) => `--${name}`) });
     const { out, sign, serial = 0, trust = [] } = call.options;
     if (action === 'pack') {
-      if (out === undefined)
-        return call.misuse('no pack is named', 'name the file to write with -o, such as -o node.tgz');
+      if (out === undefined) return refuse({ problem: 'no-pack' });
       await call.terminal.err(await packBundle(path, { out, sign, serial }));
       return exitStatus.ok;
     }

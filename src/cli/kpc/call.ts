@@ -3,11 +3,10 @@ import { withSlashes } from '../../base/system-paths.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { ReadFiles } from '../../library/node/open.ts';
 import { Refusal } from '../../library/refusal.ts';
-import { formatError } from '../../say/findings-text.ts';
 import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { addFlags, givenFlags } from './flags.ts';
-import { makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
+import { formatRefusal, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
 
 /** Ends a command whose errors have been reported. */
 class Ended extends Error {}
@@ -86,11 +85,6 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   inputs(named: readonly string[], file: readonly string[] | undefined): readonly string[] {
     const counts = this.isGiven('file') || named.length === 0;
     return [...named.map((path) => withSlashes(path)), ...(counts ? (file ?? []) : [])];
-  }
-
-  /** Ends the call: its command line makes no sense. */
-  misuse(what: string, help?: string): never {
-    throw new Refusal(what, help);
   }
 
   /** Prints the diagnostics of an input. Errors (with --strict, also warnings) end the call, and are printed alone. */
@@ -194,6 +188,6 @@ async function orRefuse(running: Promise<ExitStatus>, terminal: Terminal): Promi
 
 /** Throws what is neither a refusal nor the end of a command. */
 async function sayRefusal(error: unknown, terminal: Terminal): Promise<void> {
-  if (error instanceof Refusal) await terminal.err(formatError(error.message, error.help));
+  if (error instanceof Refusal) await terminal.err(formatRefusal(error.finding, terminal));
   else if (!(error instanceof Ended)) throw error;
 }

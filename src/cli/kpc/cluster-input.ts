@@ -1,3 +1,4 @@
+import { refuse } from '../../library/refusal.ts';
 import { pathWord, printable } from '../../base/printable.ts';
 import { callWords, readCluster, type Answer, type Cluster, type ClusterUse } from '../../library/node/cluster.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
@@ -39,14 +40,14 @@ export async function nameInputs<Options extends FileOptions & MessageOptions & 
   const file = call.inputs(paths, call.options.file);
   const { cluster = file.length === 0 && isKubectlPlugin('kpc'), context } = call.options;
   if (!cluster) {
-    if (context !== undefined) call.misuse('--context: only with --cluster');
+    if (context !== undefined) refuse({ problem: 'flag-alone', flag: '--context', without: '--cluster' });
     return { call: call.with({ file }), words: file.map(pathWord) };
   }
-  if (file.includes('-')) call.misuse('--cluster takes the place of standard input', 'leave out the -');
+  if (file.includes('-')) refuse({ problem: 'stdin-of-cluster' });
   const read = await readCluster(context, ask, call.options, (started) =>
     call.say(`note: runs ${printable(callWords(started))}\n`),
   );
-  if (read.warning !== undefined) await call.say(read.warning);
+  if (read.warning !== undefined) await call.print([read.warning], new Map());
   // A cluster lacks nothing: what is not there is not to be made up.
   const assume = call.isGiven('assume') ? {} : { assume: false };
   const readStdin = async () => read.text;

@@ -20,7 +20,6 @@ import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
 import type { OutputFormat } from '../../say/check-report.ts';
-import { formatError } from '../../say/findings-text.ts';
 import { formatJson } from '../../say/format-json.ts';
 import { compiledFleet } from '../../say/outputs/compile.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
@@ -112,8 +111,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     const { call, words } = await nameInputs(asked, asked.words, 'rules');
     const { options } = call;
     const { check, print, output } = options;
-    if (check === undefined && output !== 'text' && output !== 'json')
-      refuse(`--output ${output} is for --check`, 'name a folder with --check');
+    if (check === undefined && output !== 'text' && output !== 'json') refuse({ problem: 'output-of-check', output });
     const opened = await openToCompile(options);
     const mistake = await findMistake(opened, options);
     if (mistake) await report(call, [mistake], opened);
@@ -171,10 +169,8 @@ async function compileMany(
   const { options, terminal } = call;
   const { golden, check = '', print, output } = options;
   const out = options.out ?? golden;
-  if (print !== undefined || (out === undefined && options.check === undefined))
-    refuse('several nodes need a folder', 'name one with -o, --golden or --check');
-  if (options.jobs > 1 && isBinary)
-    refuse('--jobs needs kpc as a program of Node', 'run this binary several times with --shard');
+  if (print !== undefined || (out === undefined && options.check === undefined)) refuse({ problem: 'no-folder' });
+  if (options.jobs > 1 && isBinary) refuse({ problem: 'jobs-of-binary' });
   const { checkFleet, openFleet, writeFleet } = await import('../../library/node/fleet.ts');
   const { run, diagnostics: found } = openFleet(opened, options);
   const diagnostics = await report(call, found, opened);
@@ -192,9 +188,8 @@ async function compileMany(
     progress,
   );
   if (failure) {
-    const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
-    await terminal.err(`${formatError(...failure)}${before}`);
-    return exitStatus.badInput;
+    if (done > 0) await terminal.err(`The folders of ${formatCount(done)} nodes are done.\n`);
+    refuse({ problem: 'folder', wrong: failure });
   }
   if (output === 'json') {
     const { sayFindings } = await import('../../say/words/said.ts');

@@ -1,9 +1,9 @@
 import { wordsOf } from '../../say/words/words.ts';
-import { printable, quotePrintable, shellWord } from '../../base/printable.ts';
+import { printable, quotePrintable } from '../../base/printable.ts';
 import { isName } from '../../base/object-names.ts';
 import { describeSnapshot, followedRelease, whyNoRules } from '../../library/describe.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
-import { refuse } from '../../library/refusal.ts';
+import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import type { Cluster as AskedCluster } from '../../library/node/cluster.ts';
 import { findOther, type OpenedPaths } from '../../library/node/open.ts';
@@ -79,8 +79,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const named = [...(fromDump === undefined ? [] : [fromDump]), ...paths];
     const { call } = await nameInputs(asked, named, readNode(asked) ?? 'traffic');
     const { options, terminal } = call;
-    if (what !== undefined && options.file.length === 0)
-      call.misuse('no manifests are named', `write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`);
+    if (what !== undefined && options.file.length === 0) refuse({ problem: 'no-manifests', what });
     const opened = await openInput(call, (found) => {
       if (fromDump !== undefined && found.kind !== 'dump' && found.kind !== 'unreadable') refuseDump(fromDump);
       return call.given.filter(({ needs }) => needs !== 'manifests-or-flows' || !showsChange(found));
@@ -114,26 +113,24 @@ function showsChange({ kind, at }: OpenedPaths): boolean {
 }
 
 function refuseDump(path: string): never {
-  const tools = 'iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr';
-  const help = `name a file or folder with what ${tools} print on a node, as kpc-apply dump writes it`;
-  return refuse(`${path} is not a dump`, help);
+  return refuse({ problem: 'no-dump', path });
 }
 
 /** Refuses flags that say nothing of what is described. */
 function refuseIdle(options: DescribeOptions, kind: OpenedPaths['kind'], what: string | undefined): void {
   const hasDomain = options.clusterDomain !== usualDomain;
-  if (what === undefined && hasDomain) refuse('--cluster-domain: the table has no DNS names: name a Service');
+  if (what === undefined && hasDomain) refuseFlag('--cluster-domain', 'table-of-addresses');
   const noRules = options.rules ? whyNoRules(kind, what, options.output) : undefined;
-  if (noRules !== undefined) refuse(`--rules: ${noRules}`);
-  if (kind === 'dump' && hasDomain) refuse('--cluster-domain: a dump shows no DNS names');
+  if (noRules !== undefined) refuseFlag('--rules', noRules);
+  if (kind === 'dump' && hasDomain) refuseFlag('--cluster-domain', 'no-dns-names');
 }
 
 /** What asks a node of the cluster for its dump; undefined if no node is named. */
 function readNode(call: Call<DescribeOptions>) {
   const { cluster, fromNode, debugImage } = call.options;
   if (fromNode === undefined) return undefined;
-  if (!cluster && !isKubectlPlugin('kpc')) call.misuse('--from-node: only with --cluster');
-  if (!isName(fromNode, 'subdomain')) call.misuse(`${quotePrintable(fromNode)} is not the name of a node`);
+  if (!cluster && !isKubectlPlugin('kpc')) refuse({ problem: 'flag-alone', flag: '--from-node', without: '--cluster' });
+  if (!isName(fromNode, 'subdomain')) refuse({ problem: 'no-node-name', name: fromNode });
   return (asked: AskedCluster) => asked.dumpNode(fromNode, debugImage ?? 'busybox');
 }
 
@@ -149,10 +146,7 @@ async function sortArguments(call: Call<DescribeOptions>) {
     (asked.length === 2 ? /^(?:svc|services?)$/i : /^(?:svc|service)$/i).test(asked[0] ?? '') && asked.length <= 2;
   const what = isOfKind ? asked[1] : asked[0];
   const others = isOfKind ? asked.slice(2) : asked.slice(1);
-  if (!others.every(isPath)) {
-    const each = asked.map((word) => quotePrintable(word)).join(' and ');
-    call.misuse(`describe is asked about ${each}`, 'name one thing, and the input with -f');
-  }
+  if (!others.every(isPath)) refuse({ problem: 'several-subjects', words: asked });
   const paths = [...args.filter(isInput), ...others];
   const [first, ...rest] = paths;
   if (what !== undefined || first === undefined || rest.length === 0 || isFileName(first) || first.endsWith('/')) {

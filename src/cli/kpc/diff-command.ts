@@ -24,7 +24,7 @@ import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { leaveOut, limitFlag, nodeFlag, outputFlag } from './flags.ts';
-import { describeStrays, traceSide } from './input-options.ts';
+import { refuseStrays, traceSide } from './input-options.ts';
 import { optionsInTree, takenWords } from './kpc-yaml.ts';
 import { messageFlags } from './messages.ts';
 import { expectManifests, type InputOptions } from './open-input.ts';
@@ -88,10 +88,7 @@ export const addDiffCommand = defineCommand<DiffOptions>({
     // Where too few sides are named, -f names them.
     const areInFiles = call.words.length < 2 && call.words.length + files.length === 2;
     const [from, to] = areInFiles ? [...call.words, ...files] : call.words;
-    if (from === undefined || to === undefined) {
-      const lacks = from === undefined ? 'two sides' : `a second side beside ${from}`;
-      return call.misuse(`diff needs ${lacks}`, 'kpc diff OLD NEW, such as "kpc diff main:services services"');
-    }
+    if (from === undefined || to === undefined) return refuse({ problem: 'no-side', first: from });
     return diffPaths(call, [from, to], areInFiles ? others : { ...others, file: files });
   },
 });
@@ -106,7 +103,7 @@ async function diffPaths(
   // What each side is, whatever flags say of how manifests are compiled.
   const isStored = areStored(found);
   const strays = isStored ? call.given.filter((each) => !isUsefulForStored(each, found)) : [];
-  if (strays.length > 0) refuse(describeStrays(strays, found));
+  if (strays.length > 0) refuseStrays(strays, found);
   const taken = [...(options.taken ?? [])];
   const optionsOf = async (tree: FileTree) => {
     const own = optionsInTree(call.command, call.program, tree);
@@ -149,9 +146,9 @@ async function diffReleases(call: Call<DiffOptions>, toVersion: string): Promise
   const toFlag = '--to-kubernetes-version';
   const { options } = call;
   const [path, second] = call.words;
-  if (second !== undefined) refuse(`${toFlag} compares the same manifests by two releases`, `leave out ${second}`);
+  if (second !== undefined) refuse({ problem: 'second-input', path: second });
   const paths = path === undefined ? [] : [path];
-  await expectManifests(call, paths, `${toFlag} needs manifests`, () => 'name those that are in the cluster');
+  await expectManifests(call, paths, 'upgrade');
   const read = { ...options, file: [...paths, ...(options.file ?? [])] };
   const opened = await openUpgrade(path ?? '-f', read, toVersion, toFlag);
   await call.report(opened);

@@ -1,4 +1,4 @@
-import { pathWord, printable, quotePrintable } from '../../base/printable.ts';
+import { pathWord, printable } from '../../base/printable.ts';
 import { equivalenceOutputs, formatEquivalence, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
   areStored,
@@ -19,7 +19,7 @@ import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';
-import { describeStrays, namesOf, traceSide, traceWords } from './input-options.ts';
+import { namesOf, refuseStrays, traceSide, traceWords } from './input-options.ts';
 import { messageFlags, showProgress } from './messages.ts';
 import { expectManifests, expectNodes, useReading, type InputOptions } from './open-input.ts';
 
@@ -52,8 +52,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
     const wrong = [old, fresh].filter((side) => findMeant(side) !== undefined);
     const [first] = wrong;
     if (first) {
-      const names = wrong.map(({ name }) => quotePrintable(name)).join(' and ');
-      refuse(`no mode, release, file or folder is called ${names}`, `did you mean ${findMeant(first)}?`);
+      refuse({ problem: 'unknown-side', names: wrong.map(({ name }) => name), meant: findMeant(first) ?? '' });
     }
     const found = await recognisePair([old, fresh], call.options);
     refuseIdle(call, found);
@@ -74,12 +73,12 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
 function refuseIdle({ given }: Call<EquivalenceOptions>, sides: Pair<FoundSide>): void {
   const flags = given.filter(({ needs }) => needs !== undefined);
   const named = flags.filter(({ key }) => sides.every(({ adds }) => adds && key in adds));
-  if (named.length > 0) refuse(`${namesOf(named)}: both sides name their own`);
+  if (named.length > 0) refuse({ problem: 'idle-flag', flags: namesOf(named), because: { kind: 'own-settings' } });
   if (flags.length === 0 || sides.some(({ adds }) => adds)) return;
   const strays = flags.filter((each) => each.key === 'file' || !isUsefulForStored(each, sides));
-  if (areStored(sides) && strays.length > 0) refuse(describeStrays(strays, sides));
+  if (areStored(sides) && strays.length > 0) refuseStrays(strays, sides);
   if (flags.some(({ key }) => key === 'file'))
-    refuse('-f: only for a side that is a mode, a release or a configuration, and both sides are files');
+    refuse({ problem: 'idle-flag', flags: ['-f'], because: { kind: 'no-side' } });
 }
 
 /** Compares both sides on the nodes that represent all. */
@@ -137,10 +136,8 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
   ],
   run: async (asked) => {
     const file = asked.inputs(asked.words, asked.options.file);
-    if (file.length === 0) asked.misuse('no input is named', 'add the manifests of the cluster, with - for stdin');
-    await expectManifests(asked, file, 'kpc migrate compiles manifests', () => {
-      return 'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints';
-    });
+    if (file.length === 0) refuse({ problem: 'no-input', takes: 'cluster' });
+    await expectManifests(asked, file, 'migrate');
     const { pair, allNodes, announced, modeFrom } = await openChange({ ...asked.options, file });
     const call = asked.with({ file, allNodes });
     const sides = await openPair(pair, call.options);

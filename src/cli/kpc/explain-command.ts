@@ -1,4 +1,3 @@
-import { printable } from '../../base/printable.ts';
 import { refuse } from '../../library/refusal.ts';
 import { explain, listCodes } from '../../library/explain.ts';
 import { exitStatus } from '../shared/terminal.ts';
@@ -13,9 +12,7 @@ export const addExplainCommand = defineCommand({
     const name = call.words[0]?.replace(/^\[(.*)\]$/, '$1');
     const found = name === undefined ? { text: listCodes() } : explain(name);
     if (!('text' in found)) {
-      const { nearest } = found;
-      const help = nearest === undefined ? 'list the codes with "kpc explain"' : `did you mean ${nearest}?`;
-      return refuse(`no message has the code ${printable(name ?? '')}`, help);
+      return refuse({ problem: 'unknown-code', name: name ?? '', meant: found.nearest });
     }
     await call.out(found.text);
     return exitStatus.ok;

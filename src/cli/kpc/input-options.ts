@@ -1,18 +1,21 @@
 import type { Command } from 'commander';
 import { pathWord } from '../../base/printable.ts';
+import type { IdleFlags } from '../../base/findings/calls.ts';
 import type { Flag } from '../../library/options.ts';
+import { refuse } from '../../library/refusal.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { NamedSide, Pair } from '../../library/node/pair.ts';
 import type { OpenedPaths, Snapshot } from '../../library/node/open.ts';
 import { givenFlags } from './flags.ts';
 
-export function namesOf(flags: readonly Flag[]): string {
-  return flags.map(({ name }) => name).join(', ');
+export function namesOf(flags: readonly Flag[]): readonly string[] {
+  return flags.map(({ name }) => name);
 }
 
-/** Why flags of manifests would do nothing for two sides, neither of which is manifests. */
-export function describeStrays(flags: readonly Flag[], [from, to]: Pair<NamedSide>): string {
-  return `${namesOf(flags)}: only for manifests, and neither ${from.name} nor ${to.name} is manifests`;
+/** Refuses flags of manifests for two sides, neither of which is manifests. */
+export function refuseStrays(flags: readonly Flag[], [from, to]: Pair<NamedSide>): never {
+  const because = { kind: 'both-compiled-already', paths: [from.name, to.name] } as const;
+  return refuse({ problem: 'idle-flag', flags: namesOf(flags), because });
 }
 
 /** The flags on the command line that say how manifests are compiled, as a kpc.yaml holds them. */
@@ -30,19 +33,21 @@ function isOfManifests(needs: Flag['needs']): boolean {
   return needs === 'manifests' || needs === 'manifests-or-packets' || needs === 'manifests-or-flows';
 }
 
-/** Why flags of the command line would do nothing for an input that is compiled already; undefined if none would. */
-export function describeIdleFlags(
+/** Refuses flags of the command line that would do nothing for an input that is compiled already. */
+export function refuseIdleFlags(
   flags: readonly Flag[],
-  { kind, path, nodes, at }: OpenedPaths,
+  { kind, path = '', nodes, at }: OpenedPaths,
   node: string | undefined,
-): string | undefined {
-  if (kind !== 'bundle' && kind !== 'dump') return undefined;
+): void {
+  if (kind !== 'bundle' && kind !== 'dump') return;
+  const refuseFor = (idle: readonly string[], because: IdleFlags['because']): never =>
+    refuse({ problem: 'idle-flag', flags: idle, because });
   const idle = flags.filter(({ needs }) => isOfManifests(needs));
-  if (idle.length > 0) return `${namesOf(idle)}: only for manifests, and ${path} is a ${kind}`;
-  if (!flags.some(({ needs }) => needs === 'nodes')) return undefined;
-  const [own] = nodes.map((name) => at(name).side?.nodeName);
-  if (kind === 'bundle') return own === node ? undefined : `--node ${node}: ${path} is a bundle of ${own || 'no node'}`;
-  return `--node: only for manifests and bundles, and ${path} is a dump of one node`;
+  if (idle.length > 0) refuseFor(namesOf(idle), { kind: 'compiled-already', path, of: kind });
+  if (!flags.some(({ needs }) => needs === 'nodes')) return;
+  if (kind === 'dump') refuseFor(['--node'], { kind: 'own-node', path });
+  const [own = ''] = nodes.map((name) => at(name).side?.nodeName);
+  if (own !== node) refuseFor(['--node'], { kind: 'other-node', node: node ?? '', path, of: own });
 }
 
 /** Leaves out the note about a mode that nobody named, for results whose summary says it. */

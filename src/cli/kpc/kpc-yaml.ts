@@ -75,7 +75,7 @@ function parseFlag(row: Flag, words: readonly string[]): unknown {
   try {
     return words.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
   } catch (error) {
-    if (error instanceof CommanderError) refuse(error.message);
+    if (error instanceof CommanderError) refuse({ problem: 'value', reason: error.message });
     throw error;
   }
 }

@@ -1,6 +1,6 @@
+import { refuse } from '../../library/refusal.ts';
 import { InvalidArgumentError } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
-import { shellWord } from '../../base/printable.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import type { Ignore } from '../../library/lint.ts';
 import { isUnread, lintFiles, repositoryPaths } from '../../library/node/open.ts';
@@ -51,10 +51,8 @@ export const addLintCommand = defineCommand<LintOptions>({
   run: async (asked) => {
     const { call, words } = await nameInputs(asked, asked.words, 'traffic');
     const { options, terminal } = call;
-    if (options.file.length === 0) call.misuse('no input is named', 'add manifests, with - for stdin');
-    await expectManifests(call, options.file, 'kpc lint checks manifests', (path) => {
-      return `look at it with kpc describe -f ${shellWord(path)}`;
-    });
+    if (options.file.length === 0) refuse({ problem: 'no-input', takes: 'manifests' });
+    await expectManifests(call, options.file, 'lint');
     const { report, passed, files } = await lintFiles(
       { ...options, into: 'kpc lint -' },
       {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Finding, isError } from '../../base/findings/finding.ts';
 import { formatFindings } from '../../say/findings-text.ts';
 import { formatCount } from '../../base/format-count.ts';
-import { sayFindings } from '../../say/words/said.ts';
+import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import { formatJson } from '../../say/format-json.ts';
 import { failure } from '../../say/outputs/compile.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
@@ -65,6 +65,11 @@ export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, te
   if (wanted.length === 0) return '';
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
   return formatFindings(findingsForPeople(sayFindings(wanted)), lineOf, terminal.colour.err);
+}
+
+/** What ends a call. */
+export function formatRefusal(finding: SaidFinding, terminal: Terminal): string {
+  return formatFindings([finding], () => '', terminal.colour.err);
 }
 
 /** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */

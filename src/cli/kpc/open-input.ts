@@ -11,10 +11,10 @@ import {
   type Snapshot,
 } from '../../library/node/open.ts';
 import { halfReadFiles, sceneOf, type Scene } from '../../library/open.ts';
-import { refuse } from '../../library/refusal.ts';
+import { refuse, refuseFlag } from '../../library/refusal.ts';
 import type { Flag } from '../../library/options.ts';
 import type { Call } from './call.ts';
-import { describeIdleFlags, withoutDefaultMode } from './input-options.ts';
+import { refuseIdleFlags, withoutDefaultMode } from './input-options.ts';
 import type { MessageOptions } from './messages.ts';
 
 /** The options of a command that opens an input. */
@@ -28,8 +28,8 @@ export async function openInput(
   flags: (opened: OpenedPaths) => readonly Flag[],
 ): Promise<OpenedPaths> {
   const opened = await openPaths({ ...call.options, into: 'kpc describe -' });
-  const idle = describeIdleFlags(flags(opened), opened, call.options.node);
-  return idle === undefined ? opened : refuse(idle);
+  refuseIdleFlags(flags(opened), opened, call.options.node);
+  return opened;
 }
 
 /** The node to send packets on, or all Nodes of the input. */
@@ -41,8 +41,8 @@ export async function openScenes(call: Call<InputOptions>, given: readonly Flag[
   const opened = await openInput(call.with(packets), () => flags);
   const { kind, leftOut } = opened;
   if (allNodes && (kind === 'bundle' || kind === 'dump'))
-    refuse(`--all-nodes: only for manifests, and ${file[0]} is a ${kind} of one node`);
-  if (kind === 'bundle' && hostAddresses !== undefined) refuse('--host-addresses: a bundle has its own addresses');
+    refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node', path: file[0], of: kind } });
+  if (kind === 'bundle' && hostAddresses !== undefined) refuseFlag('--host-addresses', 'own-addresses');
   if (leftOut) await call.terminal.err(`warning: left out its manifests: ${printable(wordsOf(leftOut).text)}\n`);
   await expectNodes(call, opened);
   const scenes: Scene[] = [];
@@ -54,7 +54,7 @@ export async function openScenes(call: Call<InputOptions>, given: readonly Flag[
 export async function expectNodes(call: Call<InputOptions>, { loaded, nodes }: Opened): Promise<void> {
   if (!call.options.allNodes || !loaded || (nodes.length > 0 && !loaded.diagnostics.some(isError))) return;
   await call.report(loaded);
-  if (nodes.length === 0) refuse('the input holds no Node', 'add what kubectl get nodes -o yaml prints');
+  if (nodes.length === 0) refuse({ problem: 'no-node' });
   call.end();
 }
 
@@ -69,17 +69,16 @@ export async function useReading(call: Call, reading: Reading): Promise<Snapshot
   return side ?? call.end();
 }
 
-/** Refuses an input that is not manifests, or that cannot be read. `help` says what to do with it. */
+/** Refuses an input that is not manifests, or that cannot be read. */
 export async function expectManifests(
   call: Call,
   paths: readonly string[],
-  needs: string,
-  help: (path: string) => string,
+  asker: 'lint' | 'migrate' | 'upgrade',
 ): Promise<void> {
   const other = await findOther(paths);
   if (!other) return;
   const { path, kind, diagnostics } = other;
-  if (kind !== 'unreadable') refuse(`${path} is a ${kind}, and ${needs}`, help(path));
+  if (kind !== 'unreadable') refuse({ problem: 'other-kind', path, kind, asker });
   await call.print(diagnostics, new Map());
   call.end();
 }

@@ -1,3 +1,4 @@
+import { refuse } from '../../library/refusal.ts';
 import { dirname, isAbsolute, join } from 'node:path';
 import { readTestFiles } from '../../library/node/open.ts';
 import { formatResults, testOutputs, TestRun, writeHoldingTests, type SceneSettings } from '../../library/test-run.ts';
@@ -43,7 +44,7 @@ export const addTestCommand = defineCommand<TestOptions>({
   run: async (call) => {
     if (!call.options.init) return runTests(call);
     const file = [...call.inputs(call.words, []), ...(call.options.file ?? [])];
-    if (file.length === 0) call.misuse('no input is named', 'add manifests, a bundle or a dump');
+    if (file.length === 0) refuse({ problem: 'no-input', takes: 'any' });
     const scenes = await openScenes(call.with({ file }), call.given);
     await call.out(writeHoldingTests({ ...call.options, file }, scenes));
     return exitStatus.ok;
@@ -51,8 +52,7 @@ export const addTestCommand = defineCommand<TestOptions>({
 });
 
 async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
-  if (call.words.length === 0)
-    call.misuse('no tests are named', 'name a file of expectations, or write one with --init');
+  if (call.words.length === 0) refuse({ problem: 'no-tests' });
   const { options, terminal } = call;
   const given = Object.fromEntries(sceneSettings.filter((key) => call.isGiven(key)).map((key) => [key, options[key]]));
   const stdin = call.words.includes('-') ? await options.readStdin?.() : undefined;

@@ -10,7 +10,7 @@ import {
   type TraceQuestion,
 } from '../../library/trace.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
-import { refuse } from '../../library/refusal.ts';
+import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag, outputFlag } from './flags.ts';
@@ -21,12 +21,6 @@ import { openScenes, type InputOptions } from './open-input.ts';
 interface TraceOptions extends InputOptions, Omit<TraceQuestion, 'namespace'> {
   readonly output: (typeof traceOutputs)[number];
 }
-
-const missingHelp = {
-  sender: 'add --from, such as --from pod, or --from external for a client outside the cluster',
-  destination: 'add --to, such as --to svc/NAME, or ask for a table with --all SERVICE',
-  packet: 'write --from SOURCE --to DESTINATION, or --all SERVICE',
-} as const;
 
 const asTable = 'write --from and --to in place of --all';
 
@@ -88,15 +82,14 @@ export const addTraceCommand = defineCommand<TraceOptions>({
     const { from, to, all } = asked.options;
     if (all === undefined && (from === undefined || to === undefined)) {
       const missing = from === undefined ? (to === undefined ? 'packet' : 'sender') : 'destination';
-      asked.misuse(`no ${missing} is named`, missingHelp[missing]);
+      refuse({ problem: 'no-packet', lacks: missing });
     }
     const { call } = await nameInputs(asked, asked.words, 'traffic');
     const { options, terminal } = call;
-    if (options.file.length === 0)
-      call.misuse('no input is named', 'add manifests, a bundle or a dump, with - for stdin');
+    if (options.file.length === 0) refuse({ problem: 'no-input', takes: 'any' });
     const scenes = await openScenes(call, call.given);
     if (call.isGiven('namespace') && scenes.every((scene) => readsNoNames(options, scene)))
-      refuse('--namespace: nothing in the question or the input has a name', 'leave it out');
+      refuseFlag('--namespace', 'no-names');
     const answers = askNodes(options, scenes, options.allNodes === true);
     if (!('nodes' in answers)) {
       await call.print(answers, new Map());

@@ -24,7 +24,7 @@ import {
 } from '../../bundle/pack/signature.ts';
 import { compileState } from '../../snapshot/open/compile-node.ts';
 import { summarize } from '../../say/bundle-text.ts';
-import { Refusal, refuse } from '../refusal.ts';
+import { Refusal, refuse, type BadCall } from '../refusal.ts';
 
 /** Packs the bundle in a folder into the file `out`, and returns what was packed, in words. Refuses what is no bundle. */
 export async function packBundle(
@@ -34,14 +34,13 @@ export async function packBundle(
   try {
     const files = await readFolder(folder, isBundleFile);
     const reading = readBundle(files);
-    if (reading.kind === 'broken') return refuse(`${folder} is not a bundle: ${reading.problems.join('; ')}`);
+    if (reading.kind === 'broken') return refuse({ problem: 'no-bundle', folder, problems: reading.problems });
     const key = sign === undefined ? undefined : readKeyFile(sign, readPrivateKey);
-    if (typeof key === 'string')
-      return refuse(`--sign ${sign}: ${key}`, 'make one: openssl genpkey -algorithm ed25519 -out kpc.key');
+    if (typeof key === 'string') return refuse({ problem: 'no-key', flag: '--sign', file: sign ?? '', reason: key });
     const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
     const signature = key && signBundle(files, key, serial);
     const bytes = packFiles(signature ? addSignature(files, signature) : files);
-    if (!isPackable(files, bytes)) refuse(`${folder} is too large to pack: copy the folder instead`);
+    if (!isPackable(files, bytes)) refuse({ problem: 'too-large-to-pack', folder });
     await replaceFile(out, bytes, { mode: 0o644, isDurable: false });
     const { name } = reading.bundle.manifest.node;
     const node = name === '' ? '' : ` for node ${name}`;
@@ -49,7 +48,11 @@ export async function packBundle(
     return `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`;
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    return refuse(hasCode(error, 'ENOTDIR') ? `${folder} is not a folder` : describeError(error));
+    return refuse(
+      hasCode(error, 'ENOTDIR')
+        ? { problem: 'not-a-folder', path: folder }
+        : { problem: 'system', reason: describeError(error) },
+    );
   }
 }
 
@@ -61,11 +64,11 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {
     const read = readKeyFile(file, readPublicKeys);
-    if (typeof read === 'string') return refuse(`--trust ${file}: ${read}`);
+    if (typeof read === 'string') return refuse({ problem: 'no-key', flag: '--trust', file, reason: read });
     keys.push(...read);
   }
   const files = await readEither(path);
-  if (typeof files === 'string') return refuse(`${path}: ${files}`);
+  if ('is' in files) return refuse({ problem: 'neither-bundle-nor-pack', path, ...files });
   const isPack = !statSync(path).isDirectory();
   const bundle = new Map([...files].filter(([name]) => name !== signatureFile));
   const signer = describeSigner(readSignature(files), bundle, trust.length > 0 ? keys : undefined);
@@ -85,17 +88,18 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
 }
 
 /** The files of a folder or a pack; a sentence says why there are none. */
-async function readEither(path: string): Promise<BundleFiles | string> {
+async function readEither(
+  path: string,
+): Promise<BundleFiles | Omit<BadCall & { readonly problem: 'neither-bundle-nor-pack' }, 'problem' | 'path'>> {
   try {
-    if (!existsSync(path)) return 'there is no such folder or file';
+    if (!existsSync(path)) return { is: 'missing' };
     if (statSync(path).isDirectory()) {
-      if (await holdsGolden(path)) return 'it is a golden, for git: write a bundle with "kpc compile -o"';
-      return await readFolder(path, isBundleFile, largestBundle);
+      return (await holdsGolden(path)) ? { is: 'golden' } : await readFolder(path, isBundleFile, largestBundle);
     }
     const { readPack } = await import('../../bundle/pack/pack.ts');
-    return (await readPack(path)) ?? 'it is neither a folder nor a pack that "kpc bundle pack" wrote';
+    return (await readPack(path)) ?? { is: 'other' };
   } catch (error) {
-    return error instanceof UnreadableFile ? error.reason : describeError(error);
+    return { is: 'unreadable', reason: error instanceof UnreadableFile ? error.reason : describeError(error) };
   }
 }
 

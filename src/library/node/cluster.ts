@@ -1,8 +1,9 @@
-import { joinWords } from '../../base/join-words.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { Cluster, type Answer, type ClusterUse, type UnreadResource } from '../../programs/ask-cluster.ts';
-import { callWords, failureWords, type ProgramCall, type ProgramFailure } from '../../programs/run-program.ts';
+import { callWords, longestRun, type ProgramCall } from '../../programs/run-program.ts';
 import type { FileOptions } from '../../snapshot/files/read-texts.ts';
-import { refuse } from '../refusal.ts';
+import { sayFinding } from '../../say/words/said.ts';
+import { Refusal, refuse } from '../refusal.ts';
 
 /**
  * Asks the cluster of a context of the kubeconfig: gives what kubectl printed, what could not be read and no option says, and a warning
@@ -16,9 +17,13 @@ export async function readCluster(
 ) {
   const asked = new Cluster(context, onCall);
   const answer = await (typeof ask === 'string' ? asked.readObjects(ask) : ask(asked));
-  if (answer.kind === 'failed') refuse(failureWords(answer.call, answer.failure), helpWith(answer.failure));
+  if (answer.kind === 'failed') {
+    const { call, failure } = answer;
+    const { problem: how, said } = failure;
+    refuse({ problem: 'program-failed', call: callWords(call), tool: call[0], how, said, limit: longestRun / 1000 });
+  }
   const unread = answer.unread.filter(({ list }) => {
-    return !standIns[list]?.options.some((option) => options[option] !== undefined);
+    return !standIns[list]?.some((option) => options[option] !== undefined);
   });
   // Nothing may be lacking of what is written.
   const isExact = options.strict === true || ask === 'rules';
@@ -36,38 +41,19 @@ export type { Answer, Cluster, ClusterUse };
 const needed: ReadonlySet<UnreadResource['list']> = new Set(['services', 'slices', 'nodes']);
 
 /** The options that say the same as what cannot be read. */
-const standIns: {
-  readonly [List in UnreadResource['list']]?: {
-    readonly options: readonly (keyof FileOptions)[];
-    readonly help: string;
-  };
-} = {
-  'kube-proxy': {
-    options: ['config', 'proxyMode'],
-    help: "name kube-proxy's mode with --proxy-mode, or give its configuration with --config",
-  },
-  serviceCidrs: {
-    options: ['serviceClusterIpRange'],
-    help: 'name the networks of cluster IPs with --service-cluster-ip-range',
-  },
+const standIns: { readonly [List in UnreadResource['list']]?: readonly (keyof FileOptions)[] } = {
+  'kube-proxy': ['config', 'proxyMode'],
+  serviceCidrs: ['serviceClusterIpRange'],
 };
 
-function helpWith({ problem }: ProgramFailure): string {
-  return problem === 'no-program'
-    ? 'where it is, run: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml | kpc describe -'
-    : 'run it by hand; kpc reads its output from a file, too';
-}
-
 /** The warning about what could not be read; refuses what nothing goes without. */
-function judgeUnread(unread: readonly UnreadResource[], isExact: boolean): string | undefined {
+function judgeUnread(unread: readonly UnreadResource[], isExact: boolean): Finding | undefined {
   const fatal = isExact ? unread : unread.filter(({ list }) => needed.has(list));
   const said = fatal.length > 0 ? fatal : unread;
-  const text = `kpc could not read ${joinWords(said.map(({ name }) => name))} of this cluster`;
-  const help = said.flatMap(({ list }) => standIns[list]?.help ?? []);
-  if (fatal.length > 0) {
-    const right = 'ask for the right to list these in all namespaces, or give what kubectl get prints with -f';
-    refuse(text, [...(said.length === help.length ? [] : [right]), ...help].join('; '));
-  }
   if (said.length === 0) return undefined;
-  return `warning: ${text}: what depends on that is not known\n${help.length === 0 ? '' : `  help: ${help.join('; ')}\n`}`;
+  const kinds = said.map(({ name }) => name);
+  const found = { kinds, lists: said.map(({ list }) => list), isNeeded: fatal.length > 0 };
+  const finding = diagnose('unread-cluster', found);
+  if (isError(finding)) throw new Refusal(sayFinding(finding));
+  return finding;
 }

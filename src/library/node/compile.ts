@@ -6,7 +6,6 @@ import { diagnose, isError, type Finding } from '../../base/findings/finding.ts'
 import { openTrees } from '../../git/open-trees.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
-import { describeFolderProblem } from '../../say/words/folder-problem.ts';
 import type { CheckWords, FolderForm } from '../../say/check-report.ts';
 import { isHostFolder, loadInputs, readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { compileLoaded, isFleet, type Compilation, type FleetOptions } from '../../snapshot/open/compile.ts';
@@ -117,20 +116,17 @@ export async function writeSnapshot(
   const bundle = makeLongBundle(snapshot);
   const { manifest } = bundle;
   if (out !== undefined && assume && (await holdsReal(out, manifest)))
-    refuse(
-      `${out} is a bundle without assumptions, and --assume would replace it`,
-      'name another folder with -o, or remove that bundle first',
-    );
+    refuse({ problem: 'replaces-real', folder: out });
   if (out !== undefined) {
     const problem = await replaceFolder(out, bundle.files);
-    if (problem) refuse(...describeFolderProblem(problem));
+    if (problem) refuse({ problem: 'folder', wrong: problem });
   } else if (golden !== undefined) await writeGolden(golden, snapshot);
   return { manifest, folder: out ?? golden, files: () => joinFiles(bundle) };
 }
 
 export async function writeGolden(folder: string, snapshot: CompiledSnapshot): Promise<void> {
   const problem = await replaceFolder(folder, makeGolden(snapshot, compileState), writeQuickly);
-  if (problem) refuse(...describeFolderProblem(problem));
+  if (problem) refuse({ problem: 'folder', wrong: problem });
 }
 
 /** One file of a bundle, by its name of --print. */
@@ -138,7 +134,7 @@ export function formatOne(name: string, snapshot: CompiledSnapshot): string {
   const file = printNames.get(name) ?? 'manifest.json';
   const text = file === 'manifest.json' ? makeBundle(snapshot).files.get(file) : formatFile(file, snapshot);
   const { settings, families } = snapshot;
-  return text ?? refuse(`there is no ${file} in mode ${settings.mode} for ${families.join(' and ')}`);
+  return text ?? refuse({ problem: 'no-such-file', file, mode: settings.mode, families });
 }
 
 /** Compares the bundle or golden in a folder, which may be of a revision, with what was compiled. */
@@ -148,7 +144,7 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
   const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;
   const result = await checkBundle(folder, fresh, tree);
-  if (result.kind === 'unreadable') return refuse(`cannot read ${folder}: ${result.reason}`);
+  if (result.kind === 'unreadable') return refuse({ problem: 'unreadable', path: folder, reason: result.reason });
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);

@@ -5,19 +5,13 @@ import { formatCount } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { printable } from '../../base/printable.ts';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
-import {
-  FleetFolder,
-  hashInputs,
-  type FleetProblem,
-  type NodeFiles,
-  type WrittenNode,
-} from '../../bundle/fleet/fleet-folder.ts';
+import { FleetFolder, hashInputs, type NodeFiles, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { CheckReport, FleetReport, FolderForm, NodeChange } from '../../say/check-report.ts';
-import { describeFolderProblem } from '../../say/words/folder-problem.ts';
+import type { FolderProblem } from '../../base/findings/calls.ts';
 import { readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import {
   chooseFleet,
@@ -58,7 +52,7 @@ export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOpt
 /** Writes a bundle or golden for each node into a folder named after it, until one cannot be written. `said` is for people. */
 export async function writeFleet(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
-  if (await isFile(path)) refuse(...describeFolderProblem({ kind: 'is-a-file', folder: path }));
+  if (await isFile(path)) refuse({ problem: 'folder', wrong: { kind: 'is-a-file', folder: path } });
   // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
@@ -68,7 +62,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
   });
   await progress.end();
   const { written, unchanged } = counts;
-  if (problem) return { failure: describeFolderProblem(problem), done: written + unchanged };
+  if (problem) return { failure: problem, done: written + unchanged };
   const stale = await handleStale(folder, run);
   return {
     counts: { nodes: run.fleet.nodes.length, ...counts },
@@ -96,7 +90,7 @@ export async function checkFleet(
     const difference = await folder.compare(node, filesOf(snapshot, texts, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
-      refuse(`cannot read ${path}/${node}: ${difference.reason}`);
+      refuse({ problem: 'unreadable', path: `${path}/${node}`, reason: difference.reason });
     }
     if (difference.kind === 'missing') changed.push({ node, what: 'new' });
     if (difference.kind === 'differs') {
@@ -124,7 +118,7 @@ async function writeNodes(
   run: FleetRun,
   form: FolderForm,
   done: (result: WrittenNode) => Promise<void>,
-): Promise<FleetProblem | undefined> {
+): Promise<FolderProblem | undefined> {
   const { jobs } = run.options;
   let threads: readonly Thread[] = [];
   let index = 0;
@@ -158,7 +152,7 @@ interface ThreadJob {
 /** A thread beside the main one; `end` resolves to its problem, if any. */
 interface Thread {
   readonly worker: Worker;
-  readonly end: Promise<FleetProblem | undefined>;
+  readonly end: Promise<FolderProblem | undefined>;
 }
 
 /** The hidden command that a thread runs. */
@@ -186,8 +180,8 @@ function startThreads(
       fleet: { ...fleet, nodes, hostAddresses, diagnostics: [] },
     };
     const worker = new Worker(__filename, { argv: [threadCommand], workerData: job });
-    const end = new Promise<FleetProblem | undefined>((resolve, reject) => {
-      worker.on('message', (result: WrittenNode | FleetProblem) => {
+    const end = new Promise<FolderProblem | undefined>((resolve, reject) => {
+      worker.on('message', (result: WrittenNode | FolderProblem) => {
         if (typeof result === 'object') resolve(result);
         else void done(result);
       });
@@ -230,7 +224,7 @@ function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile 
 }
 
 /** People may have edited a golden, so it is always compared with what the input compiles to. */
-async function writeNode(folder: FleetFolder, each: FleetNode, form: FolderForm): Promise<WrittenNode | FleetProblem> {
+async function writeNode(folder: FleetFolder, each: FleetNode, form: FolderForm): Promise<WrittenNode | FolderProblem> {
   const hash = form === 'golden' ? undefined : hashInputs(each.snapshot, each.gates, each.texts);
   return folder.write(each.node, () => filesOf(each.snapshot, each.texts, form), hash);
 }

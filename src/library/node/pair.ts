@@ -72,7 +72,7 @@ export function findMeant({ name, adds }: NamedSide): string | undefined {
 
 /** Finds out what both sides are. */
 export async function recognisePair([from, to]: Pair<NamedSide>, options: SideOptions): Promise<Pair<FoundSide>> {
-  if (from.name === '-' && to.name === '-') refuse('only one side can be read from stdin');
+  if (from.name === '-' && to.name === '-') refuse({ problem: 'stdin-of-two-sides' });
   const recognise = async (side: NamedSide) => {
     return { ...side, found: side.adds ? manifests : await readStoredSide(side.name, options) };
   };
@@ -117,10 +117,9 @@ export async function openPair(
   beside: readonly string[] = [],
   optionsOf: OptionsOfRevision = async () => undefined,
 ): Promise<Pair<Opened>> {
-  if ((from.adds || to.adds) && (options.file ?? []).length === 0)
-    refuse('no input is named', 'add the manifests that both sides are compiled from, with -f');
+  if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
   if (options.allNodes && !(from.adds && to.adds))
-    refuse('--all-nodes: only for manifests, and a bundle or dump is of one node');
+    refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node' } });
   const said = new Set<string>();
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened> => {
     const shared = { ...options, ...adds };
@@ -190,7 +189,7 @@ export async function nameSides(sides: Pair<Snapshot>, options: SideOptions) {
 export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
-  if (change.kind === 'refused') return refuse(change.what, change.help);
+  if (change.kind === 'refused') return refuse(change.why);
   const { from, to, announced, modeFrom } = change;
   const sideOf = ({ words, options: adds }: typeof from): FoundSide => ({ name: words, adds, found: manifests });
   const allNodes = options.node === undefined && loaded.nodes.size > 1;

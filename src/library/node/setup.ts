@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { kpcYaml } from '../../base/file-names.ts';
-import { joinWords } from '../../base/join-words.ts';
-import { printable, printableJson, quotePrintable } from '../../base/printable.ts';
+import { printable, printableJson } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { projectUrl, repository, version } from '../../base/version.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
@@ -43,17 +42,14 @@ type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 export async function openSetup(options: SetupOptions, given: KeptFlags) {
   const { file, golden, github } = options;
   const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
-  if (present.length > 0)
-    refuse(`${joinWords(present)} ${present.length === 1 ? 'is' : 'are'} there already`, 'edit or remove it');
+  if (present.length > 0) refuse({ problem: 'is-there', paths: present });
   for (const path of [golden, ...(github ? [workflowFile] : [])]) {
     const stray = findStrayTarget(path, findRepository('.'));
-    if (stray === 'replaces-git') refuse(`${path} leads into .git`, 'name another folder');
-    if (stray) refuse(`${path} leads out of this repository`, 'name a folder in it, without a link');
+    if (stray) refuse({ problem: 'leads-away', path, to: stray === 'replaces-git' ? 'git' : 'outside' });
   }
   const unsafe = github ? [...file, golden].find((path) => !isSafeInWorkflow(path)) : undefined;
-  if (unsafe !== undefined)
-    refuse(`a workflow cannot hold the name ${quotePrintable(unsafe)}`, 'rename it, or leave out --github');
-  if (file.includes('-')) refuse('init needs files: kpc.yaml names them', 'name a file or folder');
+  if (unsafe !== undefined) refuse({ problem: 'unsafe-name', path: unsafe });
+  if (file.includes('-')) refuse({ problem: 'stdin-kept' });
   const setup = chooseSetup(await loadInputs(options), options, given);
   const chosen = { ...options, ...setup.options, emptyResult: 'refused', into: 'kpc describe -' } as const;
   const loaded = await loadInputs(chosen);
@@ -77,7 +73,7 @@ export async function writeSetup(
       writeFileSync(workflowFile, workflowText(file, golden), { flag: 'wx' });
     }
   } catch (error) {
-    return refuse(describeError(error));
+    return refuse({ problem: 'system', reason: describeError(error) });
   }
   const paths = [kpcYaml, golden, ...(github ? [workflowFile] : [])];
   return { paths, summary: summarize(makeBundle(snapshot).manifest, snapshot.assumed.mode ? ` ${unnamedMode}` : '') };

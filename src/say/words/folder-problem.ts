@@ -1,8 +1,8 @@
 import { printable } from '../../base/printable.ts';
-import type { FleetProblem } from '../../bundle/fleet/fleet-folder.ts';
+import type { FolderProblem } from '../../base/findings/calls.ts';
 
 /** Why a folder was left alone, and what to do about it. */
-export function describeFolderProblem(problem: FleetProblem): readonly [wrong: string, help?: string] {
+export function describeFolderProblem(problem: FolderProblem): readonly [wrong: string, help?: string] {
   switch (problem.kind) {
     case 'io':
       return [`cannot write ${problem.folder}: ${problem.reason}`];

@@ -23,10 +23,10 @@ export type SaidFinding = Fault & {
 } & Partial<Location>;
 
 export function sayFindings(findings: readonly Finding[]): SaidFinding[] {
-  return findings.map(sayFinding);
+  return findings.map((each) => sayFinding(each));
 }
 
-function sayFinding(finding: Finding): SaidFinding {
+export function sayFinding(finding: Finding): SaidFinding {
   const { severity, code, arguments: details, place, about } = finding;
   const { text, help } = wordsOf(finding);
   const said = { severity, code, text, ...(help === undefined ? {} : { help }), arguments: details };

@@ -1,0 +1,101 @@
+import { byProblem, row, warningIf, type Lists, type None, type Texts } from './rows.ts';
+
+/** Why a folder is left alone that a bundle, a golden or those of a fleet were to be written into. */
+export type FolderFault =
+  | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
+  | { readonly kind: 'is-a-bundle' | 'is-a-golden' | 'is-no-golden' | 'is-a-file' }
+  | { readonly kind: 'io'; readonly reason: string };
+
+export type FolderProblem = FolderFault & { readonly folder: string };
+
+/** Flags that have no effect, and why. `path` is the input, `of` what it is. */
+export interface IdleFlags {
+  readonly flags: readonly string[];
+  readonly because:
+    | { readonly kind: 'compiled-already'; readonly path: string; readonly of: string }
+    | { readonly kind: 'both-compiled-already'; readonly paths: readonly [string, string] }
+    | { readonly kind: 'one-node'; readonly path?: string | undefined; readonly of?: string | undefined }
+    | { readonly kind: 'own-node'; readonly path: string }
+    | { readonly kind: 'other-node'; readonly node: string; readonly path: string; readonly of: string }
+    | {
+        readonly kind:
+          | 'own-addresses'
+          | 'own-settings'
+          | 'no-side'
+          | 'no-names'
+          | 'no-dns-names'
+          | 'table-of-addresses'
+          | 'table'
+          | 'rules-of-dump'
+          | 'always';
+      };
+}
+
+/** What asks for something else than what kpc can do with its input: its words, its flags, or the files that it names. */
+export const callFindings = {
+  'bad-call': byProblem<{
+    // What is not named.
+    'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
+    'no-manifests': Texts<'what'>;
+    'no-tests': None;
+    'no-packet': { readonly lacks: 'packet' | 'sender' | 'destination' };
+    'no-pack': None;
+    /** Several nodes need one. */
+    'no-folder': None;
+    'no-node': None;
+    /** `first`: the one side that is named. */
+    'no-side': { readonly first?: string | undefined };
+    // What is named, and cannot be.
+    'several-subjects': Lists<'words'>;
+    'unknown-side': Lists<'names'> & Texts<'meant'>;
+    'unknown-code': Texts<'name'> & { readonly meant?: string | undefined };
+    'no-node-name': Texts<'name'>;
+    'other-kind': Texts<'path' | 'kind'> & { readonly asker: 'lint' | 'migrate' | 'upgrade' };
+    'no-dump': Texts<'path'>;
+    'second-input': Texts<'path'>;
+    'nothing-in-common': Texts<'from' | 'to'>;
+    'stdin-of-two-sides': None;
+    'stdin-of-cluster': None;
+    'stdin-kept': None;
+    // Flags.
+    'idle-flag': IdleFlags;
+    'flag-alone': Texts<'flag' | 'without'>;
+    'flag-of-other-action': Lists<'flags'> & Texts<'action'>;
+    'output-of-check': Texts<'output'>;
+    'jobs-of-binary': None;
+    /** What is wrong with its value, as its parser says. */
+    value: Texts<'reason'>;
+    // Changes of mode and release.
+    'no-release': Texts<'release'>;
+    'unknown-mode': Texts<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
+    'same-mode': Texts<'mode'> & { readonly isNamed: boolean };
+    // Files.
+    'no-such-file': Texts<'file' | 'mode'> & Lists<'families'>;
+    'replaces-real': Texts<'folder'>;
+    folder: { readonly wrong: FolderProblem };
+    'no-bundle': Texts<'folder'> & Lists<'problems'>;
+    'not-a-folder': Texts<'path'>;
+    /** To verify. `reason`: why it cannot be read, if that is so. */
+    'neither-bundle-nor-pack': Texts<'path'> & {
+      readonly is: 'missing' | 'golden' | 'other' | 'unreadable';
+      readonly reason?: string;
+    };
+    'no-key': Texts<'flag' | 'file' | 'reason'>;
+    'too-large-to-pack': Texts<'folder'>;
+    unreadable: Texts<'path' | 'reason'>;
+    system: Texts<'reason'>;
+    'is-there': Lists<'paths'>;
+    'leads-away': Texts<'path'> & { readonly to: 'git' | 'outside' };
+    'unsafe-name': Texts<'path'>;
+    // Programs.
+    'program-failed': Texts<'call' | 'tool' | 'said'> & {
+      readonly how: 'no-program' | 'too-large' | 'too-slow' | 'failed';
+      /** How long it may take, in seconds. */
+      readonly limit: number;
+    };
+  }>('error'),
+  /** `lists`: what they are to kpc. Without what `isNeeded` nothing is done; without the rest, what depends on it is not known. */
+  'unread-cluster': row<Lists<'kinds' | 'lists'> & { readonly isNeeded: boolean }>(
+    warningIf(({ isNeeded }) => !isNeeded),
+  ),
+};

@@ -1,0 +1,203 @@
+import { joinWords } from '../../base/join-words.ts';
+import { printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
+import type { callFindings, IdleFlags } from '../../base/findings/calls.ts';
+import { lastAnnounced } from '../../kube-proxy/announced.ts';
+import { releaseRange, releases } from '../../kube-proxy/releases.ts';
+import { describeFolderProblem } from './folder-problem.ts';
+import { byCase, type Words, type WordsOf } from './rows.ts';
+
+const missing = {
+  manifests: 'add manifests, with - for stdin',
+  any: 'add manifests, a bundle or a dump, with - for stdin',
+  cluster: 'add the manifests of the cluster, with - for stdin',
+  'both-sides': 'add the manifests that both sides are compiled from, with -f',
+} as const;
+
+const missingOfPacket = {
+  sender: 'add --from, such as --from pod, or --from external for a client outside the cluster',
+  destination: 'add --to, such as --to svc/NAME, or ask for a table with --all SERVICE',
+  packet: 'write --from SOURCE --to DESTINATION, or --all SERVICE',
+} as const;
+
+/** What is asked for of manifests alone, and what to do with another input. */
+const askers = {
+  lint: (path: string) => ['kpc lint checks manifests', `look at it with kpc describe -f ${shellWord(path)}`],
+  migrate: () => [
+    'kpc migrate compiles manifests',
+    'name what kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml prints',
+  ],
+  upgrade: () => ['--to-kubernetes-version needs manifests', 'name those that are in the cluster'],
+} as const;
+
+function idleWords({ flags, because }: IdleFlags): Words {
+  const names = flags.join(', ');
+  switch (because.kind) {
+    case 'compiled-already':
+      return `${names}: only for manifests, and ${because.path} is a ${because.of}`;
+    case 'both-compiled-already':
+      return `${names}: only for manifests, and neither ${because.paths.join(' nor ')} is manifests`;
+    case 'one-node': {
+      const { path, of } = because;
+      if (path === undefined) return `${names}: only for manifests, and a bundle or dump is of one node`;
+      return `${names}: only for manifests, and ${path} is a ${of} of one node`;
+    }
+    case 'own-node':
+      return `${names}: only for manifests and bundles, and ${because.path} is a dump of one node`;
+    case 'other-node':
+      return `${names} ${because.node}: ${because.path} is a bundle of ${because.of || 'no node'}`;
+    case 'own-addresses':
+      return `${names}: a bundle has its own addresses`;
+    case 'own-settings':
+      return `${names}: both sides name their own`;
+    case 'no-side':
+      return `${names}: only for a side that is a mode, a release or a configuration, and both sides are files`;
+    case 'no-names':
+      return [`${names}: nothing in the question or the input has a name`, 'leave it out'];
+    case 'no-dns-names':
+      return `${names}: a dump shows no DNS names`;
+    case 'table-of-addresses':
+      return `${names}: the table has no DNS names: name a Service`;
+    case 'table':
+      return `${names}: for a single Service: name one`;
+    case 'rules-of-dump':
+      return `${names}: a dump holds the rules itself: ask about a chain or a set of it`;
+    case 'always':
+      return `${names}: JSON has them always`;
+  }
+}
+
+const notToVerify = {
+  missing: 'there is no such folder or file',
+  golden: 'it is a golden, for git: write a bundle with "kpc compile -o"',
+  other: 'it is neither a folder nor a pack that "kpc bundle pack" wrote',
+} as const;
+
+/** How to do without what kpc may not read of a cluster. */
+const standIns: ReadonlyMap<string, string> = new Map([
+  ['kube-proxy', "name kube-proxy's mode with --proxy-mode, or give its configuration with --config"],
+  ['serviceCidrs', 'name the networks of cluster IPs with --service-cluster-ip-range'],
+]);
+
+const rightToList = 'ask for the right to list these in all namespaces, or give what kubectl get prints with -f';
+
+/** What asks for something else than what kpc can do with its input. */
+export const callWords: WordsOf<typeof callFindings> = {
+  'bad-call': byCase('problem', {
+    'no-input': ({ takes }) => ['no input is named', missing[takes]],
+    'no-manifests': ({ what }) => [
+      'no manifests are named',
+      `write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
+    ],
+    'no-tests': ['no tests are named', 'name a file of expectations, or write one with --init'],
+    'no-packet': ({ lacks }) => [`no ${lacks} is named`, missingOfPacket[lacks]],
+    'no-pack': ['no pack is named', 'name the file to write with -o, such as -o node.tgz'],
+    'no-folder': ['several nodes need a folder', 'name one with -o, --golden or --check'],
+    'no-node': ['the input holds no Node', 'add what kubectl get nodes -o yaml prints'],
+    'no-side': ({ first }) => [
+      `diff needs ${first === undefined ? 'two sides' : `a second side beside ${first}`}`,
+      'kpc diff OLD NEW, such as "kpc diff main:services services"',
+    ],
+
+    'several-subjects': ({ words }) => [
+      `describe is asked about ${words.map((word) => quotePrintable(word)).join(' and ')}`,
+      'name one thing, and the input with -f',
+    ],
+    'unknown-side': ({ names, meant }) => [
+      `no mode, release, file or folder is called ${names.map((name) => quotePrintable(name)).join(' and ')}`,
+      `did you mean ${meant}?`,
+    ],
+    'unknown-code': ({ name, meant }) => [
+      `no message has the code ${printable(name)}`,
+      meant === undefined ? 'list the codes with "kpc explain"' : `did you mean ${meant}?`,
+    ],
+    'no-node-name': ({ name }) => `${quotePrintable(name)} is not the name of a node`,
+    'other-kind': ({ path, kind, asker }) => {
+      const [needs, help] = askers[asker](path);
+      return [`${path} is a ${kind}, and ${needs}`, help];
+    },
+    'no-dump': ({ path }) => [
+      `${path} is not a dump`,
+      'name a file or folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr print on a node, as kpc-apply dump writes it',
+    ],
+    'second-input': ({ path }) => [
+      '--to-kubernetes-version compares the same manifests by two releases',
+      `leave out ${path}`,
+    ],
+    'nothing-in-common': ({ from, to }) => `${from} and ${to} have nothing in common that could be compared`,
+    'stdin-of-two-sides': 'only one side can be read from stdin',
+    'stdin-of-cluster': ['--cluster takes the place of standard input', 'leave out the -'],
+    'stdin-kept': ['init needs files: kpc.yaml names them', 'name a file or folder'],
+
+    'idle-flag': idleWords,
+    'flag-alone': ({ flag, without }) => `${flag}: only with ${without}`,
+    'flag-of-other-action': ({ action, flags }) => `kpc bundle ${action} takes no ${flags.join(' and no ')}`,
+    'output-of-check': ({ output }) => [`--output ${output} is for --check`, 'name a folder with --check'],
+    'jobs-of-binary': ['--jobs needs kpc as a program of Node', 'run this binary several times with --shard'],
+    value: ({ reason }) => reason,
+
+    'no-release': ({ release }) => [
+      `--to-kubernetes-version ${quote(release)} is no release from ${releases[0]} to 1.${lastAnnounced}`,
+      `kpc follows ${releaseRange}, and knows what is announced up to 1.${lastAnnounced}`,
+    ],
+    'unknown-mode': ({ mode, release, by }) => [
+      `kpc does not follow ${mode} of Kubernetes ${release}`,
+      `name the ${by} afterwards with ${by === 'mode' ? '--to' : '--to-kubernetes-version'}`,
+    ],
+    'same-mode': ({ mode, isNamed }) => [
+      isNamed ? `--from and --to are both ${mode}` : `kube-proxy is in ${mode} mode already`,
+      'name two modes with --from and --to',
+    ],
+
+    'no-such-file': ({ file, mode, families }) => `there is no ${file} in mode ${mode} for ${families.join(' and ')}`,
+    'replaces-real': ({ folder }) => [
+      `${folder} is a bundle without assumptions, and --assume would replace it`,
+      'name another folder with -o, or remove that bundle first',
+    ],
+    folder: ({ wrong }) => describeFolderProblem(wrong),
+    'no-bundle': ({ folder, problems }) => `${folder} is not a bundle: ${problems.join('; ')}`,
+    'not-a-folder': ({ path }) => `${path} is not a folder`,
+    'neither-bundle-nor-pack': ({ path, is, reason = '' }) =>
+      `${path}: ${is === 'unreadable' ? reason : notToVerify[is]}`,
+    'no-key': ({ flag, file, reason }) => [
+      `${flag} ${file}: ${reason}`,
+      flag === '--sign' ? 'make one: openssl genpkey -algorithm ed25519 -out kpc.key' : undefined,
+    ],
+    'too-large-to-pack': ({ folder }) => `${folder} is too large to pack: copy the folder instead`,
+    unreadable: ({ path, reason }) => `cannot read ${path}: ${reason}`,
+    system: ({ reason }) => reason,
+    'is-there': ({ paths }) => [
+      `${joinWords(paths)} ${paths.length === 1 ? 'is' : 'are'} there already`,
+      'edit or remove it',
+    ],
+    'leads-away': ({ path, to }) =>
+      to === 'git'
+        ? [`${path} leads into .git`, 'name another folder']
+        : [`${path} leads out of this repository`, 'name a folder in it, without a link'],
+    'unsafe-name': ({ path }) => [
+      `a workflow cannot hold the name ${quotePrintable(path)}`,
+      'rename it, or leave out --github',
+    ],
+
+    'program-failed': ({ call, tool, said, how, limit }) =>
+      how === 'no-program'
+        ? [
+            `there is no ${tool} on the PATH`,
+            'where it is, run: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml | kpc describe -',
+          ]
+        : [
+            {
+              'too-large': `"${call}" prints more than kpc reads`,
+              'too-slow': `"${call}" has not ended within ${limit} s`,
+              failed: `"${call}" failed${said === '' ? '' : `: ${said}`}`,
+            }[how],
+            'run it by hand; kpc reads its output from a file, too',
+          ],
+  }),
+  'unread-cluster': ({ kinds, lists, isNeeded }) => {
+    const ways = lists.flatMap((list) => standIns.get(list) ?? []);
+    const right = isNeeded && ways.length < lists.length ? [rightToList] : [];
+    const end = isNeeded ? '' : ': what depends on that is not known';
+    const help = [...right, ...ways].join('; ');
+    return [`kpc could not read ${joinWords(kinds)} of this cluster${end}`, help === '' ? undefined : help];
+  },
+};
