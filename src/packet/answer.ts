@@ -42,9 +42,10 @@ function outcomeOf(world: World, way: Way<Flow>): Outcome {
   if (!end) return { kind: 'unknown', reasons: [] };
   const { destination, endpoint } = end;
   const service = world.serviceAt(destination);
-  if (service !== undefined) {
-    const at = { address: destination, service };
-    if (endpoint) return { kind: 'fails', loss: { kind: 'service-address', ...at } };
+  if (service) {
+    const { label, isHeld } = service;
+    const at = { address: destination, service: label };
+    if (endpoint) return { kind: isHeld ? 'depends' : 'fails', loss: { kind: 'service-address', isHeld, ...at } };
     if (verdict === 'forwarded') return { kind: 'depends', loss: { kind: 'left', ...at } };
   }
   const lost = lostBefore(world, end);

@@ -20,8 +20,8 @@ export interface Knowledge {
   /** Whether an address is an endpoint's on another node; and whether it is a pod's on this node. Undefined if it is not known. */
   readonly isRemote: (address: Address) => boolean | undefined;
   readonly isPodHere: (address: Address) => boolean | undefined;
-  /** The Service whose cluster IP an address is, unless the node holds it: no pod has it, and connections are translated once. */
-  readonly serviceAt: (address: Address) => string | undefined;
+  /** The Service whose cluster IP an address is, which no pod has: connections are translated once. */
+  readonly serviceAt: (address: Address) => ServiceAt | undefined;
   /** Whether it has no other addresses of a family than those of its links and of the state. */
   readonly hasAllAddresses: (family: Family) => boolean;
   /** Whether a sysctl that the state does not have is as the kernel sets it. */
@@ -53,6 +53,12 @@ export interface Knowledge {
   readonly isElsewhere: (address: Address) => boolean;
   /** Whether the destination of a packet is likely the node's own, where that is not known. */
   readonly isLikelyOwn: (packet: Packet) => boolean;
+}
+
+/** A Service; `isHeld`: if the mode gives the node the address, so that a program of the node may answer there. */
+interface ServiceAt {
+  readonly label: string;
+  readonly isHeld: boolean;
 }
 
 /** Something that sees packets, and that kpc has not read. */

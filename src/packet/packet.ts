@@ -98,8 +98,13 @@ export type Loss =
     }
   /** What the client sends after the answer goes elsewhere. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
-  /** The endpoint is the cluster IP of a Service, and connections are translated once. */
-  | { readonly kind: 'service-address'; readonly address: Address; readonly service: string }
+  /** The endpoint is the cluster IP of a Service, and connections are translated once. `isHeld`: the node has that address. */
+  | {
+      readonly kind: 'service-address';
+      readonly address: Address;
+      readonly service: string;
+      readonly isHeld: boolean;
+    }
   /** What only others can tell. */
   | Beyond;
 

@@ -61,9 +61,7 @@ export type Circumstance =
   /** Packets before this one, which a rule has remembered. */
   | 'memory'
   /** What the packet has in some other field. */
-  | 'content'
-  /** What is at an address that a Service has, and another one has for its endpoint. */
-  | 'service-address';
+  | 'content';
 
 /** Why what becomes of a packet is not known. Each kind says what would settle it. */
 export type Reason = {

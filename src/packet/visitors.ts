@@ -28,8 +28,7 @@ export interface World {
   readonly visitors: Visitors;
   /** The same if what is not shown lets all packets pass. */
   readonly withoutGaps: Visitors;
-  /** The Service whose cluster IP an address is, where nothing gives the node that address. */
-  readonly serviceAt: (address: Address) => string | undefined;
+  readonly serviceAt: Knowledge['serviceAt'];
   readonly isRemote: Knowledge['isRemote'];
   readonly isPodHere: Knowledge['isPodHere'];
   readonly assume: Flow['assume'];

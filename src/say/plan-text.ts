@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
-import type { NodeCheck } from '../apply/doctor/node-check.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { fitModes, type NodeCheck } from '../apply/doctor/node-check.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { describeState, formatTime, nameState } from '../apply/state/history.ts';
 import { describeLastCommand } from '../apply/state/last-command.ts';
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
@@ -241,7 +241,8 @@ export function formatNodeChecksJson(checks: readonly NodeCheck[], folder = '', 
   return formatJson(doctorShape, { command: 'kpc-apply doctor', snapshots, findings: [], result: { checks } });
 }
 
-export function formatNodeChecks(checks: readonly NodeCheck[], colour: boolean): string {
+/** `modes`: those that were examined. */
+export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly ProxyMode[], colour: boolean): string {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
   // What several modes have in common is printed once, under all of them.
@@ -256,7 +257,17 @@ export function formatNodeChecks(checks: readonly NodeCheck[], colour: boolean):
       ...(help === undefined ? [] : [`        ${chalk.dim(printable(help))}`]),
     ]),
   ]);
-  return `${[...lines, '', countNodeChecks(same.map(([first]) => first))].join('\n')}\n`;
+  return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
+}
+
+/** "This node is fit for iptables mode, and not for IPVS mode". One mode needs no such line: its errors are counted. */
+function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
+  if (modes.length === 1) return [];
+  const fit = fitModes(checks, modes);
+  const name = (some: readonly ProxyMode[]) => joinWords(some.map((mode) => modeFacts[mode].title));
+  if (fit.length === 0) return ['This node is not fit for any mode yet'];
+  const unfit = modes.filter((mode) => !fit.includes(mode));
+  return [`This node is fit for ${name(fit)}${unfit.length === 0 ? '' : `, and not for ${name(unfit)}`}`];
 }
 
 /** "1 error, 2 warnings and 1 note; 20 checks passed". */

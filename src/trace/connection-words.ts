@@ -76,6 +76,8 @@ function lossWords(loss: Loss, family: Family): string {
     case 'elsewhere':
       return `what the client sends after the answer goes to ${loss.destination.text}`;
     case 'service-address':
+      if (loss.isHeld)
+        return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: it fails unless a program on the node listens there`;
       return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, no pod has it, and a connection is translated once`;
     case 'left':
       return `the node sends it on as it is, to the cluster IP of ${loss.service}: it fails unless another node takes ${loss.address.text}`;

@@ -42,7 +42,7 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
 
 /** What is known of a side's node, and what is not: what no dump shows is not taken for absent. */
 export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Knowledge {
-  const { kind, coverage, doubts, mode, ports, endpoints } = side;
+  const { kind, coverage, doubts, mode, ports } = side;
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
@@ -51,16 +51,6 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
     links.some(({ addresses }) => addresses.some(({ address }) => address.family === family && isLoopback(address)));
   const showsAll = (family: Family): boolean => coverage.allAddresses?.includes(family) ?? hasLoopback(family);
   const variants = doubts.flatMap((doubt) => (doubt.kind === 'other-variant' ? [[doubt.family, doubt.tables]] : []));
-  // Addresses of pods and of endpoints elsewhere, and cluster IPs unless the mode gives them to the node.
-  const bindsIPs = mode === undefined || modeFacts[mode].kinds.has('links');
-  const clusterIPs = bindsIPs ? [] : ports.flatMap(({ clusterIP }) => clusterIP ?? []);
-  // Manifests that are compiled for no named node have no endpoint there.
-  const isOther = (isLocal: boolean | undefined): boolean =>
-    kind !== 'dump' && (isLocal ?? side.nodeName !== '') === false;
-  const pods = [...endpoints.values()]
-    .filter(({ address, isLocal }) => isIn(podTraffic.networks, address) || isOther(isLocal))
-    .map(({ address }) => address);
-  const elsewhere = new Set([...pods, ...clusterIPs].map(({ text }) => text));
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
   const masquerading = mode && kind === 'dump' ? families.map((family) => unshownMasquerading(side, mode, family)) : [];
   const own = kind === 'dump' ? findOwnAddresses(side.state) : new Set<string>();
@@ -69,15 +59,11 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
       (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
     ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
   const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter(isKnownOwn);
-  // Where the mode gives the node the address, a program of the node may answer.
-  const services = new Map(
-    bindsIPs ? [] : ports.flatMap(({ clusterIP, label }) => (clusterIP ? [[clusterIP.text, label] as const] : [])),
-  );
   return {
     links,
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
-    serviceAt: ({ text }) => services.get(text),
+    serviceAt: servicesOf(side),
     ...placesOfPods(side),
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
@@ -93,13 +79,38 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
     listed: coverage.listed ?? new Map(),
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
-    isElsewhere: ({ text }) => elsewhere.has(text),
+    isElsewhere: findElsewhere(side, podTraffic),
     // A node port is asked at an address of the node, and the node holds the addresses of virtual servers.
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
       isNodePort(destination, port, protocol),
   };
+}
+
+/** Addresses of pods and of endpoints elsewhere, and cluster IPs unless the mode gives them to the node. */
+function findElsewhere(side: Snapshot, { networks }: PodTraffic): Knowledge['isElsewhere'] {
+  const { kind, nodeName, ports, endpoints, mode } = side;
+  const clusterIPs = holdsServices(mode) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
+  // Manifests that are compiled for no named node have no endpoint there.
+  const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
+  const others = [...endpoints.values()].filter(({ address, isLocal }) => isIn(networks, address) || isOther(isLocal));
+  const elsewhere = new Set([...others.map(({ address }) => address), ...clusterIPs].map(({ text }) => text));
+  return ({ text }) => elsewhere.has(text);
+}
+
+function servicesOf({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
+  const isHeld = holdsServices(mode);
+  const known = isHeld === undefined ? [] : ports;
+  const services = new Map(
+    known.flatMap(({ clusterIP, label }) => (clusterIP ? [[clusterIP.text, { label, isHeld: isHeld === true }]] : [])),
+  );
+  return ({ text }) => services.get(text);
+}
+
+/** Whether a mode gives the node the addresses of Services; undefined if the mode is not known. */
+function holdsServices(mode: ProxyMode | undefined): boolean | undefined {
+  return mode && modeFacts[mode].kinds.has('links');
 }
 
 function isKnownOwn(address: Address): boolean {

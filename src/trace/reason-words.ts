@@ -58,9 +58,6 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
     case 'circumstance': {
       const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
       const answer = reason.rule ? watch(reason.rule, family) : { settle: 'no listing shows it', command: undefined };
-      if (reason.of === 'service-address') {
-        return { kind, text: reason.text, settle: 'give the Service endpoints that are Pods', command: undefined };
-      }
       return { kind, text: `${circumstances[reason.of]}${where}`, ...answer };
     }
     case 'too-many-ways':
@@ -90,7 +87,7 @@ export function reasonSentence({ text, settle }: ReasonInWords): string {
   return `${text}; ${settle}`;
 }
 
-const circumstances: { readonly [C in Exclude<Circumstance, 'service-address'>]: string } = {
+const circumstances: { readonly [C in Circumstance]: string } = {
   listener: 'kube-proxy itself listens there, and chooses an endpoint',
   rate: 'a rule matches packets up to a limit',
   excess: 'a rule matches packets above a limit',

@@ -12,7 +12,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { withLocalhostListener } from './localhost-listener.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
-import { withoutBlindAnswers, withServicesBehindServices, withUngivenEndpoints } from './service-endpoints.ts';
+import { withoutBlindAnswers, withUngivenEndpoints } from './service-endpoints.ts';
 import { withUnreadRanges } from './unread-ranges.ts';
 
 /** A node that packets are sent to. */
@@ -56,11 +56,9 @@ function atSomeAddress(side: Snapshot): Snapshot {
 }
 
 function evaluatorOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Evaluator {
-  const { ports, mode } = side;
   const evaluate = prepare(wholeState(side), knowledgeOf(side, links, podTraffic));
-  const translating = withoutBlindAnswers(ports, withLocalhostListener(side, evaluate));
-  const ofEndpoints = withUngivenEndpoints(side, withServicesBehindServices(ports, mode, translating));
-  return withUnreadRanges(side, ofEndpoints);
+  const translating = withoutBlindAnswers(side.ports, withLocalhostListener(side, evaluate));
+  return withUnreadRanges(side, withUngivenEndpoints(side, translating));
 }
 
 /** Whether an endpoint is on this node; undefined if not known. */

@@ -1,9 +1,7 @@
 import type { ShownPort } from '../cluster/model.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { formatSocketAddress } from '../kernel/socket-address.ts';
-import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { Evaluator } from '../packet/evaluate.ts';
-import { circumstance, lacks, type Reason } from '../packet/reason.ts';
+import { lacks, type Reason } from '../packet/reason.ts';
 import { portAt } from './port-at.ts';
 import { stopOf } from './stop.ts';
 
@@ -64,34 +62,4 @@ function lacksTranslation(reason: Reason): boolean {
     default:
       return false;
   }
-}
-
-/**
- * Evaluates packets to endpoints that are themselves the cluster IP of a Service. Rules translate a packet once, so it leaves the node for
- * an address that no pod has; in a mode that gives the node these addresses, a program of the node may answer.
- */
-export function withServicesBehindServices(
-  ports: readonly ShownPort[],
-  mode: ProxyMode | undefined,
-  evaluate: Evaluator,
-): Evaluator {
-  const addresses = new Map(
-    ports.flatMap((port) => (port.clusterIP ? [[port.clusterIP.text, port.label] as const] : [])),
-  );
-  const isOfService = ports.some(({ endpoints }) =>
-    endpoints?.some(({ address }) => address && addresses.has(address.text)),
-  );
-  if (!isOfService || !mode) return evaluate;
-  const becomes = modeFacts[mode].kinds.has('links')
-    ? 'this node holds that address itself, and a program on it may answer'
-    : 'rules translate a packet once, so it leaves the node for an address that no pod has';
-  return (packet) => {
-    const fate = evaluate(packet);
-    const end = fate.endpoints.find(({ address }) => addresses.has(address.text));
-    if (fate.verdict !== 'delivered' || !end) return fate;
-    const label = addresses.get(end.address.text);
-    const text = `endpoint ${formatSocketAddress(end)} is the cluster IP of ${label}: ${becomes}`;
-    const endpoints = fate.endpoints.filter(({ address }) => !addresses.has(address.text));
-    return { ...fate, verdict: 'unknown', endpoints, reasons: [circumstance('service-address', text)] };
-  };
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
+import { some } from '../support/rounds.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import { resultOf } from '../support/printed-json.ts';
 
@@ -34,7 +35,7 @@ async function expectJson(args: readonly string[], statuses: readonly number[] =
   expect(run.stdout).toMatch(/^[{[]/);
 }
 
-describe.each(['ipvs', 'iptables', 'nftables'])('mode %s', (mode) => {
+describe.each(some(['nftables', 'ipvs', 'iptables']))('mode %s', (mode) => {
   const flags = [...node, '--proxy-mode', mode];
 
   test('kpc compile', async () => {

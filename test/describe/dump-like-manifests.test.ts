@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { makeRandom } from '../support/random.ts';
+import { rounds, some } from '../support/rounds.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { resultOf } from '../support/printed-json.ts';
 
@@ -144,13 +145,16 @@ const ofFamily = (ranges: readonly string[], family: string) =>
 const refusalOf = ({ fallback }: Said) => (fallback === 'no-endpoints-given' ? 'no-endpoints' : fallback);
 
 describe('a dump is described as the manifests that it was compiled from', () => {
-  const releases = ['1.30', '1.33', '1.34', '1.36'];
+  const releases = ['1.36', '1.30', '1.33', '1.34'];
+  const seeds = Array.from({ length: rounds(4, 2) }, (_, i) => i + 1);
 
   test.for([
-    ...releases.map((release) => ['iptables', release] as const),
-    ...releases.slice(1).map((release) => ['nftables', release] as const),
+    ...some(releases).map((release) => ['iptables', release] as const),
+    ...some(releases)
+      .filter((release) => release !== '1.30')
+      .map((release) => ['nftables', release] as const),
   ])('%s mode, release %s', async ([mode, release]) => {
-    for (let seed = 1; seed <= 4; seed++) {
+    for (const seed of seeds) {
       const { said, ports } = await describeBoth(mode, release, seed);
       const dumped = new Map(ports.map((port) => [`${port.servicePort} ${port.family}`, port]));
       expect([...dumped.keys()].toSorted()).toEqual([...said.keys()].toSorted());
@@ -183,8 +187,8 @@ describe('a dump is described as the manifests that it was compiled from', () =>
     }
   });
 
-  test.for(releases)('IPVS mode, release %s', async (release) => {
-    for (let seed = 1; seed <= 4; seed++) {
+  test.for(some(releases))('IPVS mode, release %s', async (release) => {
+    for (const seed of seeds) {
       const { said, ports } = await describeBoth('ipvs', release, seed);
       for (const port of said.values()) {
         const at = (address: string) =>

@@ -154,8 +154,8 @@ describe.concurrent('the sides of kpc diff', () => {
   });
 
   test('the output stays short however much differs', async () => {
-    const before = write('many/before.json', toList(makeCluster(600, makeRandom(1))));
-    const after = write('many/after.json', toList(makeCluster(600, makeRandom(2))));
+    const before = write('many/before.json', toList(makeCluster(300, makeRandom(1))));
+    const after = write('many/after.json', toList(makeCluster(300, makeRandom(2))));
     const options = ['--node', 'node-1', '--service-cluster-ip-range', '10.96.0.0/16,fd00:96::/112'];
     for (const output of ['text', 'markdown']) {
       const run = await runKpc(['diff', before, after, ...options, '--rules', '--output', output, '--limit', '5']);

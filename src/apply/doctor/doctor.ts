@@ -31,7 +31,8 @@ import { decideOwnership } from '../plan/ownership.ts';
 import { emptyState } from '../../kernel/state.ts';
 import { count } from '../../base/format-count.ts';
 
-const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
+/** The modes that are examined without a bundle. */
+export const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
 
 /** What can be known without a bundle: for each mode of today, what it needs. A check that all share has no mode. `owned`: what kpc-apply made. */
 export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<readonly NodeCheck[]> {

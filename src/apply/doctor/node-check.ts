@@ -21,6 +21,15 @@ export function nodeCheck(severity: NodeCheck['severity'], subject: string, text
   return { severity, subject, text, help };
 }
 
+/** The modes that the node is fit for: what one of them lacks is nothing to the others. */
+export function fitModes<Mode extends ProxyMode>(
+  checks: readonly NodeCheck[],
+  modes: readonly Mode[],
+): readonly Mode[] {
+  const errors = checks.filter(({ severity }) => severity === 'error');
+  return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
+}
+
 /** What a node should be fit for. Without a bundle: for any in the mode. */
 export interface Needs {
   readonly mode: ProxyMode;

@@ -1,7 +1,8 @@
 import { foreseeApply, needsOf, requestBundle } from '../../apply/change/apply-bundle.ts';
 import { observe } from '../../apply/change/observe-node.ts';
 import { dumpNode } from '../../apply/change/dump-node.ts';
-import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor/doctor.ts';
+import { examineForAnyMode, examineNode, examineState, modesOfToday } from '../../apply/doctor/doctor.ts';
+import { fitModes } from '../../apply/doctor/node-check.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import { Failure } from '../../apply/state/failure.ts';
 import { count } from '../../base/format-count.ts';
@@ -59,7 +60,7 @@ async function compareNode(
 export const doctor = defineCommand({
   name: 'doctor',
   description:
-    'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if something must be fixed.',
+    'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if it is fit for none.',
   bundle: '[bundle]',
   flags: ['output', 'trust', 'stateDir'],
   async run(options, environment, folder: string | undefined) {
@@ -67,16 +68,18 @@ export const doctor = defineCommand({
     const state = await examineState(host, options.stateDir);
     const bundle =
       folder === undefined ? undefined : await loadBundle(folder, new BundleSource(folder, options, environment));
+    const needs = bundle && needsOf(bundle);
     const checks = [
-      ...(bundle ? await examineNode(host, needsOf(bundle), state.owned) : await examineForAnyMode(host, state.owned)),
+      ...(needs ? await examineNode(host, needs, state.owned) : await examineForAnyMode(host, state.owned)),
       ...state.checks,
     ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
+    const modes = needs ? [needs.mode] : modesOfToday;
     await terminal.out(
       options.output === 'json'
         ? formatNodeChecksJson(checks, folder, bundle)
-        : formatNodeChecks(checks, terminal.colour.out),
+        : formatNodeChecks(checks, modes, terminal.colour.out),
     );
-    return checks.some(({ severity }) => severity === 'error') ? exitStatus.negative : exitStatus.ok;
+    return fitModes(checks, modes).length > 0 ? exitStatus.ok : exitStatus.negative;
   },
 });
 

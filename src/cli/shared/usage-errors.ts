@@ -25,7 +25,7 @@ function adviseUsage({ code }: CommanderError, { program, argv, slips }: Usage):
   const command = program.commands.find((each) => each.name() === argv[0]) ?? program;
   switch (code) {
     case 'commander.missingArgument':
-      return `${program.name()} ${command.name()} ${command.usage().replace('[options] ', '')}, as "--help" of it says`;
+      return `write ${program.name()} ${command.name()} ${command.usage().replace('[options] ', '')}; see --help`;
     case 'commander.unknownCommand': {
       const [word = ''] = program.args;
       const slip = /[./]/.test(word) ? slips?.file : findSlip(word, slips?.commands);
