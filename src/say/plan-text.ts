@@ -250,8 +250,8 @@ export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly P
   const sections = groupBy(same, (group) =>
     joinWords(group.flatMap(({ mode }) => (mode === undefined ? [] : modeFacts[mode].title))),
   );
-  const lines = [...sections].flatMap(([modes, groups]) => [
-    ...(modes === '' ? [] : ['', chalk.bold(`For ${modes}:`)]),
+  const lines = [...sections].flatMap(([titles, groups]) => [
+    ...(titles === '' ? [] : ['', chalk.bold(`For ${titles}:`)]),
     ...groups.flatMap(([{ severity, text, help }]) => [
       `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
       ...(help === undefined ? [] : [`        ${chalk.dim(printable(help))}`]),
