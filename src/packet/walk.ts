@@ -237,6 +237,15 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   let isTracked = flow.turn === 'first' || (hook !== 'prerouting' && hook !== 'output');
   let isTranslated = flow.turn === 'first' || !nat;
   const wasDecided = !nat || !flow.connection || flow.connection.decided.has(nat.decides);
+  // Rules at this hook go on seeing the interface of the first route, whatever the packet is routed by since (nf_hook_state).
+  const seen = flow.output;
+  let left = seen;
+  const routeAgain = (): End | undefined => {
+    const end = reroute(flow);
+    left = flow.output;
+    flow.output = seen;
+    return end;
+  };
   /** What the kernel itself does before what has that priority. */
   const before = (priority: number): End | undefined => {
     if (!isTracked && priority > trackingPriority) {
@@ -245,7 +254,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     }
     if (isTranslated || !nat || priority <= nat.priority) return undefined;
     isTranslated = true;
-    return translate(flow, nat.decides) && hook === 'output' ? reroute(flow) : undefined;
+    return translate(flow, nat.decides) && hook === 'output' ? routeAgain() : undefined;
   };
   for (const { priority, natOrder, reroutes, visit } of inOrder(flow, visitors[hook])) {
     const lost = before(priority);
@@ -260,12 +269,13 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     if (decision === 'sent-on') return leave(flow, visitors);
     if (decision !== 'accept' && decision !== 'return') return decision;
     const isMoved = flow.destination !== destination || (reroutes && flow.mark !== mark);
-    const end = hook === 'output' && isMoved ? reroute(flow) : undefined;
+    const end = hook === 'output' && isMoved ? routeAgain() : undefined;
     if (end) return end;
   }
   const lost = before(Infinity);
   if (lost) return lost;
   if (nat) flow.connection?.decided.add(nat.decides);
+  flow.output = left;
   return undefined;
 }
 

@@ -127,6 +127,17 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    // The kernel routes again after the translation, and OUTPUT still has the interface of the first route.
+    'a rule of OUTPUT for the interface of the endpoint',
+    [after('-A FORWARD -j KUBE-FORWARD', '-A OUTPUT -o cni0 -p tcp -m tcp --dport 8080 -j DROP')],
+    [['node', local, 'delivered', 'works', '']],
+  ],
+  [
+    'a rule of OUTPUT for the interface of the way to the Service',
+    [after('-A FORWARD -j KUBE-FORWARD', '-A OUTPUT -o eth0 -p tcp -m tcp --dport 8080 -j DROP')],
+    [['node', local, 'dropped', 'fails', '']],
+  ],
+  [
     'a bridge whose packets rules do not see',
     unseen,
     [
