@@ -11,6 +11,7 @@ import {
   type Flow,
 } from './flow.ts';
 import { inOrder } from './order.ts';
+import { circumstance } from './reason.ts';
 import type { Unknown, Verdict } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
@@ -139,7 +140,10 @@ function checkHairpin(flow: Flow): End | undefined {
   const { input, output, routing, sender, destination, turn } = flow;
   if (turn === 'answer' || input !== output || input === undefined || sender.address.text !== destination.text)
     return undefined;
-  if (routing.isHairpin(input) !== false || routing.showsBridged(input) !== true) return undefined;
+  if (routing.showsBridged(input) !== true) return undefined;
+  const isHairpin = routing.isHairpin(input) ?? true;
+  const ofPort = { ...circumstance('bridge-port', input), fact: `hairpin ${input}` };
+  if (decide(flow, () => (isHairpin === 'mixed' ? ofPort : isHairpin))) return undefined;
   return lose(flow, { kind: 'no-hairpin', bridge: input });
 }
 
