@@ -16,7 +16,7 @@ export interface Limits {
   readonly waiting: number;
 }
 
-export const usualLimits: Limits = { time: 9000, memory: 320, waiting: 2 ** 23 };
+const usualLimits: Limits = { time: 9000, memory: 320, waiting: 2 ** 23 };
 
 interface Question {
   /** As JSON: what waits costs its characters only. */

@@ -5,7 +5,10 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { version } from '../../src/library/index.ts';
+import { schemaOf } from '../../src/base/json-shape.ts';
 import { describeError } from '../../src/base/system-errors.ts';
+import { makeEnvelope } from '../../src/say/formats/json.ts';
+import { envelopeOf } from '../../src/say/outputs/envelope.ts';
 import { answerQuestions, Answers, refusal, type Answer } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { RefusedPath, TextsBelow } from './texts-below.ts';
@@ -29,7 +32,7 @@ const instructions =
 /** The first word of the process that answers for a server. */
 const answering = '--answer-questions';
 
-/** An agent reads all of an answer: a long one is cut. */
+/** In characters: an agent reads all of an answer. */
 const longestAnswer = 200_000;
 
 async function main(words: readonly string[]): Promise<number> {
@@ -58,7 +61,9 @@ async function serve(folder: string): Promise<number> {
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(describeTool) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }) => {
     const { text, isError } = await answers.ask({ name, given });
-    return { content: [{ type: 'text' as const, text }], isError };
+    const content = [{ type: 'text' as const, text }];
+    if (isError) return { content, isError };
+    return { content, structuredContent: JSON.parse(text) as Record<string, unknown> };
   });
   const input = process.stdin.pipe(
     new BoundedInput((id) => {
@@ -70,10 +75,19 @@ async function serve(folder: string): Promise<number> {
   return 0;
 }
 
-function describeTool({ name, title, description, input }: Tool) {
+/** Options of kpc that a tool takes beside its own parameters, as the library has them: "clusterCidr". */
+const furtherOptions = z.union([z.string(), z.boolean(), z.number(), z.array(z.string())]);
+
+function inputOf({ input, compiles }: Tool) {
+  return compiles ? z.object(input).catchall(furtherOptions) : z.strictObject(input);
+}
+
+function describeTool(tool: Tool) {
+  const { name, title, description, result } = tool;
   const annotations = { title, readOnlyHint: true, idempotentHint: true, openWorldHint: false };
-  const inputSchema = z.toJSONSchema(z.strictObject(input)) as { type: 'object' };
-  return { name, title, description, inputSchema, annotations };
+  const inputSchema = z.toJSONSchema(inputOf(tool)) as { type: 'object' };
+  const outputSchema = schemaOf(envelopeOf(result)) as { type: 'object' };
+  return { name, title, description, inputSchema, outputSchema, annotations };
 }
 
 const questionShape = z.object({ name: z.string(), given: z.unknown() });
@@ -84,26 +98,34 @@ function answer(folder: string): number {
   answerQuestions((question) => {
     const { name, given } = questionShape.parse(question);
     const tool = tools.find((each) => each.name === name);
-    return tool ? answerOf(tool, given, files) : refusal(`there is no tool ${cut(JSON.stringify(name))}`);
+    return tool ? answerOf(tool, given, files) : refused(`there is no tool ${JSON.stringify(name)}`);
   });
   return 0;
 }
 
-function answerOf({ name, input, answer: of }: Tool, given: unknown, files: TextsBelow): Answer {
-  const checked = z.strictObject(input).safeParse(given);
-  if (!checked.success) return refusal(cut(`wrong arguments for ${name}: ${z.prettifyError(checked.error)}`));
+function answerOf(tool: Tool, given: unknown, files: TextsBelow): Answer {
+  const { name, result: shape, answer: of } = tool;
+  const checked = inputOf(tool).safeParse(given);
+  if (!checked.success) return refused(`wrong arguments for ${name}: ${z.prettifyError(checked.error)}`);
   try {
-    return { text: cut(JSON.stringify(of(checked.data, files), undefined, 1)), isError: false };
+    const { result, ...said } = of(checked.data, files);
+    // The verdict first, then what it rests on.
+    const { kpc, command, result: _, ...rest } = makeEnvelope(shape, { command: `kpc ${name}`, ...said });
+    const text = JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
+    if (text.length <= longestAnswer) return { text, isError: result === undefined };
+    return refusal(
+      `the answer is longer than ${longestAnswer} characters: ask about one Service, one node or fewer files`,
+    );
   } catch (error) {
     // What the library throws is wrong in the question, too.
-    if (error instanceof RefusedPath || error instanceof TypeError) return refusal(cut(error.message));
-    return refusal(cut(`kpc failed on this question: ${describeError(error)}`));
+    if (error instanceof RefusedPath || error instanceof TypeError) return refused(error.message);
+    return refused(`kpc failed on this question: ${describeError(error)}`);
   }
 }
 
-function cut(text: string): string {
-  if (text.length <= longestAnswer) return text;
-  return `${text.slice(0, longestAnswer)}\n… cut here, after ${longestAnswer} of ${text.length} characters: ask about less.`;
+/** Whatever a refusal quotes may be as long as the question. */
+function refused(text: string): Answer {
+  return refusal(text.slice(0, longestAnswer));
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -62,9 +62,10 @@ await client.connect(new StdioClientTransport({ command: process.execPath, args:
  * @param {Record<string, unknown>} input
  */
 async function ask(name, input) {
-  const { content, isError = false } = await client.callTool({ name, arguments: input });
+  const { content, structuredContent, isError = false } = await client.callTool({ name, arguments: input });
   const [{ text = '' } = {}] = /** @type {{ text?: string }[]} */ (content);
-  return { isError, text, data: isError ? undefined : JSON.parse(text) };
+  if (!isError) assert.deepEqual(structuredContent, JSON.parse(text));
+  return { isError, text, data: /** @type {any} */ (structuredContent) };
 }
 
 /** @param {string} path */
@@ -86,8 +87,9 @@ const tests = [
         offered.map(({ name }) => name),
         ['trace', 'describe', 'compile', 'equivalence', 'migrate', 'lint', 'explain'],
       );
-      for (const { name, annotations, description } of offered) {
+      for (const { name, annotations, description, outputSchema } of offered) {
         assert.equal(annotations?.readOnlyHint, true, name);
+        assert.deepEqual(outputSchema?.required, ['kpc', 'command', 'snapshots', 'findings'], name);
         assert.ok((description ?? '').length > 40, name);
       }
     },
@@ -98,45 +100,81 @@ const tests = [
       const manifests = ['.'];
       const traced = await ask('trace', {
         manifests,
-        mode: 'iptables',
+        proxyMode: 'iptables',
         node: 'worker-1',
         from: 'node',
         to: 'svc/shop/web',
       });
-      assert.equal(traced.data.trace.verdict, 'refused', traced.text);
-      const described = await ask('describe', { manifests, mode: 'iptables', node: 'worker-1', service: 'shop/web' });
-      assert.deepEqual(described.data.services[0].endpoints, { used: 0, total: 1 }, described.text);
+      const [verdict] = traced.data.result.traces;
+      assert.equal(verdict.verdict, 'refused', traced.text);
+      assert.equal(verdict.cause.kind, 'no-endpoints', traced.text);
+      assert.equal(verdict.steps, undefined, traced.text);
+      const described = await ask('describe', { manifests, proxyMode: 'iptables', node: 'worker-1', what: 'shop/web' });
+      const [port] = described.data.result.services[0].ports;
+      assert.deepEqual(
+        port.families[0].endpoints.map((/** @type {{ endpoint: string }} */ { endpoint }) => endpoint),
+        ['10.244.1.9:8080'],
+        described.text,
+      );
     },
   ],
   [
     'reads a dump, and texts that the agent sends',
     async () => {
       const dumped = await ask('describe', { dump: ['dumps'] });
-      assert.equal(dumped.data.mode, 'ipvs');
-      assert.ok(dumped.data.ports.length > 0);
+      assert.equal(dumped.data.snapshots[0].mode, 'ipvs');
+      assert.ok(dumped.data.result.servicePorts.length > 0);
       const text = readFileSync(join(folder, 'dumps', 'ipvsadm.txt'), 'utf8');
       const traced = await ask('trace', { dump: [{ name: 'node', text }], from: 'external', to: '10.96.0.80:80' });
-      assert.ok(['delivered', 'unknown'].includes(traced.data.trace.verdict), traced.text);
+      assert.ok(['delivered', 'unknown'].includes(traced.data.result.traces[0].verdict), traced.text);
     },
   ],
   [
     'compiles, compares, plans a move, and explains',
     async () => {
       const manifests = ['shop.yaml', 'nodes.yaml'];
-      const listed = await ask('compile', { manifests, mode: 'nftables', node: 'worker-1' });
-      assert.ok(listed.data.files['nftables.nft'] > 100, listed.text);
-      const one = await ask('compile', { manifests, mode: 'nftables', node: 'worker-1', file: 'nftables.nft' });
-      assert.match(one.data.content, /table ip kube-proxy/);
+      const listed = await ask('compile', { manifests, proxyMode: 'nftables', node: 'worker-1' });
+      assert.ok(listed.data.result.files['nftables.nft'] > 100, listed.text);
+      const one = await ask('compile', { manifests, proxyMode: 'nftables', node: 'worker-1', file: 'nftables.nft' });
+      assert.match(one.data.result.content, /table ip kube-proxy/);
       const compared = await ask('equivalence', { manifests, node: 'worker-1', from: 'iptables', to: 'nftables' });
-      assert.match(compared.data.report.summary, /iptables → nftables/);
+      assert.match(compared.data.result.summary, /iptables → nftables/);
       const planned = await ask('migrate', { manifests, from: 'ipvs' });
-      assert.match(planned.data.report.summary, /ipvs → nftables on 3 nodes/);
+      assert.match(planned.data.result.summary, /ipvs → nftables on 3 nodes/);
       const checked = await ask('lint', { manifests: ['web.yaml', 'nodes.yaml'] });
-      assert.equal(checked.data.passed, true, checked.text);
+      assert.equal(checked.data.result.errors, 0, checked.text);
       const explained = await ask('explain', { code: '[default-mode]' });
-      assert.match(explained.data.kpc.advice, /--proxy-mode/);
+      assert.match(explained.data.result.kpc.advice, /(?<!-)proxyMode/);
       const failure = await ask('explain', { code: 'busy' });
-      assert.match(failure.data['kpc-apply'].advice, /wait/);
+      assert.match(failure.data.result['kpc-apply'].advice, /wait/);
+    },
+  ],
+  [
+    'takes the options that its advice names, shows steps on request, and tells each error whole',
+    async () => {
+      const web = (/** @type {string} */ port) =>
+        `apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { selector: { a: b }, ports: [{ port: ${port} }] }\n`;
+      const manifests = [{ name: 'web.yaml', text: web('80') }];
+      const compiled = await ask('compile', { manifests });
+      assert.match(compiled.text, /serviceClusterIpRange/);
+      const range = { serviceClusterIpRange: '10.96.0.0/16', proxyMode: 'iptables' };
+      assert.equal((await ask('compile', { manifests, ...range })).isError, false);
+      const traced = await ask('trace', { manifests, from: 'pod', to: 'svc/web', steps: true });
+      assert.ok(traced.data.result.traces[0].steps.length > 0, traced.text);
+      assert.equal(traced.data.snapshots[0].mode, 'ipvs', traced.text);
+      assert.equal(traced.data.snapshots[0].assumed.mode, true, traced.text);
+      const described = await ask('describe', { manifests, what: 'web' });
+      assert.deepEqual(described.data.snapshots[0].assumed, traced.data.snapshots[0].assumed, described.text);
+      assert.equal((await ask('describe', { manifests, assume: false })).isError, true);
+      const wrong = await ask('compile', {
+        manifests: [
+          { name: 'web.yaml', text: web('70000') },
+          { name: 'b.yaml', text: 'a: [' },
+        ],
+      });
+      assert.ok(wrong.isError);
+      assert.match(wrong.text, /"bad-value"[^]*"not-closed"|"not-closed"[^]*"bad-value"/);
+      assert.match((await ask('compile', { manifests, proxyMod: 'ipvs' })).text, /did you mean proxyMode/);
     },
   ],
   [
@@ -159,8 +197,8 @@ const tests = [
         assert.doesNotMatch(text, /secret: yes|root:/, path);
       }
       // A folder with links and a pipe in it is read without them.
-      const { data } = await ask('describe', { manifests: ['.'], node: 'worker-1', service: 'storefront' });
-      assert.equal(data.services.length, 1);
+      const { data } = await ask('describe', { manifests: ['.'], node: 'worker-1', what: 'shop/storefront' });
+      assert.equal(data.result.services.length, 1);
     },
   ],
   [
@@ -178,7 +216,7 @@ const tests = [
       const swapping = spawn('perl', ['-MPOSIX', '-e', exchange, many], { stdio: 'ignore' });
       try {
         for (let i = 0; i < 30; i++) {
-          const { text } = await ask('describe', { manifests: ['many'], service: 'web' });
+          const { text } = await ask('describe', { manifests: ['many'] });
           assert.doesNotMatch(text, /10\.96\.20\.9/);
         }
       } finally {
@@ -191,7 +229,7 @@ const tests = [
     'refuses what means nothing',
     async () => {
       assert.ok((await ask('trace', { manifests: ['shop.yaml'], to: 'svc/shop/web' })).isError);
-      assert.ok((await ask('trace', { dump: ['dumps'], mode: 'ipvs', from: 'pod', to: '10.96.0.80:80' })).isError);
+      assert.ok((await ask('trace', { dump: ['dumps'], proxyMode: 'ipvs', from: 'pod', to: '10.96.0.80:80' })).isError);
       assert.match((await ask('explain', { code: 'bad-valeu' })).text, /did you mean bad-value/);
       assert.ok((await ask('describe', { manifests: ['shop.yaml'], out: '/tmp/x' })).isError);
       assert.ok((await ask('equivalence', { manifests: ['shop.yaml'], from: 'ipvs', to: '9.9' })).isError);

@@ -150,6 +150,7 @@ export const folders = {
       'input',
       'packet',
       'trace',
+      'snapshot',
       'snapshot/open',
     ],
     ...pure,

@@ -4,10 +4,10 @@ import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { compareScenes } from '../../src/equivalence/compare.ts';
 import { effectsByService, Findings } from '../../src/equivalence/findings.ts';
 import { preparationsFor } from '../../src/equivalence/preparations.ts';
-import { painter } from '../../src/say/colours.ts';
+import { painter } from '../../src/say/formats/description.ts';
 import { reportReview } from '../../src/say/diff-review.ts';
 import { formatEquivalence } from '../../src/say/equivalence.ts';
-import { formatText } from '../../src/say/text-and-markdown.ts';
+import { formatText } from '../../src/say/formats/markdown.ts';
 import { onOneNode, type Scene } from '../../src/trace/scene.ts';
 import type { Answer, Input, Problem } from './questions.ts';
 import { isDump, readBeside, type Loaded } from './read-input.ts';
@@ -54,6 +54,7 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     from: nameOf(from),
     to: nameOf(to),
     trace: 'no-command',
+    snapshots: [],
     nodes: 1,
     standIns: 1,
     ...counts,
@@ -62,7 +63,7 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     findings: findings.list(),
     preparations: isOfModes ? preparationsFor(...scenes) : undefined,
   } as const;
-  return formatEquivalence(report, 'text', true);
+  return formatEquivalence(report, 'text', true, { command: 'kpc equivalence', findings: [] });
 }
 
 /** Two versions of the manifests: what kpc diff says. */

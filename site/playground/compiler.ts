@@ -11,7 +11,7 @@ import type { Finding } from '../../src/base/findings/finding.ts';
 import { joinHostPort } from '../../src/kernel/address.ts';
 import { modeFacts } from '../../src/kube-proxy/modes.ts';
 import { mainFile, printNames, summarizeSide } from '../../src/say/bundle-text.ts';
-import { formatDescription } from '../../src/say/colours.ts';
+import { formatDescription } from '../../src/say/formats/description.ts';
 import { describeFound, formatDump } from '../../src/say/dump-text.ts';
 import { answerTrace } from '../../src/say/trace-answer.ts';
 import { formatMatrix } from '../../src/say/trace-matrix.ts';

@@ -21,10 +21,10 @@ export function showProblems(list: HTMLUListElement, problems: readonly Problem[
   list.replaceChildren(...items);
 }
 
-function listItem({ severity, code, text, help, line, column }: Problem, editor: HTMLTextAreaElement): HTMLLIElement {
+function listItem({ severity, code, text, help, place }: Problem, editor: HTMLTextAreaElement): HTMLLIElement {
   const item = document.createElement('li');
   item.className = severity;
-  if (line !== undefined) item.append(placeButton(line, column ?? 1, editor), ' ');
+  if (place?.line !== undefined) item.append(placeButton(place.line, place.column ?? 1, editor), ' ');
   const message = document.createElement('span');
   message.textContent = `${severity}: ${text} `;
   item.append(message);
@@ -76,7 +76,8 @@ export function showGutter(gutter: HTMLPreElement, editor: HTMLTextAreaElement, 
   gutter.hidden = count > mostNumbers;
   if (gutter.hidden) return gutter.replaceChildren();
   const worst = new Map<number, string>();
-  for (const { line, severity } of problems) {
+  for (const { place, severity } of problems) {
+    const line = place?.line;
     if (line !== undefined && severity !== 'note' && worst.get(line) !== 'error') worst.set(line, severity);
   }
   const parts: Node[] = [];

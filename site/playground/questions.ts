@@ -49,7 +49,7 @@ export type Answer =
   | { readonly kind: 'wrong'; readonly text: string };
 
 /** What there is to say of a text; a remark of a dump has no code. */
-export type Problem = Pick<SaidFinding, 'severity' | 'text' | 'help' | 'line' | 'column'> & {
+export type Problem = Pick<SaidFinding, 'severity' | 'text' | 'help' | 'place'> & {
   readonly code?: SaidFinding['code'] | undefined;
 };
 

@@ -9,7 +9,8 @@ import { podWords } from './describe-words.ts';
 export function serviceJson(description: ServiceDescription) {
   return {
     ...description,
-    ports: description.ports.map((each) => ({
+    ports: description.ports.map(({ label, ...each }) => ({
+      servicePort: label,
       ...each,
       families: each.families.map(({ port, endpoints, masquerade, ...use }) => {
         return { ...portJson(port), endpoints, ...use, masquerade: masqueradeJson(masquerade) };
@@ -22,7 +23,7 @@ export function serviceJson(description: ServiceDescription) {
 export function decompiledJson(port: DecompiledPort) {
   const { endpoints: _, ...known } = kernelPortJson(port);
   return {
-    name: port.label,
+    servicePort: port.label,
     ...known,
     fallback: port.fallback,
     masquerade: masqueradeJson(port.masquerade),
@@ -31,9 +32,9 @@ export function decompiledJson(port: DecompiledPort) {
 }
 
 /** All Services of a dump, and what another mode left, likewise. */
-export function dumpJson({ mode, ports, leftovers }: ShownServices) {
+export function dumpJson({ ports, leftovers }: ShownServices) {
   const left = describeLeftovers(leftovers);
-  return { mode, ports: ports.map(decompiledJson), leftovers: left.length > 0 ? left : undefined };
+  return { servicePorts: ports.map(decompiledJson), leftovers: left.length > 0 ? left : undefined };
 }
 
 function masqueradeJson(masquerade: Masquerade | undefined) {

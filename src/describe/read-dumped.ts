@@ -95,16 +95,16 @@ export function readingJson(read: DumpReading) {
     dump: { log, shown },
   } = read;
   return {
+    ...remarksJson(read),
     ...dumpJson(shown),
-    ...skippedJson(read),
     flows: flows && flowsJson(flows, () => true),
     log: log && logJson(log),
   };
 }
 
-/** What is left out of a dump, for programs. */
-export function skippedJson({ skipped }: Pick<DumpReading, 'skipped'>) {
-  return { skipped: skipped.length > 0 ? skipped : undefined };
+/** What there is to say of a dump, for programs. */
+export function remarksJson({ notes, skipped }: Pick<DumpReading, 'notes' | 'skipped'>) {
+  return { notes: notes.length > 0 ? notes : undefined, skipped: skipped.length > 0 ? skipped : undefined };
 }
 
 function notesOf(

@@ -122,7 +122,7 @@ export function findingWith<E>(effect: Shape<E>) {
     title: anyText,
     reasons: about('what each side does, in sentences', listOf(anyText)),
     /** Empty if nothing that works is lost or changed. */
-    advice: about('what to do, in sentences', listOf(anyText)),
+    help: about('what to do, in sentences', listOf(anyText)),
     severity: severityShape,
     services: about('"namespace/name:port", sorted', listOf(anyText)),
     effects: listOf(effect),
@@ -212,7 +212,7 @@ export class Findings {
           cause,
           title,
           reasons: [...known.reasons, ...servedWords(known.served)],
-          advice: [...known.advice],
+          help: [...known.advice],
           severity: effects[0]?.severity ?? 'fails-otherwise',
           services: [...known.services].sort(),
           effects,

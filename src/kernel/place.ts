@@ -5,6 +5,9 @@ export interface Location {
   readonly column: number;
 }
 
+/** A place as data: a file as a whole has no line. */
+export type Located = Pick<Location, 'file'> & Partial<Location>;
+
 /** A field of an input document. Finding its line costs a parse of the document, so it waits until a diagnostic needs it. */
 export interface Place {
   readonly file: string;

@@ -5,6 +5,8 @@ import { preparationsFor } from '../equivalence/preparations.ts';
 import { chooseStandIns } from '../equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
+import type { SnapshotJson } from '../say/outputs/envelope.ts';
+import { snapshotWriter } from '../say/snapshots.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
 
@@ -32,6 +34,7 @@ export class NodeComparison {
   readonly #standIns: ReturnType<typeof chooseStandIns>;
   readonly #comparison = new Comparison();
   #preparations: readonly Finding[] | undefined;
+  readonly #snapshots: SnapshotJson[] = [];
   #last: readonly [Scene, Scene] | undefined;
 
   /** `announced`: what a change of mode or release asks for; undefined for any other comparison. */
@@ -49,10 +52,12 @@ export class NodeComparison {
   /** Reads node after node. Each is compared when the next is asked for; after one that cannot be used, there is none. */
   *run(): Generator<ComparedNode, void, undefined> {
     const [from, to] = this.#sides;
+    const write = snapshotWriter();
     this.#last = undefined;
     for (const { node, only } of this.#standIns) {
       const readings = [from.at(node), to.at(node)] as const;
       const [before, after] = readings.map(({ side }) => side && sceneOf(side));
+      if (before && after) this.#snapshots.push(write(before.side), write(after.side));
       const scenes = before && after ? onOneNode(before, after) : undefined;
       this.#last = scenes;
       yield {
@@ -73,6 +78,7 @@ export class NodeComparison {
       ...names,
       preparations: this.#preparations,
       trace: traceOf(scenes),
+      snapshots: this.#snapshots,
       sharedMode: this.#announced ? undefined : sharedModeOf(scenes),
       ...this.counts,
       ...this.#comparison.result(),

@@ -8,6 +8,7 @@ import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson } from '../say/equivalence.ts';
 import type { SaidFinding } from '../say/words/said.ts';
+import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { equivalence as equivalenceShape } from '../say/outputs/equivalence.ts';
 import { NodeComparison } from './compare-nodes.ts';
 import { flagWords } from './options.ts';
@@ -25,7 +26,7 @@ export interface EquivalenceOptions extends Partial<ManifestsOfNodes> {
   readonly to: ComparedSide;
 }
 
-/** What `kpc equivalence --output json` and `kpc migrate --output json` print. */
+/** The result that `kpc equivalence --output json` and `kpc migrate --output json` print. */
 export type Equivalence = Shaped<typeof equivalenceShape>;
 
 /** Which packets fare differently, or why that is not known. */
@@ -34,6 +35,10 @@ export interface EquivalenceResult {
   readonly passed: boolean;
   /** Undefined if a diagnostic is an error. */
   readonly report: Equivalence | undefined;
+  /** Both sides of each node that was traced. */
+  readonly snapshots: readonly SnapshotJson[];
+  /** Of migrate: what nodes need before the change. */
+  readonly findings: readonly SaidFinding[];
   readonly diagnostics: readonly SaidFinding[];
   /** What one side does not show, and is taken to be as on the other. */
   readonly notes: readonly string[];
@@ -118,7 +123,9 @@ function compareSpecs(
   const notes = [...new Set(nodes.flatMap((node) => node.notes))];
   const traceOf = () => ({ old: from.words, new: to.words });
   const { report, passed = false } = comparison.result({ from: from.name, to: to.name, modeFrom, traceOf }) ?? {};
-  return { passed, report: report && equivalenceJson(report), diagnostics, notes };
+  const findings = diagnosticsOf(report?.preparations ?? []);
+  const { snapshots = [] } = report ?? {};
+  return { passed, report: report && equivalenceJson(report), snapshots, findings, diagnostics, notes };
 }
 
 function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {

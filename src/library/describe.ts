@@ -1,18 +1,19 @@
 import { count } from '../base/format-count.ts';
 import type { Shaped } from '../base/json-shape.ts';
-import { formatError } from '../say/findings-text.ts';
+import { formatError } from '../say/formats/text.ts';
 import { decompiledJson, serviceJson } from '../describe/describe-json.ts';
 import { flowsJson } from '../describe/describe-flows.ts';
 import { describeService } from '../describe/describe-services.ts';
 import { describeServiceInWords, describeSharedInWords, line } from '../describe/describe-words.ts';
 import { findInDump, findSubject } from '../describe/find-subject.ts';
-import { knowsServices, readDumped, readingJson, skippedJson } from '../describe/read-dumped.ts';
+import { knowsServices, readDumped, readingJson, remarksJson } from '../describe/read-dumped.ts';
 import { formatRows, serviceRows, summarizeServices, type ServiceSummary } from '../describe/service-table.ts';
 import { summarizeSide } from '../say/bundle-text.ts';
-import { formatDescription } from '../say/colours.ts';
+import { formatDescription } from '../say/formats/description.ts';
 import { describeFound, formatDump, isAmong } from '../say/dump-text.ts';
-import { formatJson } from '../say/format-json.ts';
-import { describedDump, describedServices, serviceTable, sharedSubjects } from '../say/outputs/describe.ts';
+import { formatJson, type Said } from '../say/formats/json.ts';
+import { snapshotsJson } from '../say/snapshots.ts';
+import { describe as described, type describedDump } from '../say/outputs/describe.ts';
 import { printable } from '../base/printable.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
@@ -36,17 +37,46 @@ interface DescriptionStyle {
 /** What was found, as it is printed. */
 interface Description {
   readonly text: string;
+  /** For programs, in place of the text. */
+  readonly result?: Shaped<typeof described> | undefined;
   readonly isFound: boolean;
   readonly notes: readonly string[];
   /** Why nothing is found. */
   readonly error?: string | undefined;
 }
 
+/** The domain of most clusters in DNS. */
+export const usualDomain = 'cluster.local';
+
 /** A table may be this many times longer than a list: its rows are short, and it is the result. */
 const rowsPerLine = 5;
 
-/** Describes what is asked about; without it, all Services. */
-export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
+/** Describes what is asked about; without it, all Services. Programs get what was `said` beside it, too. */
+export function describeSnapshot(
+  side: Snapshot,
+  what: string | undefined,
+  style: DescriptionStyle,
+  said: Said,
+): Description {
+  const description = describeIn(side, what, style);
+  const { result } = description;
+  if (result === undefined) return description;
+  return { ...description, text: formatJson(described, { ...said, snapshots: snapshotsJson([side]), result }) };
+}
+
+/** The same for programs that take it as data: `result` is undefined if nothing was found, and `error` says why. */
+export function describeAsData(side: Snapshot, what: string | undefined, namespace: string | undefined): Description {
+  const style = {
+    output: 'json',
+    limit: Infinity,
+    clusterDomain: usualDomain,
+    modeFrom: '',
+    width: undefined,
+  } as const;
+  return describeIn(side, what, { ...style, namespace, isColoured: false });
+}
+
+function describeIn(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
   if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
   return what === undefined ? describeAll(side, style) : describeSubject(what, side, style);
 }
@@ -65,11 +95,10 @@ export function whyNoRules(kind: string, what: string | undefined, output: Descr
 
 function describeAll(side: CompiledSnapshot, { output, limit, width, modeFrom }: DescriptionStyle): Description {
   const rows = serviceRows(side);
-  const text =
-    output === 'json'
-      ? formatJson(serviceTable, summarizeServices(side))
-      : `${formatRows(rows, { rows: limit * rowsPerLine, width })}\n${printable(summarizeSide(side, modeFrom))}\n`;
-  return { text, isFound: rows.length > 0, notes: [] };
+  const isFound = rows.length > 0;
+  if (output === 'json') return { text: '', result: { services: summarizeServices(side) }, isFound, notes: [] };
+  const table = formatRows(rows, { rows: limit * rowsPerLine, width });
+  return { text: `${table}\n${printable(summarizeSide(side, modeFrom))}\n`, isFound, notes: [] };
 }
 
 function nothing(why: string): Description {
@@ -78,6 +107,10 @@ function nothing(why: string): Description {
 
 function found(text: string, notes: readonly string[] = []): Description {
   return { text, isFound: true, notes };
+}
+
+function foundAsData(result: Shaped<typeof described>, notes: readonly string[] = []): Description {
+  return { ...found('', notes), result };
 }
 
 function describeSubject(what: string, side: CompiledSnapshot, style: DescriptionStyle): Description {
@@ -90,24 +123,23 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
   if (finding.kind === 'shared') {
     const { subjects } = finding;
     const blocks = subjects.map((subject) => describeSharedInWords(subject, limit));
-    return found(isJson ? formatJson(sharedSubjects, subjects) : formatDescription(blocks, isColoured));
+    return isJson ? foundAsData({ subjects }) : found(formatDescription(blocks, isColoured));
   }
   const { matches } = finding;
-  const described = (isJson ? matches : matches.slice(0, limit)).map(({ service, labels, because }) => {
+  const services = (isJson ? matches : matches.slice(0, limit)).map(({ service, labels, because }) => {
     return { because, ...describeService(service, labels, side, clusterDomain) };
   });
   if (isJson) {
-    const json = described.map(({ because, ...each }) => ({ because, ...serviceJson(each) }));
-    return found(formatJson(describedServices, json));
+    return foundAsData({ services: services.map(({ because, ...each }) => ({ because, ...serviceJson(each) })) });
   }
   const { node, assumed } = side;
   const name = assumed.node ? `${node.name} (assumed)` : node.name;
-  const blocks = described.map((each) => {
+  const blocks = services.map((each) => {
     const hasRules = rules === true || each.because.some(({ kind }) => ofKernel.has(kind));
     const limits = { node: name === '' ? 'a node without a name' : name, limit, hasRules };
     return describeServiceInWords(each, each.because, limits);
   });
-  const hidden = matches.length - described.length;
+  const hidden = matches.length - services.length;
   const closing = [
     ...(modeFrom === '' ? [] : [`mode ${side.mode}${modeFrom}`]),
     ...(rules ? [] : ['--rules shows what is in the kernel']),
@@ -127,7 +159,7 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
   const { output, limit, isColoured, width } = style;
   const read = readDumped(side);
   const { flows, nothing: lack, notes } = read;
-  const { mode, ports: all, leftovers } = side.shown;
+  const { ports: all, leftovers } = side.shown;
   if (what === undefined) {
     const hasLeftovers = describeLeftovers(leftovers).length > 0;
     const isSaid = lack && (output === 'text' || !hasLeftovers) ? lack : undefined;
@@ -138,7 +170,7 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
     const isFound =
       all.length > 0 || hasLeftovers || (flows !== undefined && knowsServices(side)) || side.log !== undefined;
     if (!isFound) return { ...said, text: '', isFound };
-    if (output === 'json') return { ...said, text: formatJson(describedDump, readingJson(read)), isFound };
+    if (output === 'json') return { ...said, text: '', result: readingJson(read), isFound };
     return { ...said, text: formatDump(read, { limit, rows: limit * rowsPerLine, width, isColoured }), isFound };
   }
   const subject = findInDump(what, side);
@@ -147,14 +179,13 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
   if (output === 'text')
     return found(formatDescription(describeFound(ports, subjects ?? [], read, limit), isColoured, width), notes);
   const left = new Set(leftovers.ports);
-  const json = {
-    mode,
-    ports: ports.filter((port) => !left.has(port)).map(decompiledJson),
+  const result = {
+    ...remarksJson(read),
+    servicePorts: ports.filter((port) => !left.has(port)).map(decompiledJson),
     subjects,
-    ...skippedJson(read),
     flows: flows && flowsJson(flows, isAmong(ports)),
   };
-  return found(formatJson(describedDump, json), notes);
+  return foundAsData(result, notes);
 }
 
 /** The Services of a dump, as `kpc describe --output json` prints them. */
@@ -167,7 +198,7 @@ export type DumpDescription = Shaped<typeof describedDump>;
  * import { describeServices, open } from 'kube-proxy-compiler';
  *
  * const [side] = open({ 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' }).snapshots;
- * if (side?.kind === 'dump') console.log(describeServices(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
+ * if (side?.kind === 'dump') console.log(describeServices(side).servicePorts.map(({ servicePort }) => servicePort).join()); // 10.96.0.10:80/TCP
  * ```
  */
 export function describeServices(side: DumpedSnapshot): DumpDescription;

@@ -3,17 +3,18 @@ import { flowsOfChange } from '../describe/read-dumped.ts';
 import { reportDiff, type ReportLimits } from '../diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../diff/diff-sides.ts';
 import { describeGaps } from '../diff/not-compared.ts';
-import { painter } from '../say/colours.ts';
+import { painter } from '../say/formats/description.ts';
 import { reportReview, type Review } from '../say/diff-review.ts';
 import { reportFlows } from '../say/dump-text.ts';
-import { formatJson } from '../say/format-json.ts';
+import { formatJson, type Said } from '../say/formats/json.ts';
 import { diffToJson } from '../say/json.ts';
+import { snapshotsJson } from '../say/snapshots.ts';
 import { makeReview } from '../say/make-review.ts';
 import { difference } from '../say/outputs/diff.ts';
 import { formatReviewMarkdown } from '../say/review-markdown.ts';
 import type { Tracing } from '../say/equivalence.ts';
-import { formatMarkdown, formatText, takenMarkdown } from '../say/text-and-markdown.ts';
-import { formatSideDiffs } from '../say/unified.ts';
+import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
+import { formatSideDiffs } from '../say/formats/unified.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse } from './refusal.ts';
 
@@ -59,7 +60,7 @@ export const diffOutputs = ['text', 'json', 'markdown', 'unified'] as const;
 export function formatDifferences(
   { from, to, diff, review, flows }: Differences,
   output: (typeof diffOutputs)[number],
-  { limit, isColoured = false, taken }: DiffStyle,
+  { limit, isColoured = false, taken, said = noneSaid }: DiffStyle,
 ): string {
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
   const flowBlocks = flows ? reportFlows(flows, limit) : [];
@@ -69,23 +70,27 @@ export function formatDifferences(
       return formatText([...flowBlocks, ...blocks], painter(isColoured));
     }
     case 'markdown': {
-      const said = review
+      const words = review
         ? formatReviewMarkdown(review, limits)
         : formatMarkdown([...flowBlocks, ...reportDiff(diff, limits)]);
-      return said + takenMarkdown(taken);
+      return words + takenMarkdown(taken);
     }
     case 'json':
       return formatJson(difference, {
-        ...diffToJson(from, to, diff, review),
-        ...(flows ? { flows: flowChangeJson(flows) } : {}),
+        ...said,
+        snapshots: snapshotsJson([from, to]),
+        result: { ...diffToJson(from, to, diff, review), ...(flows ? { flows: flowChangeJson(flows) } : {}) },
       });
     case 'unified':
       return formatSideDiffs(from, to);
   }
 }
 
+const noneSaid: Said = { command: 'kpc diff', findings: [] };
+
 interface DiffStyle {
   readonly limit: number;
   readonly isColoured?: boolean;
   readonly taken?: readonly string[] | undefined;
+  readonly said?: Said;
 }

@@ -10,7 +10,9 @@ import { lintInputs, type LintResult as Linting } from '../lint/lint.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
 import { lintJson, type LintReport } from '../say/lint.ts';
 import { findingReporter, type SaidFinding } from '../say/words/said.ts';
+import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { linted } from '../say/outputs/lint.ts';
+import { snapshotsJson } from '../say/snapshots.ts';
 import { shownOptions, textsOf } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { listOf } from './texts.ts';
@@ -73,14 +75,17 @@ export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
   readonly ignore?: readonly FindingCode[] | undefined;
 }
 
-/** What `kpc lint --output json` prints. */
+/** The result that `kpc lint --output json` prints. */
 export type Linted = Shaped<typeof linted>;
 
 /** What is wrong with the manifests. */
 export interface LintResult {
   /** Whether there are no errors. */
   readonly passed: boolean;
+  readonly findings: readonly SaidFinding[];
   readonly report: Linted;
+  /** The nodes that were looked at; none if an error of the input kept the rules from it. */
+  readonly snapshots: readonly SnapshotJson[];
   /** Notes about the input. */
   readonly diagnostics: readonly SaidFinding[];
 }
@@ -92,8 +97,8 @@ export interface LintResult {
  * import { lint } from 'kube-proxy-compiler';
  *
  * const manifests = { 'web.yaml': '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 99999 }] } }' };
- * const { passed, report } = lint({ manifests });
- * console.log(passed, report.findings[0]?.code); // false bad-value
+ * const { passed, findings } = lint({ manifests });
+ * console.log(passed, findings[0]?.code); // false bad-value
  * ```
  */
 export function lint(options: LintOptions): LintResult {
@@ -112,5 +117,7 @@ export function lint(options: LintOptions): LintResult {
       trace: ['kpc', 'trace', ...files],
     },
   );
-  return { passed, report: lintJson(report), diagnostics: diagnosticsOf(report.notes) };
+  const { findings, notes } = report;
+  const snapshots = snapshotsJson(report.snapshots());
+  return { passed, findings, report: lintJson(report), snapshots, diagnostics: diagnosticsOf(notes) };
 }

@@ -129,7 +129,7 @@ export async function check(folder: string, snapshot: CompiledSnapshot): Promise
   refuseErrors(diagnosticsOf([(await findCheckProblem(folder, false)) ?? []].flat()));
   const { report } = await checkSnapshot(folder, snapshot, () => noWords);
   const { checkToJson } = await import('../say/check-report.ts');
-  return checkToJson(report, []);
+  return checkToJson(report);
 }
 
 /** No command line proposes anything. */
@@ -147,7 +147,7 @@ export async function writeFleet(
   paths: Paths,
   options: FleetOptions = {},
   form: FolderForm = 'bundle',
-): Promise<Shaped<typeof compiledFleet>> {
+): Promise<Shaped<typeof compiledFleet> & { readonly diagnostics: readonly Finding[] }> {
   const { run, diagnostics } = await openNodes(paths, options);
   const { failure, counts } = await writeNodes(folder, run, form, noProgress);
   return counts ? { diagnostics, folder, ...counts } : refuse({ problem: 'folder', wrong: failure });

@@ -49,7 +49,7 @@ export interface OpenedTexts {
  * import { describeServices, open } from 'kube-proxy-compiler';
  *
  * const [side] = open({ 'ipvsadm.txt': '-A -t 10.96.0.10:80 -s rr\\n' }).snapshots;
- * if (side?.kind === 'dump') console.log(describeServices(side).ports.map(({ name }) => name).join()); // 10.96.0.10:80/TCP
+ * if (side?.kind === 'dump') console.log(describeServices(side).servicePorts.map(({ servicePort }) => servicePort).join()); // 10.96.0.10:80/TCP
  * ```
  */
 export function open(inputs: Texts, { name = 'manifests', ...options }: OpenTextsOptions = {}): OpenedTexts {

@@ -17,8 +17,8 @@ export type TestOptions = PacketInput & {
   readonly namespace?: string | undefined;
 };
 
-/** What `kpc test --output json` prints. */
-export type PacketTestResult = Shaped<typeof tested>[number];
+/** A result, as `kpc test --output json` prints it. */
+export type PacketTestResult = Shaped<typeof tested>['tests'][number];
 
 /** How the packets fared, or why none was sent. */
 export interface TestResult {

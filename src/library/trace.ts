@@ -1,9 +1,12 @@
 import type { Shaped } from '../base/json-shape.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { drawWays } from '../say/draw-way.ts';
-import { formatJson } from '../say/format-json.ts';
+import { formatJson, type Said } from '../say/formats/json.ts';
+import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import { traced } from '../say/outputs/trace.ts';
+import { snapshotsJson } from '../say/snapshots.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
 import type { Scene } from '../trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
@@ -15,59 +18,68 @@ export type { Scene, TraceQuestion };
 
 /** The answers of nodes to one question. */
 export interface TraceAnswers {
-  readonly nodes: readonly { readonly node: string; readonly answer: TraceAnswer }[];
-  /** Whether they are a list, also of one node. */
-  readonly isList: boolean;
+  readonly sides: readonly Snapshot[];
+  readonly answers: readonly TraceAnswer[];
 }
 
 /** Asks each node; or what is wrong with the question, on the first of them that it makes no sense on. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
-  isList: boolean,
-): TraceAnswers | readonly Finding[] {
-  const nodes: TraceAnswers['nodes'][number][] = [];
+): TraceAnswers | { readonly faults: readonly Finding[] } {
+  const answers: TraceAnswer[] = [];
   for (const scene of scenes) {
     const answer = answerTrace(question, scene);
-    if (!('json' in answer)) return answer;
-    nodes.push({ node: scene.side.nodeName, answer });
+    if (!('json' in answer)) return { faults: answer };
+    answers.push(answer);
   }
-  return { nodes, isList };
+  return { sides: scenes.map(({ side }) => side), answers };
 }
 
-function jsonOf({ nodes, isList }: TraceAnswers): Traced {
-  const [only] = isList ? [] : nodes;
-  return only ? only.answer.json : nodes.map(({ node, answer }) => ({ node, trace: answer.json }));
+function jsonOf({ answers }: TraceAnswers): Traced {
+  const requests = answers.flatMap(({ json }) => json.requests ?? []);
+  return {
+    traces: answers.flatMap(({ json }) => json.traces),
+    requests: requests.length > 0 ? requests : undefined,
+  };
 }
 
 export const traceOutputs = ['text', 'json', 'svg'] as const;
 
+interface TraceStyle {
+  readonly isColoured: boolean;
+  readonly width: number | undefined;
+  readonly said: Said;
+}
+
 export function formatTrace(
-  answers: TraceAnswers,
+  found: TraceAnswers,
   output: (typeof traceOutputs)[number],
-  { isColoured, width }: { readonly isColoured: boolean; readonly width: number | undefined },
+  { isColoured, width, said }: TraceStyle,
 ): string {
-  const { nodes } = answers;
+  const { sides, answers } = found;
   switch (output) {
     case 'text':
-      return nodes.map(({ answer }) => answer.text(isColoured, width)).join('\n');
+      return answers.map((answer) => answer.text(isColoured, width)).join('\n');
     case 'svg':
-      return drawWays(nodes.flatMap(({ answer }) => answer.ways));
+      return drawWays(answers.flatMap(({ ways }) => ways));
     case 'json':
-      return formatJson(traced, jsonOf(answers));
+      return formatJson(traced, { ...said, snapshots: snapshotsJson(sides), result: jsonOf(found) });
   }
 }
 
 /** Options of trace: the flags of `kpc trace`. It needs from and to, or all. */
 export type TraceOptions = PacketInput & TraceQuestion;
 
-/** What a node does with a packet, as `kpc trace --output json` prints it; with allNodes, a list of nodes. */
+/** What nodes do with a packet: the result that `kpc trace --output json` prints. */
 export type Traced = Shaped<typeof traced>;
 
 /** The answer, or why there is none. */
 export interface TraceResult {
   /** Undefined if a diagnostic is an error. */
   readonly trace: Traced | undefined;
+  /** The nodes that were asked. */
+  readonly snapshots: readonly SnapshotJson[];
   readonly diagnostics: readonly SaidFinding[];
 }
 
@@ -82,7 +94,7 @@ const questionOptions = ['from', 'to', 'proto', 'inInterface', 'all', 'namespace
  * const manifests = { 'web.yaml': '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }' };
  * // Without the EndpointSlices of web, nobody knows its endpoints.
  * const { trace: found } = trace({ manifests, proxyMode: 'nftables', from: 'pod', to: 'svc/web' });
- * console.log(found && 'verdict' in found ? found.verdict : undefined); // unknown
+ * console.log(found?.traces[0]?.verdict); // unknown
  * ```
  */
 export function trace(options: TraceOptions): TraceResult {
@@ -90,13 +102,15 @@ export function trace(options: TraceOptions): TraceResult {
   const { from, to, all } = options;
   if (all === undefined && (from === undefined || to === undefined)) throw new TypeError('name from and to, or all');
   const { scenes, diagnostics } = scenesOf(inputOf(options));
-  const isList = 'allNodes' in options && options.allNodes === true;
-  const found = askNodes(options, scenes ?? [], isList);
-  const isAnswered = 'nodes' in found;
-  return {
-    trace: scenes && isAnswered ? jsonOf(found) : undefined,
-    diagnostics: diagnosticsOf([...(isAnswered ? [] : found.slice(0, 1)), ...diagnostics]),
-  };
+  const found = askNodes(options, scenes ?? []);
+  if ('faults' in found)
+    return {
+      trace: undefined,
+      snapshots: [],
+      diagnostics: diagnosticsOf([...found.faults.slice(0, 1), ...diagnostics]),
+    };
+  const snapshots = snapshotsJson(found.sides);
+  return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(diagnostics) };
 }
 
 /** The input without the question, which the pipeline does not know. */

@@ -17,6 +17,7 @@ import { selectPods } from '../cluster/slices/select-pods.ts';
 import { compileNode, NodeMemo } from '../snapshot/open/compile-node.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { prepareChecked, type NodeOptions } from '../snapshot/open/compile.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { Finding } from '../base/findings/finding.ts';
 
@@ -31,6 +32,8 @@ export interface LintInput {
   readonly nodes: readonly LintedNode[];
   /** What kube-proxy programs into a node; of '', into one that the input does not name. */
   readonly compile: (node: string) => KernelState;
+  /** These nodes; that of '' if there are none. */
+  readonly snapshots: () => readonly CompiledSnapshot[];
 }
 
 export interface LintedService extends Sourced<Service> {
@@ -79,7 +82,7 @@ export function readLintInput(
     return (service: string) => known.get(service) ?? [];
   };
   const memo = new NodeMemo();
-  const compiled = (name: string) => compileNode(preparedFor(name), name, { ipFamily }, memo);
+  const compiled = (name: string) => compileNode(preparedFor(name), name, { ipFamily, name: 'manifests' }, memo);
   const nodes = names.map((name): LintedNode => {
     const { cluster, node, settings } = compiled(name);
     return { name, object: loaded.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
@@ -91,6 +94,7 @@ export function readLintInput(
     services: readServices(loaded, portsOf(loaded.cluster)),
     nodes,
     compile: (name: string) => compiled(name).state,
+    snapshots: () => (names.length > 0 ? names : ['']).map(compiled),
   };
   return { input, diagnostics };
 }

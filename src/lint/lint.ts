@@ -6,6 +6,7 @@ import { isOfCompiling, type FindingCode } from '../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
 import type { TextFile } from '../input/documents/text-file.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
+import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { applyIgnores, type Ignore } from './ignores.ts';
 import { namesMode, readLintInput, type LintInput } from './lint-input.ts';
@@ -27,6 +28,8 @@ export interface LintResult {
   readonly namesMode: boolean;
   /** How many Nodes the input has. */
   readonly nodes: number;
+  /** What was looked at; none if the rules have not run. */
+  readonly snapshots: () => readonly CompiledSnapshot[];
   /** All that were read. */
   readonly files: readonly string[];
   /** Their names below what was named on the command line. */
@@ -58,6 +61,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     mode: loaded.settings.mode,
     namesMode: namesMode(loaded),
     nodes: input?.nodes.length ?? 0,
+    snapshots: input?.snapshots ?? (() => []),
     files: [...loaded.files.keys()],
     below: new Map([...loaded.files.values()].map((file) => [file.name, nameBelow(file)])),
   };

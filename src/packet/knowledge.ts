@@ -56,7 +56,7 @@ export interface Knowledge {
 }
 
 /** A Service; `isHeld`: if the mode gives the node the address, so that a program of the node may answer there. */
-export interface ServiceAt {
+interface ServiceAt {
   readonly label: string;
   readonly isHeld: boolean;
 }

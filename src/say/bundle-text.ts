@@ -4,9 +4,9 @@ import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { filesToRead, stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count } from '../base/format-count.ts';
-import type { Finding } from '../base/findings/finding.ts';
-import { formatJson } from './format-json.ts';
+import { formatJson, type Said } from './formats/json.ts';
 import { compiled } from './outputs/compile.ts';
+import { snapshotsJson } from './snapshots.ts';
 
 /** Files without a tool that reads them. */
 const otherFiles = {
@@ -45,18 +45,19 @@ export function mainFile({ mode, files }: Manifest): string {
 }
 
 /** A bundle that was compiled: what is printed of it, and what is `said` to people; `folder` is where it was written. */
-export async function formatCompiled(
+export function formatCompiled(
+  side: CompiledSnapshot,
   { manifest, folder, files }: CompiledFiles,
   format: 'text' | 'json',
-  { diagnostics, modeFrom }: { readonly diagnostics: readonly Finding[]; readonly modeFrom: string },
-): Promise<{ readonly printed: string; readonly said: string }> {
+  { said: beside, modeFrom }: { readonly said: Said; readonly modeFrom: string },
+): { readonly printed: string; readonly said: string } {
   const summary = summarize(manifest, modeFrom);
   const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
   if (format === 'json') {
-    const { sayFindings } = await import('./words/said.ts');
     // The files are already in the folder.
     const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
-    const printed = formatJson(compiled, { diagnostics: sayFindings(diagnostics), manifest, ...content });
+    const result = { manifest, ...content };
+    const printed = formatJson(compiled, { ...beside, snapshots: snapshotsJson([side]), result });
     return { printed, said: written };
   }
   if (folder !== undefined) return { printed: '', said: written };

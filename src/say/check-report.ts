@@ -3,7 +3,6 @@ import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
 import type { Shaped } from '../base/json-shape.ts';
 import { pathWord, printable, printableLines } from '../base/printable.ts';
-import type { Finding } from '../base/findings/finding.ts';
 import { describeKernelChange } from '../changes/kernel-change.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../diff/diff-report.ts';
@@ -12,16 +11,17 @@ import { reasonWords } from '../diff/reason-words.ts';
 import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
-import { formatJson } from './format-json.ts';
-import { annotate, formatGithub, inRepository, type PathOf } from './github.ts';
+import { formatJson, type Said } from './formats/json.ts';
+import { annotate, formatGithub, inRepository, type PathOf } from './formats/github.ts';
 import { diffToJson } from './json.ts';
-import { sayFindings, type SaidFinding } from './words/said.ts';
 import { checked, checkedFleet } from './outputs/compile.ts';
-import { formatTestSuite } from './junit.ts';
+import type { SnapshotJson } from './outputs/envelope.ts';
+import { snapshotsJson } from './snapshots.ts';
+import { formatTestSuite } from './formats/junit.ts';
 import { makeReview } from './make-review.ts';
 import { formatReviewMarkdown } from './review-markdown.ts';
-import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './text-and-markdown.ts';
-import { formatFileDiffs } from './unified.ts';
+import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './formats/markdown.ts';
+import { formatFileDiffs } from './formats/unified.ts';
 
 /** What kpc compile writes into a folder: by --golden, or by -o. */
 export type FolderForm = 'bundle' | 'golden';
@@ -42,8 +42,10 @@ export interface CheckReport extends CheckWords {
   readonly folder: string;
   readonly form: FolderForm;
   readonly files: readonly string[];
+  /** What the input compiles to. */
+  readonly to: CompiledSnapshot;
   /** Undefined if the folder holds no readable bundle: the differences are unknown then. */
-  readonly comparison: { readonly from: Snapshot; readonly to: Snapshot; readonly diff: SideDiff } | undefined;
+  readonly comparison: { readonly from: Snapshot; readonly diff: SideDiff } | undefined;
   readonly problems: readonly string[];
   /** Every Service port that was compiled, with its place. */
   readonly compiled: readonly { readonly label: string; readonly place: Location | undefined }[];
@@ -90,6 +92,8 @@ export interface NodeChange {
 export interface FleetReport extends Pick<CheckWords, 'taken'> {
   readonly folder: string;
   readonly nodes: readonly string[];
+  /** What the input compiles to on these nodes. */
+  readonly snapshots: readonly SnapshotJson[];
   readonly changed: readonly NodeChange[];
   readonly stale: readonly NodeChange[];
   readonly example: CheckReport | undefined;
@@ -104,15 +108,15 @@ export async function reportCheck(
 ): Promise<CheckReport> {
   const places = new Map(content.cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
   const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
-  const report = { folder, form, files, comparison: undefined, problems: [], compiled, ...words };
+  const to = content.with({ name: 'input' });
+  const report = { folder, form, files, to, comparison: undefined, problems: [], compiled, ...words };
   if (files.length === 0) return report;
   const stored = await readStoredSide(folder);
   if (stored.kind !== 'bundle') {
     const problems = stored.diagnostics.map((each) => wordsOf(each).text);
     return { ...report, problems: problems.length > 0 ? problems : [`${folder} holds no bundle`] };
   }
-  const to = content.with({ name: 'input' });
-  return { ...report, comparison: { from: stored.side, to, diff: diffSides(stored.side, to, { foreign: false }) } };
+  return { ...report, comparison: { from: stored.side, diff: diffSides(stored.side, to, { foreign: false }) } };
 }
 
 /** What is printed, and what is `said` to people beside it. */
@@ -120,7 +124,7 @@ export async function formatCheck(
   report: CheckReport,
   result: CheckResult,
   format: OutputFormat,
-  diagnostics: readonly Finding[],
+  beside: Said,
 ): Promise<{ readonly printed: string; readonly said: string }> {
   const said = result.kind === 'differs' ? describeDifference(report, result) : '';
   switch (format) {
@@ -129,9 +133,9 @@ export async function formatCheck(
       return { printed, said: checkToText(report) + said };
     }
     case 'json':
-      return { printed: formatJson(checked, checkToJson(report, sayFindings(diagnostics))), said };
+      return { printed: formatJson(checked, checkAnswer(report, beside)), said };
     case 'github':
-      return { printed: formatGithub(sayFindings(diagnostics), report.pathOf) + checkToGithub(report), said };
+      return { printed: formatGithub(beside.findings, report.pathOf) + checkToGithub(report), said };
     case 'junit':
       return { printed: checkToJunit(report), said };
     case 'markdown':
@@ -139,9 +143,14 @@ export async function formatCheck(
   }
 }
 
-export function checkToJson(report: CheckReport, diagnostics: readonly SaidFinding[]): Shaped<typeof checked> {
+function checkAnswer(report: CheckReport, said: Said) {
+  const sides = report.comparison ? [report.comparison.from, report.to] : [report.to];
+  return { ...said, snapshots: snapshotsJson(sides), result: checkToJson(report) };
+}
+
+export function checkToJson(report: CheckReport): Shaped<typeof checked> {
   const { folder, files } = report;
-  return { folder, same: files.length === 0, ...comparisonToJson(report), diagnostics };
+  return { folder, same: files.length === 0, ...comparisonToJson(report) };
 }
 
 /** In which files a folder differs, and how to accept that. */
@@ -156,7 +165,7 @@ function describeDifference(
 
 /** The change as a comment on a pull request, and the command that accepts it. */
 async function checkToMarkdown(report: CheckReport): Promise<string> {
-  const { folder, files, comparison, problems, accept, trace } = report;
+  const { folder, files, to, comparison, problems, accept, trace } = report;
   if (files.length === 0) return '**No difference.**\n';
   const limits = { servicePorts: mostLines, lines: mostLines };
   const differs = escapeMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`);
@@ -165,7 +174,7 @@ async function checkToMarkdown(report: CheckReport): Promise<string> {
       ? []
       : [`${differs}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
   if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
-  const { from, to, diff } = comparison;
+  const { from, diff } = comparison;
   const what = isSame(diff)
     ? `**${onlyFiles}**\n`
     : formatReviewMarkdown(
@@ -185,7 +194,7 @@ export function fleetCheckToJson({ folder, nodes, changed, stale, example }: Fle
 }
 
 /** What `--check` prints of many nodes; '' if there is nothing to say. */
-export async function formatFleetCheck(report: FleetReport, format: OutputFormat): Promise<string> {
+export async function formatFleetCheck(report: FleetReport, format: OutputFormat, said: Said): Promise<string> {
   const { folder, nodes, changed, stale, example, taken } = report;
   const differing = [...changed, ...stale];
   const lines = differing.map(({ node, what }) => `${node}: ${what}`);
@@ -194,7 +203,7 @@ export async function formatFleetCheck(report: FleetReport, format: OutputFormat
     case 'text':
       return printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join(''));
     case 'json':
-      return formatJson(checkedFleet, fleetCheckToJson(report));
+      return formatJson(checkedFleet, { ...said, snapshots: report.snapshots, result: fleetCheckToJson(report) });
     case 'github':
       if (differing.length === 0) return '';
       return (
@@ -221,8 +230,8 @@ function checkToText({ comparison, problems }: CheckReport): string {
   return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 
-function comparisonToJson({ files, comparison, problems }: CheckReport) {
-  const diff = comparison && { diff: diffToJson(comparison.from, comparison.to, comparison.diff) };
+function comparisonToJson({ files, to, comparison, problems }: CheckReport) {
+  const diff = comparison && { diff: diffToJson(comparison.from, to, comparison.diff) };
   return { files, problems, ...diff };
 }
 
@@ -237,7 +246,7 @@ function checkToGithub(report: CheckReport): string {
   const hidden = all.length - shown.length;
   return [
     ...shown.map(({ title, lines, place }) =>
-      annotate('error', title, [...lines, ...advice].join('\n'), inRepository(place ?? {}, pathOf)),
+      annotate('error', title, [...lines, ...advice].join('\n'), inRepository(place, pathOf)),
     ),
     ...(hidden > 0 ? [annotate('error', 'kpc', `and ${formatCount(hidden)} more`)] : []),
   ].join('');

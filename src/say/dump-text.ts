@@ -13,7 +13,7 @@ import { formatRows, rowsOfDump } from '../describe/service-table.ts';
 import type { ReportBlock } from '../diff/diff-report.ts';
 import { describeReach, leftBy } from '../kube-proxy/left-behind.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { formatDescription } from './colours.ts';
+import { formatDescription } from './formats/description.ts';
 
 /** How to print: lines of a list, rows of a table, and the width of a terminal. */
 interface DumpFormat {

@@ -9,12 +9,13 @@ import { severities, type Divergence, type Effect, type Severity } from '../equi
 import { traceCommand } from './words/trace-command.ts';
 import { sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
-import { formatFindings } from './findings-text.ts';
-import { formatDescription } from './colours.ts';
-import { formatJson } from './format-json.ts';
+import { formatFindings } from './formats/text.ts';
+import { formatDescription } from './formats/description.ts';
+import { formatJson, type Said } from './formats/json.ts';
 import { equivalence } from './outputs/equivalence.ts';
-import { formatTestSuite } from './junit.ts';
-import { escapeMarkdown, inlineCode } from './text-and-markdown.ts';
+import type { SnapshotJson } from './outputs/envelope.ts';
+import { formatTestSuite } from './formats/junit.ts';
+import { escapeMarkdown, inlineCode } from './formats/markdown.ts';
 
 /** The words of a `kpc trace` on each side, without the packet. */
 export interface Tracing {
@@ -28,6 +29,8 @@ export interface EquivalenceReport {
   /** Behind the mode of `from`, where nothing names it. */
   readonly modeFrom?: string | undefined;
   readonly trace: TraceWords;
+  /** Both sides of each node that was traced. */
+  readonly snapshots: readonly SnapshotJson[];
   /** The mode of both sides, if they have the same and neither names it. */
   readonly sharedMode?: string | undefined;
   /** How many nodes there are, and how many of them were traced to represent all. */
@@ -88,7 +91,7 @@ function findingLines(report: EquivalenceReport, of: readonly Severity[]): reado
         .flatMap((effect) => effectLines(effect, report)),
       ...(finding.services.length > 0 ? [line('plain', 1, `Services: ${nameSome(finding.services, mostNames)}`)] : []),
       ...(standIns > 1 ? [line('plain', 1, `nodes: ${nameSome(finding.nodes, mostNames)}`)] : []),
-      ...finding.advice.map((advice) => line('good', 1, `To do: ${advice}.`)),
+      ...finding.help.map((advice) => line('good', 1, `To do: ${advice}.`)),
     ]);
 }
 
@@ -178,6 +181,7 @@ export function formatEquivalence(
   report: EquivalenceReport,
   output: (typeof equivalenceOutputs)[number],
   isColoured: boolean,
+  said: Said,
 ): string {
   const { preparations = [] } = report;
   const required = preparations.filter(isRequired);
@@ -222,19 +226,23 @@ export function formatEquivalence(
     case 'junit':
       return formatJunit(report);
     case 'json':
-      return formatJson(equivalence, equivalenceJson(report));
+      return formatJson(equivalence, {
+        ...said,
+        snapshots: report.snapshots,
+        findings: [...said.findings, ...sayFindings(preparations)],
+        result: equivalenceJson(report),
+      });
   }
 }
 
-/** What `--output json` prints. */
+/** The result that `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
-  const { trace, sharedMode: _, modeFrom: __, preparations, ...facts } = report;
-  const findings = report.findings.map((finding) => ({
+  const { from, to, nodes, standIns, classes, unknown, reasons, trace, findings } = report;
+  const causes = findings.map((finding) => ({
     ...finding,
     effects: finding.effects.map((effect) => ({ ...effect, trace: traceEffect(trace, effect) })),
   }));
-  const steps = preparations && { preparations: sayFindings(preparations) };
-  return { ...facts, ...steps, summary: summaryWords(report), findings };
+  return { from, to, nodes, standIns, classes, unknown, reasons, summary: summaryWords(report), causes };
 }
 
 function markdownBlock(lines: readonly DescriptionLine[]): string {
@@ -253,7 +261,7 @@ function formatJunit(report: EquivalenceReport): string {
       ...finding.reasons,
       ...finding.effects.flatMap((effect) => effectLines(effect, report)).map(({ text }) => text),
     ];
-    return { name: title, place: undefined, failure: { title, lines: [...lines, ...finding.advice] } };
+    return { name: title, place: undefined, failure: { title, lines: [...lines, ...finding.help] } };
   });
   const passed = { name: 'no class of packets differs', place: undefined, failure: undefined };
   return formatTestSuite(`kpc equivalence ${report.from} ${report.to}`, cases.length > 0 ? cases : [passed]);

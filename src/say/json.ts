@@ -19,8 +19,8 @@ export type ServicePortDifference = Shaped<typeof servicePortDifference>;
 export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?: Review): DifferenceJson {
   const [dead, live] = [diff.dead.map(changeToJson), diff.live.map(changeToJson)];
   return {
-    from: { kind: from.kind, name: from.name },
-    to: { kind: to.kind, name: to.name },
+    from: from.name,
+    to: to.name,
     differs: !isSame(diff),
     notCompared: describeGaps(diff.gaps),
     servicePorts: diff.servicePorts.map(servicePortToJson),

@@ -4,16 +4,17 @@ import { groupBy } from '../cluster/group-by.ts';
 import { isError } from '../base/findings/finding.ts';
 import type { Severity } from '../base/findings/rows.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { formatJson } from './format-json.ts';
-import { formatGitlab } from './gitlab.ts';
+import { formatJson, type Said } from './formats/json.ts';
+import { formatGitlab } from './formats/gitlab.ts';
 import type { LintResult } from '../lint/lint.ts';
 import { listForPeople } from './words/for-people.ts';
 import { helpWithTrace, type SaidFinding } from './words/said.ts';
-import { formatGithub, type PathOf } from './github.ts';
-import { formatTestSuite, type TestCase } from './junit.ts';
+import { formatGithub, type PathOf } from './formats/github.ts';
+import { formatTestSuite, type TestCase } from './formats/junit.ts';
 import { linted } from './outputs/lint.ts';
-import { formatSarif } from './sarif.ts';
-import { formatFindings, type LineOf } from './findings-text.ts';
+import { snapshotsJson } from './snapshots.ts';
+import { formatSarif } from './formats/sarif.ts';
+import { formatFindings, type LineOf } from './formats/text.ts';
 
 export const lintOutputs = ['text', 'json', 'junit', 'github', 'sarif', 'gitlab'] as const;
 
@@ -28,19 +29,26 @@ interface LintStyle {
   readonly pathOf: PathOf;
   /** How many findings of a code the text has. */
   readonly limit: number;
+  /** What was said beside the findings. */
+  readonly said: Said;
 }
 
 /** The findings in one of the formats. */
 export function formatLint(
   report: LintReport,
   output: (typeof lintOutputs)[number],
-  { lineOf, isColoured, pathOf, limit }: LintStyle,
+  { lineOf, isColoured, pathOf, limit, said }: LintStyle,
 ): string {
   switch (output) {
     case 'text':
       return `${formatFindings(listForPeople(report.findings, limit), lineOf, isColoured)}${summaryWords(report)}\n`;
     case 'json':
-      return formatJson(linted, lintJson(report));
+      return formatJson(linted, {
+        ...said,
+        snapshots: snapshotsJson(report.snapshots()),
+        findings: [...said.findings, ...report.findings],
+        result: lintJson(report),
+      });
     case 'junit':
       return formatTestSuite('kpc lint', casesOf(report));
     case 'github':
@@ -62,7 +70,7 @@ function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun
     const number = numberOf(findings, severity);
     return number === 0 ? [] : [count(number, severity)];
   });
-  const places = new Set(findings.flatMap(({ file }) => file ?? []));
+  const places = new Set(findings.flatMap(({ place }) => place?.file ?? []));
   const found =
     counts.length === 0
       ? `no problems in ${count(files.length, 'file')}`
@@ -75,9 +83,9 @@ function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun
   return `${found}${accepted} (${[...(nodes > 0 ? [count(nodes, 'node')] : []), how].join(', ')})`;
 }
 
-/** What `--output json` prints. */
+/** What `--output json` prints beside the findings. */
 export function lintJson(report: LintReport): Shaped<typeof linted> {
-  const { findings, ignored, files, nodes, mode, namesMode, hasRun } = report;
+  const { findings, ignored, files, nodes, hasRun } = report;
   return {
     errors: numberOf(findings, 'error'),
     warnings: numberOf(findings, 'warning'),
@@ -85,23 +93,19 @@ export function lintJson(report: LintReport): Shaped<typeof linted> {
     ignored: ignored.length,
     files: files.length,
     nodes,
-    mode,
-    namesMode,
     hasRun,
-    findings,
     ignoredFindings: ignored,
-  } as Shaped<typeof linted>;
+  };
 }
 
 /** A case for each code and Service: it fails if one of its findings is an error. */
 function casesOf({ findings }: LintReport): readonly TestCase[] {
-  const groups = groupBy(findings, ({ code, file, about }) => {
-    return `${about?.kind === 'service' ? about.name : (file ?? 'input')}: ${code}`;
+  const groups = groupBy(findings, ({ code, place, about }) => {
+    return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
   });
   const cases = [...groups].map(([name, own]): TestCase => {
-    const [{ text: title, file, line, column }] = own;
+    const [{ text: title, place }] = own;
     const lines = own.flatMap((each) => [each.text, ...(helpWithTrace(each)?.split('\n') ?? [])]);
-    const place = file !== undefined && line !== undefined ? { file, line, column: column ?? 1 } : undefined;
     return { name, place, failure: own.some(isError) ? { title, lines } : undefined, output: lines };
   });
   return cases.length > 0 ? cases : [{ name: 'no problems', place: undefined, failure: undefined }];

@@ -4,14 +4,16 @@ import { joinWords, nameSome } from '../base/join-words.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { describeSkipped } from '../dumps/dump.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
+import type { Shaped } from '../base/json-shape.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../trace/packet-tests.ts';
 import { listTraceLines, describeTrace, traceJson } from '../trace/trace-words.ts';
 import type { Scene } from '../trace/scene.ts';
-import { formatDescription } from './colours.ts';
-import { formatJson } from './format-json.ts';
+import { formatDescription } from './formats/description.ts';
+import { formatJson, type Said } from './formats/json.ts';
 import { tested } from './outputs/trace.ts';
-import { formatTestSuite } from './junit.ts';
+import { snapshotsJson } from './snapshots.ts';
+import { formatTestSuite } from './formats/junit.ts';
 
 export const testOutputs = ['text', 'junit', 'tap', 'json'] as const;
 
@@ -19,6 +21,7 @@ export function formatResults(
   results: readonly PacketResult[],
   output: (typeof testOutputs)[number],
   isColoured: boolean,
+  said: Said,
 ): string {
   switch (output) {
     case 'text':
@@ -28,7 +31,11 @@ export function formatResults(
     case 'tap':
       return resultsToTap(results);
     case 'json':
-      return formatJson(tested, results.map(resultJson));
+      return formatJson(tested, {
+        ...said,
+        snapshots: snapshotsJson(results.map(({ scene }) => scene.side)),
+        result: { tests: results.map(resultJson) },
+      });
   }
 }
 
@@ -108,16 +115,12 @@ function resultsToTap(results: readonly PacketResult[]): string {
 }
 
 /** A result of `--output json`. */
-export function resultJson({ title, place, faults, trace, scene }: PacketResult) {
-  const { side } = scene;
-  const { mode, node } = side;
-  return {
-    name: title,
-    passed: faults.length === 0,
-    ...place,
-    ...(node ? { node: node.name } : {}),
-    ...(mode ? { mode } : {}),
-    faults,
-    trace: traceJson(trace, scene),
-  };
+export function resultJson({
+  title,
+  place,
+  faults,
+  trace,
+  scene,
+}: PacketResult): Shaped<typeof tested>['tests'][number] {
+  return { name: title, passed: faults.length === 0, place, faults, trace: traceJson(trace, scene) };
 }

@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
-import type { NodeCheck } from '../apply/doctor/node-check.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { fitModes, type NodeCheck } from '../apply/doctor/node-check.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { describeState, formatTime, nameState } from '../apply/state/history.ts';
 import { describeLastCommand } from '../apply/state/last-command.ts';
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
@@ -14,6 +14,7 @@ import {
 } from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
+import type { Shaped } from '../base/json-shape.ts';
 import { joinWords } from '../base/join-words.ts';
 import { describeConflict } from '../apply/plan/ownership-draft.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
@@ -21,8 +22,9 @@ import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts
 import { describeStep, listSteps, type Step } from '../apply/plan/steps.ts';
 import { formatCommand } from '../apply/node/host.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
-import { formatJson } from './format-json.ts';
-import { plan as planShape } from './outputs/node.ts';
+import { formatJson, type Said } from './formats/json.ts';
+import { bundleJson } from './snapshots.ts';
+import { doctor as doctorShape, plan as planShape } from './outputs/node.ts';
 import { printable, printableLines } from '../base/printable.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
@@ -32,7 +34,7 @@ const signs = { add: '+', change: '~', remove: '-' } as const;
 
 /** A plan for people: Service by Service, then what belongs to none. '' if it changes nothing. */
 function formatPlan(plan: Plan, namesAll: boolean): string {
-  const groups = groupBy(describePlan(plan), (change) => change.service ?? '');
+  const groups = groupBy(describePlan(plan), (change) => change.servicePort ?? '');
   const names = [...groups.keys()].sort();
   // What belongs to no Service (sysctls, base chains) comes first, as it does when it is applied.
   return names.map((name) => formatGroup(name || 'this node', groups.get(name) ?? [], namesAll)).join('\n');
@@ -125,7 +127,7 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ...(plan.cut > 0 ? [`! ${count(plan.cut, 'connection')} would be cut\n`] : []),
     ...(foresight?.warnings ?? []).map((text) => `! ${text}\n`),
     ...(foresight?.refusals ?? []).map(
-      ({ text, advice }) => `! apply would refuse: ${text}${advice === undefined ? '' : `; ${advice}`}\n`,
+      ({ text, help }) => `! apply would refuse: ${text}${help === undefined ? '' : `; ${help}`}\n`,
     ),
   ];
   if (isEmptyPlan(plan)) {
@@ -155,9 +157,19 @@ function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
 }
 
 /** A plan for programs: `changes` is empty if nothing would change. */
-export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
-  return formatJson(planShape, {
-    kubernetesVersion: olderReleaseOf(bundle),
+export function formatPlanJson(plan: Plan, { command, folder, bundle, foresight }: PlanAnswer): string {
+  const snapshots = [bundleJson(folder, bundle.manifest)];
+  return formatJson(planShape, { command, snapshots, findings: [], result: planJson(plan, foresight) });
+}
+
+interface PlanAnswer extends Pick<Said, 'command'> {
+  readonly folder: string;
+  readonly bundle: StoredBundle;
+  readonly foresight: Foresight | undefined;
+}
+
+function planJson(plan: Plan, foresight: Foresight | undefined): Shaped<typeof planShape> {
+  return {
     changes: describePlan(plan),
     conflicts: plan.ownership.conflicts,
     foreignVirtualServers: plan.ownership.foreign,
@@ -173,8 +185,8 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: For
     addressesLeft: plan.leftIpvs === undefined ? undefined : listLeftAddresses(plan),
     connections: plan.kept + plan.cut > 0 ? { draining: plan.kept, cut: plan.cut } : undefined,
     warnings: unlessEmpty(foresight?.warnings ?? []),
-    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, advice }) => ({ subject, text, advice }))),
-  });
+    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, help }) => ({ subject, text, help }))),
+  };
 }
 
 /** Leaves an empty list out of JSON. */
@@ -223,22 +235,39 @@ export function formatStates({ present, before, states, damaged, last, isUnfinis
   return printableLines(`${lines.join('\n')}\n`);
 }
 
-export function formatNodeChecks(checks: readonly NodeCheck[], colour: boolean): string {
+/** What doctor found, for programs. */
+export function formatNodeChecksJson(checks: readonly NodeCheck[], folder = '', bundle?: StoredBundle): string {
+  const snapshots = bundle ? [bundleJson(folder, bundle.manifest)] : [];
+  return formatJson(doctorShape, { command: 'kpc-apply doctor', snapshots, findings: [], result: { checks } });
+}
+
+/** `modes`: those that were examined. */
+export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly ProxyMode[], colour: boolean): string {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
   // What several modes have in common is printed once, under all of them.
-  const same = [...groupBy(checks, ({ severity, text, advice }) => JSON.stringify([severity, text, advice])).values()];
+  const same = [...groupBy(checks, ({ severity, text, help }) => JSON.stringify([severity, text, help])).values()];
   const sections = groupBy(same, (group) =>
     joinWords(group.flatMap(({ mode }) => (mode === undefined ? [] : modeFacts[mode].title))),
   );
-  const lines = [...sections].flatMap(([modes, groups]) => [
-    ...(modes === '' ? [] : ['', chalk.bold(`For ${modes}:`)]),
-    ...groups.flatMap(([{ severity, text, advice }]) => [
+  const lines = [...sections].flatMap(([titles, groups]) => [
+    ...(titles === '' ? [] : ['', chalk.bold(`For ${titles}:`)]),
+    ...groups.flatMap(([{ severity, text, help }]) => [
       `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
-      ...(advice === undefined ? [] : [`        ${chalk.dim(printable(advice))}`]),
+      ...(help === undefined ? [] : [`        ${chalk.dim(printable(help))}`]),
     ]),
   ]);
-  return `${[...lines, '', countNodeChecks(same.map(([first]) => first))].join('\n')}\n`;
+  return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
+}
+
+/** "This node is fit for iptables mode, and not for IPVS mode". One mode needs no such line: its errors are counted. */
+function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
+  if (modes.length === 1) return [];
+  const fit = fitModes(checks, modes);
+  const name = (some: readonly ProxyMode[]) => joinWords(some.map((mode) => modeFacts[mode].title));
+  if (fit.length === 0) return ['This node is not fit for any mode yet'];
+  const unfit = modes.filter((mode) => !fit.includes(mode));
+  return [`This node is fit for ${name(fit)}${unfit.length === 0 ? '' : `, and not for ${name(unfit)}`}`];
 }
 
 /** "1 error, 2 warnings and 1 note; 20 checks passed". */

@@ -2,7 +2,7 @@ import { count, formatCount } from '../base/format-count.ts';
 import { reportDiff, type ReportLimits } from '../diff/diff-report.ts';
 import type { Severity } from '../equivalence/findings.ts';
 import { assumedNote, listEffects, listServices, type PacketReview, type Review } from './diff-review.ts';
-import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './text-and-markdown.ts';
+import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './formats/markdown.ts';
 
 /** How many ways in which packets fare are not folded, so that a usual change fits one screen. */
 const mostEffects = 6;

@@ -10,8 +10,8 @@ import { ask, findPorts, readSender } from '../trace/question.ts';
 import type { Scene } from '../trace/scene.ts';
 import { describeTrace, listTraceLines, traceJson } from '../trace/trace-words.ts';
 import { wayOf, type Way } from '../trace/way.ts';
-import { formatDescription } from './colours.ts';
-import type { answer as answerShape } from './outputs/trace.ts';
+import { formatDescription } from './formats/description.ts';
+import type { traced } from './outputs/trace.ts';
 import { formatMatrix, matrixJson } from './trace-matrix.ts';
 
 /** What is asked about packets, in the words of the flags of `kpc trace`. */
@@ -27,7 +27,7 @@ export interface TraceQuestion {
 
 /** The answer of one node. */
 export interface TraceAnswer {
-  readonly json: Shaped<typeof answerShape>;
+  readonly json: Shaped<typeof traced>;
   readonly text: (isColoured: boolean, width: number | undefined) => string;
   /** None of a table. */
   readonly ways: readonly Way[];
@@ -62,7 +62,7 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
     const assumed = [...matrix.assumed, ...mode];
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };
-  return { json: matrixJson(matrix, scene), text, ways: [] };
+  return { json: { traces: matrixJson(matrix, scene) }, text, ways: [] };
 }
 
 /** The trace of one packet, or of the packets of a request to an Ingress, or what is wrong with the question. */
@@ -89,7 +89,7 @@ function answerOne(
   });
   const blocks = [...(over ? [wayLines(over.value)] : []), ...ofTraces];
   return {
-    json: over ? wayJson(over.value, json) : (json[0] ?? []),
+    json: { traces: json, requests: over ? [requestJson(over.value, scene)] : undefined },
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
     ways: traces.flatMap((trace, i) => (words[i] ? [wayOf(trace, words[i], scene)] : [])),
   };
@@ -99,7 +99,8 @@ function wayLines({ lines, faults, end }: IngressWay): readonly DescriptionLine[
   return [...lines, ...faults.map((fault) => line('bad', 1, inOneLine(fault))), end];
 }
 
-function wayJson(way: IngressWay, traces: readonly ReturnType<typeof traceJson>[]) {
+function requestJson({ ingress, routes, ...way }: IngressWay, { side: { nodeName } }: Scene) {
   const problems = [...way.problems, ...way.faults.map(inOneLine)];
-  return { ingress: way.ingress, routes: way.routes, problems: problems.length > 0 ? problems : undefined, traces };
+  const node = nodeName === '' ? undefined : nodeName;
+  return { node, ingress, routes, problems: problems.length > 0 ? problems : undefined };
 }

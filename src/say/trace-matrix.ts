@@ -9,7 +9,7 @@ import { addressWords } from '../diff/port-facts.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import type { Matrix } from '../trace/matrix.ts';
 import type { Scene } from '../trace/scene.ts';
-import { painter } from './colours.ts';
+import { painter } from './formats/description.ts';
 
 /** A table of a Service's addresses and senders, cut to the width of a terminal if there is one. */
 export function formatMatrix(
@@ -81,15 +81,9 @@ function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
 /** The cells as traces without their steps. Load balancers ask the health check before they send to an address. */
 export function matrixJson({ cells, healthChecks }: Matrix, scene: Scene) {
   return cells.map((cell) => {
-    const { from, kind, target } = cell;
-    const { address, port, protocol } = target;
+    const { kind, from: column } = cell;
     const { steps: _, notes = [], ...answer } = traceJson(cell, scene);
     const told = kind === addressWords['cluster-ip'] ? notes : [...notes, ...healthChecks];
-    return {
-      from,
-      to: { address: ownText(address), port, protocol },
-      ...answer,
-      notes: told.length === 0 ? undefined : told,
-    };
+    return { ...answer, from: { ...answer.from, column }, notes: told.length === 0 ? undefined : told };
   });
 }

@@ -73,6 +73,7 @@ interface AssumedValues {
   readonly services: readonly AssignedService[];
   /** The addresses of Pods that no input holds. */
   readonly pods: ReadonlySet<string>;
+  readonly clusterCIDRs: readonly string[];
   readonly node: boolean;
   readonly mode: boolean;
 }
@@ -106,6 +107,8 @@ interface CompiledFacts extends Facts {
   readonly assigned: readonly AssignedService[];
   /** Undefined if no Pod was assumed. */
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
+  /** The networks that clusterCIDR is taken to hold, as no input says. */
+  readonly assumedClusterCIDRs?: readonly string[] | undefined;
   /** What keeps Service ports from having endpoints, or may. */
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** Whether no input holds the Node. */
@@ -250,7 +253,8 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
 
   constructor(facts: CompiledFacts) {
     super(facts);
-    const { assigned, assumedEndpoints = [], assumedPods, isNodeAssumed, isModeAssumed = false } = facts;
+    const { assigned, assumedEndpoints = [], assumedPods, assumedClusterCIDRs: clusterCIDRs = [] } = facts;
+    const { isNodeAssumed, isModeAssumed = false } = facts;
     const pods = assumedPods
       ? assumedPods.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? [])
       : assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
@@ -262,7 +266,13 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     this.assigned = assigned;
     this.assumedEndpoints = facts.assumedEndpoints;
     this.isNodeAssumed = isNodeAssumed;
-    this.assumed = { services: assigned, pods: new Set(pods), node: isNodeAssumed === true, mode: isModeAssumed };
+    this.assumed = {
+      services: assigned,
+      pods: new Set(pods),
+      clusterCIDRs,
+      node: isNodeAssumed === true,
+      mode: isModeAssumed,
+    };
     this.taken = facts.taken;
     this.kpcVersion = facts.kpcVersion;
     this.isAsCompiled = facts.isAsCompiled;

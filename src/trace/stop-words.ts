@@ -23,6 +23,12 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
   return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
 }
 
+/** What stops a packet, for programs; `text` is undefined where the step that stops it says all there is. */
+export function causeOf(trace: Trace, scene: Scene) {
+  const stop = stopOf(trace.fate.otherwise ?? trace.fate);
+  return stop && { kind: stop.kind, text: causeNote(trace, scene) };
+}
+
 function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene: Scene): string | undefined {
   switch (stop.kind) {
     case 'no-endpoints':

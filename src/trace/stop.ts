@@ -26,6 +26,18 @@ export type Stop =
   | { readonly kind: 'kernel'; readonly decision: RouteDecision['kind'] }
   | { readonly kind: 'stranger'; readonly step: Step & { readonly kind: 'rule' | 'policy' } };
 
+export const stopKinds = [
+  'no-endpoints',
+  'no-local-endpoints',
+  'no-server',
+  'source-ranges',
+  'unserved-port',
+  'unserved-address',
+  'kube-proxy',
+  'kernel',
+  'stranger',
+] as const satisfies readonly Stop['kind'][];
+
 /** What stops a packet; undefined if nothing does, or if that is not known. */
 export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Stop | undefined {
   const last = steps.at(-1);

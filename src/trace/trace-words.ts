@@ -25,7 +25,7 @@ import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from '
 import { addressKind, portAt } from './port-at.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
 import { knowsEndpoints } from './service-endpoints.ts';
-import { assumedPlace, causeNote, undetectedNote } from './stop-words.ts';
+import { assumedPlace, causeNote, causeOf, undetectedNote } from './stop-words.ts';
 
 interface StepInWords {
   readonly hook?: Hook;
@@ -481,7 +481,7 @@ function markWords({ stays, start, flip }: MarkChange): string {
 
 /** A trace as --output json of kpc trace has it. */
 export function traceJson(trace: Trace, scene: Scene) {
-  const { fate } = trace;
+  const { sender, target, fate } = trace;
   const connection = connectionWords(trace, scene);
   const notes = listNotes(trace, scene);
   const policies = judgePolicies(trace, scene).map(({ policies: own, endpoints, ...finding }) => ({
@@ -489,8 +489,21 @@ export function traceJson(trace: Trace, scene: Scene) {
     names: own.map(({ name }) => name),
     endpoints: [...endpoints.values()].map(({ address, port }) => ({ address: address.text, port })),
   }));
+  const { side } = scene;
+  const assumed = assumedValues(valuesOf(trace, scene), side);
   return {
     verdict: fate.verdict,
+    cause: causeOf(trace, scene),
+    from: { sender: sender.words, address: sender.address?.text },
+    to: {
+      address: isUnknownOwn(target.address) ? 'node' : target.address.text,
+      port: target.port,
+      protocol: target.protocol,
+      servicePort: target.label,
+    },
+    node: side.nodeName === '' ? undefined : side.nodeName,
+    mode: side.mode,
+    assumed: assumed.length === 0 ? undefined : assumed,
     endpoints: endpointsJson(fate, connection),
     sourceAfter: fate.masqueradedAs?.text ?? sourceText(fate.source),
     connection: connection.kind,
@@ -501,10 +514,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     existingFlows: findExistingFlows(trace, scene)?.ends.map(({ end, flows }) => {
       return { address: end.address.text, port: end.port, flows };
     }),
-    steps: fate.steps.map((each) => {
-      const { place, ...step } = describeStep(each, trace, scene);
-      return { ...step, ...place };
-    }),
+    steps: fate.steps.map((each) => describeStep(each, trace, scene)),
   };
 }
 
@@ -581,6 +591,12 @@ function valuesOfStep(step: Step): readonly string[] {
 
 /** A line that names the values that kpc chose because the input lacks them; none if it chose none of these. */
 export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
+  const named = assumedValues(values, side);
+  return named.length === 0 ? [] : [line('dim', 1, `assumed: ${named.join(', ')}`)];
+}
+
+/** Those of the values that kpc chose because the input lacks them. */
+function assumedValues(values: readonly string[], side: Snapshot): readonly string[] {
   if (side.kind === 'dump') return [];
   const { assumed, node } = side;
   const chosen = new Set([
@@ -588,8 +604,7 @@ export function assumedLine(values: readonly string[], side: Snapshot): readonly
     ...assumed.pods,
     ...(assumed.node ? [node.name, ...node.hostAddresses.map(({ text }) => text)] : []),
   ]);
-  const named = [...new Set(values)].filter((value) => chosen.has(value));
-  return named.length === 0 ? [] : [line('dim', 1, `assumed: ${named.join(', ')}`)];
+  return [...new Set(values)].filter((value) => chosen.has(value));
 }
 
 /** What kube-proxy answers a load balancer on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */

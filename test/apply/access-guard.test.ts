@@ -3,6 +3,7 @@ import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 // In IPVS mode, the addresses of Services are on kube-ipvs0: to the kernel they are the node's own. KUBE-IPVS-FILTER keeps
 // clients from what listens on all addresses of the node, for as long as one of them is there.
@@ -120,7 +121,7 @@ describe('while a node leaves IPVS mode', () => {
       expect.stringContaining('\n1 address of IPVS mode stays for open connections, closed by KUBE-IPVS-FILTER\n'),
     ]);
     const { out: json } = await callApply(node.host, 'verify', iptables, '--output', 'json');
-    expect(JSON.parse(json)).toMatchObject({ changes: [], addressesLeft: [address] });
+    expect(resultOf(json)).toMatchObject({ changes: [], addressesLeft: [address] });
     await node.host.run({
       tool: 'iptables-restore',
       args: ['--noflush'],

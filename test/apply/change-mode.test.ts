@@ -9,6 +9,7 @@ import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const ipvs = 'fixtures/quickstart/expected-ipvs';
 const iptables = 'fixtures/quickstart/expected-iptables';
@@ -109,7 +110,7 @@ describe('from IPVS to iptables rules', () => {
     const cutting = ['plan', iptables, '--drain-timeout', '0'];
     expect((await callApply(node.host, ...cutting)).out).toContain('! 4 connections would be cut\n');
     const { out } = await callApply(node.host, ...cutting, '--output', 'json');
-    expect(JSON.parse(out)).toMatchObject({ connections: { draining: 0, cut: 4 } });
+    expect(resultOf(out)).toMatchObject({ connections: { draining: 0, cut: 4 } });
   });
 
   test('and back again gives the virtual servers that drain their weight back', async () => {

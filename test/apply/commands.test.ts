@@ -7,6 +7,7 @@ import type { Host } from '../../src/apply/node/host.ts';
 import { main } from '../../src/cli/kpc-apply/main.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const ipvs = 'fixtures/dual-stack/expected-ipvs';
 const iptables = 'fixtures/dual-stack/expected-iptables';
@@ -38,14 +39,14 @@ describe('plan', () => {
 
   test('gives programs the same as JSON, and status 0 where nothing would change', async () => {
     const { host } = createFakeNode();
-    const before = JSON.parse((await callApply(host, 'plan', ipvs, '--output', 'json')).out);
+    const before = resultOf((await callApply(host, 'plan', ipvs, '--output', 'json')).out);
     expect(before.changes).toContainEqual(
       expect.objectContaining({ action: 'add', object: 'link', text: 'kube-ipvs0' }),
     );
     await callApply(host, 'apply', ipvs);
     const { status, out } = await callApply(host, 'plan', ipvs, '--output', 'json');
     expect(status).toBe(0);
-    expect(JSON.parse(out)).toEqual({ changes: [], conflicts: [], foreignVirtualServers: [], draining: [] });
+    expect(resultOf(out)).toEqual({ changes: [], conflicts: [], foreignVirtualServers: [], draining: [] });
   });
 
   test('shows what is in the way, and that --adopt settles it', async () => {

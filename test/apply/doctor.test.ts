@@ -216,14 +216,26 @@ describe('doctor on routes', () => {
   });
 });
 
-test('doctor ends with a count, and prints nothing twice', async () => {
+test.each([
+  ['nothing', [], 0, 'fit for IPVS mode and iptables mode, and not for nftables mode'],
+  ['IPVS', ['ipvsadm'], 0, 'fit for iptables mode, and not for IPVS mode and nftables mode'],
+  ['what each needs', ['ip'], 1, 'not fit for any mode yet'],
+])('doctor without a bundle says for which modes a node is fit that lacks %s', async (_, lacks, status, words) => {
+  const { host } = createFakeNode();
+  const run: Host['run'] = async (command) => (lacks.includes(command.tool) ? { kind: 'missing' } : host.run(command));
+  const answer = await callApply({ ...host, run }, 'doctor');
+  expect(answer.out).toMatch(new RegExp(`\\nThis node is ${words}\\n$`));
+  expect(answer.status).toBe(status);
+});
+
+test('doctor counts what it found, and prints nothing twice', async () => {
   const { host, files } = createFakeNode();
   files.delete('/proc/modules');
   files.delete('/lib/modules/6.1.0/modules.dep');
   files.delete('/lib/modules/6.1.0/modules.builtin');
   const { out } = await callApply(host, 'doctor');
   const lines = out.trimEnd().split('\n');
-  expect(lines.at(-1)).toMatch(/^.*(?:error|warning|note|nothing to fix).*; \d+ checks passed$/);
+  expect(lines.at(-2)).toMatch(/^.*(?:error|warning|note|nothing to fix).*; \d+ checks passed$/);
   const findings = lines.filter((line) => /^(?:ok|note|warning|error) /.test(line));
   expect(new Set(findings).size).toBe(findings.length);
   expect(findings.filter((line) => line.includes('list of modules is missing')).length).toBeLessThanOrEqual(3);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
@@ -106,7 +107,7 @@ async function connectionOf(folder: string): Promise<unknown> {
     ['trace', folder, '--from', '10.244.1.12', '--to', '10.96.0.1:80', '--output', 'json', '-q'],
     {},
   );
-  return (JSON.parse(stdout) as { readonly connection: unknown }).connection;
+  return resultOf(stdout).traces[0].connection;
 }
 
 describe('network.txt', () => {

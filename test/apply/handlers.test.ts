@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runTool } from '../../src/apply/node/run-tool.ts';
+import { some } from '../support/rounds.ts';
 import { runsAsRoot } from '../support/other-user.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-handlers-'));
@@ -26,9 +27,10 @@ ls /run/state
 const canChange =
   runsAsRoot && spawnSync('unshare', ['-n', 'nft', 'add', 'table', 'ip', 'kpc-test'], { stdio: 'ignore' }).status === 0;
 
-test
-  .runIf(canChange)
-  .each(['stdout, data', 'stderr, data', 'exit', 'close', 'error', 'a timer', 'a signal', 'a socket of the monitor'])(
+const onStreams = ['stdout, data', 'exit', 'close', 'error', 'stderr, data'];
+const handlers = ['a timer', ...onStreams, 'a signal', 'a socket of the monitor'];
+
+test.runIf(canChange).each(some(handlers, 2))(
   'an error in a handler of %s puts the node back, with exit status 3',
   { timeout: 120_000 },
   (where) => {

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { ended, failOnce, idleFaults, killed, type Fault } from '../support/tool-faults.ts';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
@@ -155,7 +156,7 @@ describe('a dump', () => {
     const args = ['trace', folder, '--from', '203.0.113.77', '--to', '10.96.32.60:443', '--output', 'json', '-q'];
     const { stdout, stderr } = await runKpc(args);
     rmSync(dirname(folder), { recursive: true });
-    return { network, err, trace: stdout === '' ? stderr : (JSON.parse(stdout) as unknown) };
+    return { network, err, trace: stdout === '' ? stderr : (resultOf(stdout).traces[0] as unknown) };
   }
 
   test('has the tables of other programs, without comments and kube-proxy’s own', async () => {

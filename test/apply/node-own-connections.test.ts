@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parseSources } from '../../src/apply/node/open-traffic.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const ipvs = 'fixtures/quickstart/expected-ipvs';
 const iptables = 'fixtures/quickstart/expected-iptables';
@@ -41,7 +42,7 @@ describe("the node's own connections, at a change of mode to iptables rules", ()
       'nothing to do: the node matches the bundle; 1 address of IPVS mode stays for open connections, closed by KUBE-IPVS-FILTER\n',
     );
     const { out } = await callApply(node.host, 'plan', iptables, '--output', 'json');
-    expect(JSON.parse(out)).toMatchObject({ changes: [], addressesLeft: [address] });
+    expect(resultOf(out)).toMatchObject({ changes: [], addressesLeft: [address] });
   });
 
   test('are looked at once the rules are in place, and not before', async () => {

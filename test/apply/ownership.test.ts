@@ -3,6 +3,7 @@ import { parseNodeTables } from '../../src/apply/node/node-reading.ts';
 import { decideOwnership } from '../../src/apply/plan/ownership.ts';
 import { nftTableKey, nothingOwned } from '../../src/apply/state/owned-names.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
+import { some } from '../support/rounds.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { moveInto, neighbours, readBundleFiles } from './neighbours.ts';
@@ -52,7 +53,7 @@ describe.each(names)('beside %s', (name) => {
   // An old kubelet's KUBE-POSTROUTING differs from that of IPVS mode: see below.
   const isOldKubelet = name === 'oldKubelet';
 
-  test.each([
+  const changes = [
     [bundles.iptables, bundles.otherIptables],
     ...(isOldKubelet
       ? []
@@ -61,26 +62,33 @@ describe.each(names)('beside %s', (name) => {
           [bundles.iptables, bundles.ipvs],
           [bundles.ipvs, bundles.iptables],
         ]),
-  ])('%s, then %s, drift, rollback and cleanup leave it as it is', async (first, second) => {
-    const node = createFakeNode();
-    await moveInto(node.host, neighbours[name]);
-    const before = dumpRules(node);
-    expect((await callApply(node.host, 'apply', first)).status).toBe(0);
-    const applied = dumpRules(node);
-    expect(missingLines(before, applied)).toEqual([]);
-    expect((await callApply(node.host, 'verify', first)).status).toBe(0);
-    // Another program flushes an owned chain; the repair is of that chain.
-    await feed(node, 'iptables-restore', '*nat', ':KUBE-SERVICES - [0:0]', 'COMMIT');
-    expect((await callApply(node.host, 'apply', first)).status).toBe(0);
-    expect(dumpRules(node)).toBe(applied);
-    expect((await callApply(node.host, 'apply', second)).status).toBe(0);
-    expect(missingLines(before, dumpRules(node))).toEqual([]);
-    expect((await callApply(node.host, 'rollback')).status).toBe(0);
-    expect(dumpRules(node)).toBe(applied);
-    const { status, err } = await callApply(node.host, 'cleanup');
-    expect([status, dumpRules(node)]).toEqual([0, before]);
-    expect(err).not.toContain('kpc-apply did not make');
-  });
+  ];
+  // Each neighbour begins with another one.
+  const turn = names.indexOf(name) % changes.length;
+
+  test.each(some([...changes.slice(turn), ...changes.slice(0, turn)], 2))(
+    '%s, then %s, drift, rollback and cleanup leave it as it is',
+    async (first, second) => {
+      const node = createFakeNode();
+      await moveInto(node.host, neighbours[name]);
+      const before = dumpRules(node);
+      expect((await callApply(node.host, 'apply', first)).status).toBe(0);
+      const applied = dumpRules(node);
+      expect(missingLines(before, applied)).toEqual([]);
+      expect((await callApply(node.host, 'verify', first)).status).toBe(0);
+      // Another program flushes an owned chain; the repair is of that chain.
+      await feed(node, 'iptables-restore', '*nat', ':KUBE-SERVICES - [0:0]', 'COMMIT');
+      expect((await callApply(node.host, 'apply', first)).status).toBe(0);
+      expect(dumpRules(node)).toBe(applied);
+      expect((await callApply(node.host, 'apply', second)).status).toBe(0);
+      expect(missingLines(before, dumpRules(node))).toEqual([]);
+      expect((await callApply(node.host, 'rollback')).status).toBe(0);
+      expect(dumpRules(node)).toBe(applied);
+      const { status, err } = await callApply(node.host, 'cleanup');
+      expect([status, dumpRules(node)]).toEqual([0, before]);
+      expect(err).not.toContain('kpc-apply did not make');
+    },
+  );
 
   test.each([...(isOldKubelet ? [] : [bundles.ipvs]), bundles.iptables])(
     '--adopt takes over %s, and nothing else',

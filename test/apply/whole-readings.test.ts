@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import { rounds } from '../support/rounds.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { moveInto, neighbours } from './neighbours.ts';
@@ -138,7 +139,7 @@ describe.each(modes)('in %s mode', (mode) => {
           const end = status === 0 ? [0, wanted.dump(), false] : [3, before, false];
           expect([status, node.dump(), err.includes('The node is as it was')], err).toEqual(end);
         }),
-        { numRuns: 12 },
+        { numRuns: rounds(12, 3) },
       );
     },
   );
@@ -153,7 +154,7 @@ describe.each(modes)('in %s mode', (mode) => {
         const { status, err } = await callApply(garbled(node.host, tool, garble, from), 'apply', second(mode));
         expect(isTrue(status, err, node.dump(), { before, after: wanted.dump() }), err).toBe(true);
       }),
-      { numRuns: 8 },
+      { numRuns: rounds(8, 2) },
     );
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { execFileSync } from 'node:child_process';
 import { pathWord, printable, printableJson, quotePrintable, shellWord } from '../../src/base/printable.ts';
-import { formatUnifiedDiff } from '../../src/say/unified.ts';
+import { formatUnifiedDiff } from '../../src/say/formats/unified.ts';
 
 const invisible = [
   '\u200b',

@@ -10,6 +10,7 @@ import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
 import { rounds } from '../support/rounds.ts';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 /** What the text of a file becomes when it is read and written again. */
 function rewrite(name: BundleFileName, text: string): string | undefined {
@@ -100,7 +101,7 @@ describe.each(['ipvs', 'iptables', 'nftables'])(
           const ranges = ['--service-cluster-ip-range', '10.97.0.0/16,fd00:97::/108'];
           const run = await runKpc([...args, ...ranges], { stdin: clusterOf(seed) });
           expect(run.status, run.stderr).toBe(0);
-          const { files } = JSON.parse(run.stdout) as { readonly files: Readonly<Record<string, string>> };
+          const { files } = resultOf(run.stdout) as { readonly files: Readonly<Record<string, string>> };
           const names = bundleFileNames.filter((name) => files[name] !== undefined);
           expect(Object.keys(files).filter((name) => name !== 'manifest.json')).toHaveLength(names.length);
           for (const name of names) {

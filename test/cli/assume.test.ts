@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-assume-'));
@@ -163,7 +164,7 @@ describe.concurrent('manifests from git', () => {
     const addressesOn = async (node: string): Promise<readonly string[]> => {
       const flags = ['--node', node, '--proxy-mode', 'iptables', '--output', 'json'];
       const { stdout } = await runKpc(['describe', 'web', '-f', many, ...flags], { cwd });
-      return [...new Set(stdout.match(/10\.244\.\d+\.\d+(?!\/|\d)/g))].toSorted();
+      return [...new Set(JSON.stringify(resultOf(stdout)).match(/10\.244\.\d+\.\d+(?!\/|\d)/g))].toSorted();
     };
     const first = await addressesOn('node-1');
     expect(first).toHaveLength(4);

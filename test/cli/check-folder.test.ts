@@ -51,7 +51,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
 
   test('programs and GitHub are told too, and all that is wrong at once', async () => {
     const json = await runKpc(['compile', '-f', 'after', '--check', at('nowhere'), '--output', 'json'], { cwd });
-    expect(JSON.parse(json.stdout)).toMatchObject({ diagnostics: [{ severity: 'error', code: 'nothing-to-check' }] });
+    expect(JSON.parse(json.stdout)).toMatchObject({ findings: [{ severity: 'error', code: 'nothing-to-check' }] });
     const github = await runKpc(['compile', '-f', 'after', '--check', at('nowhere'), '--output', 'github'], { cwd });
     expect(github.stdout).toMatch(/^::error title=nothing-to-check::--check .*nowhere/);
     const both = await runKpc(['compile', '-f', 'no-such-file', '--check', at('nowhere')], { cwd });

@@ -13,7 +13,7 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { kpcProgram, spawnKpc, projectFolder, runProgram } from '../support/run-kpc.ts';
+import { kpcProgram, spawnKpc, projectFolder, runKpc, runProgram, type Run } from '../support/run-kpc.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kpc-cluster-'));
 const bin = join(root, 'bin');
@@ -57,11 +57,21 @@ beforeEach(() => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const env = { PATH: [bin, process.env['PATH']].join(delimiter) };
-const kpc = (...words: readonly string[]) => spawnKpc(words, { cwd: root, env });
+const kpc = (...words: readonly string[]) => callWithPath(env.PATH, words);
 const recorded = (): readonly string[] => (existsSync(calls) ? readFileSync(calls, 'utf8').trimEnd().split('\n') : []);
 
 /** Without the programs: the PATH holds no more than a shell needs. */
-const bare = (...words: readonly string[]) => spawnKpc(words, { cwd: root, env: { PATH: '/nonexistent' } });
+const bare = (...words: readonly string[]) => callWithPath('/nonexistent', words);
+
+async function callWithPath(path: string, words: readonly string[]): Promise<Run> {
+  const before = process.env['PATH'];
+  process.env['PATH'] = path;
+  try {
+    return await runKpc(words, { cwd: root });
+  } finally {
+    process.env['PATH'] = before;
+  }
+}
 
 describe('--cluster', () => {
   test('reads what the cluster serves, with the context, and shows each command', async () => {

@@ -15,6 +15,7 @@ import { applyPatch, parsePatch } from 'diff';
 import { afterAll, describe, expect, test } from 'vitest';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { kpcProgram, runKpc, runProgram } from '../support/run-kpc.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-compile-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -393,15 +394,16 @@ describe('--output json, for programs', () => {
   test('gives the files, the manifest and the diagnostics', async () => {
     const { status, stdout } = await runKpc(['compile', '-f', svc, '--proxy-mode', 'ipvs', '--output', 'json']);
     expect(status).toBe(0);
-    const result: unknown = JSON.parse(stdout);
-    expect(result).toEqual({ diagnostics: [], manifest: JSON.parse(expected['manifest.json'] ?? ''), files: expected });
+    const result: unknown = resultOf(stdout);
+    expect(findingsOf(stdout)).toEqual([]);
+    expect(result).toEqual({ manifest: JSON.parse(expected['manifest.json'] ?? ''), files: expected });
   });
 
   test('names the folder instead of the files where they are written to one', async () => {
     const folder = freshPath();
     const { stdout } = await runKpc(['compile', '-f', svc, '--output', 'json', '-o', folder]);
-    expect(JSON.parse(stdout)).toMatchObject({ folder });
-    expect(JSON.parse(stdout)).not.toHaveProperty('files');
+    expect(resultOf(stdout)).toMatchObject({ folder });
+    expect(resultOf(stdout)).not.toHaveProperty('files');
     expect(readFolder(folder)).toEqual(expected);
   });
 
@@ -410,7 +412,10 @@ describe('--output json, for programs', () => {
     const { status, stdout } = await runKpc(['compile', '-f', bad, '--output', 'json']);
     expect(status).toBe(2);
     expect(JSON.parse(stdout)).toEqual({
-      diagnostics: [
+      kpc: expect.any(String),
+      command: 'kpc compile',
+      snapshots: [],
+      findings: [
         {
           severity: 'error',
           code: 'bad-value',
@@ -422,9 +427,7 @@ describe('--output json, for programs', () => {
             types: ['integer', 'null'],
             expected: 'a port is a number from 1 to 65535',
           },
-          file: bad,
-          line: 12,
-          column: 13,
+          place: { file: bad, line: 12, column: 13 },
         },
       ],
     });

@@ -33,7 +33,7 @@ test.each([
   ['nft svc.yaml', "unknown command 'nft'", '--proxy-mode nftables'],
   ['validate svc.yaml', "unknown command 'validate'", 'write "kpc lint FILE"'],
   ['lint --fix svc.yaml', "unknown option '--fix'", 'kpc changes no manifests'],
-  ['equivalence', "missing required argument 'from'", 'kpc equivalence <from> <to>, as "--help" of it says'],
+  ['equivalence', "missing required argument 'from'", 'write kpc equivalence <from> <to>; see --help'],
   ['bundle verify', "missing required argument 'bundle'", 'kpc bundle <action> <bundle>'],
   ['bundle pack nothing', 'no pack is named', 'name the file to write with -o, such as -o node.tgz'],
   ['bundle verify svc.yaml --sign key', 'kpc bundle verify takes no --sign', ''],

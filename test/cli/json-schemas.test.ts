@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
+import { some } from '../support/rounds.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-schemas-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -33,7 +35,7 @@ async function expectJson(args: readonly string[], statuses: readonly number[] =
   expect(run.stdout).toMatch(/^[{[]/);
 }
 
-describe.each(['ipvs', 'iptables', 'nftables'])('mode %s', (mode) => {
+describe.each(some(['nftables', 'ipvs', 'iptables']))('mode %s', (mode) => {
   const flags = [...node, '--proxy-mode', mode];
 
   test('kpc compile', async () => {
@@ -72,8 +74,8 @@ describe.each(['ipvs', 'iptables', 'nftables'])('mode %s', (mode) => {
   });
 
   test('kpc trace', async () => {
-    const table = JSON.parse((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
-    const names = (table as readonly { readonly service: string; readonly skipped?: string }[]).flatMap(
+    const { services } = resultOf((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
+    const names = (services as readonly { readonly service: string; readonly skipped?: string }[]).flatMap(
       ({ service, skipped }) => (skipped === undefined ? [service] : []),
     );
     for (const service of names.slice(0, 5)) await expectJson(['trace', old, ...flags, '--all', service]);
@@ -87,8 +89,8 @@ describe.each(['ipvs', 'iptables', 'nftables'])('mode %s', (mode) => {
 
   test('kpc describe', async () => {
     await expectJson(['describe', '-f', old, ...flags]);
-    const table = JSON.parse((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
-    for (const { service } of table.slice(0, 8)) await expectJson(['describe', service, '-f', old, ...flags]);
+    const { services } = resultOf((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
+    for (const { service } of services.slice(0, 8)) await expectJson(['describe', service, '-f', old, ...flags]);
     await expectJson(['describe', mode === 'nftables' ? 'service-ips' : 'KUBE-SERVICES', '-f', old, ...flags]);
   });
 });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { projectFolder, runKpc, runKpcApply } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const packageFile = readFileSync(join(projectFolder, 'package.json'), 'utf8');
 const { version: kpcVersion } = JSON.parse(packageFile) as { readonly version: string };
@@ -25,10 +26,10 @@ test.each(programs)('%s version says the same to programs', async (_, run) => {
   for (const flags of [['--output', 'json'], ['--json']]) {
     const { status, stdout, stderr } = await run(['version', ...flags]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(JSON.parse(stdout)).toEqual({
-      kpcVersion,
+    expect(JSON.parse(stdout)).toMatchObject({ kpc: kpcVersion });
+    expect(resultOf(stdout)).toEqual({
       kubeProxyVersion,
-      kubernetesVersions: ['1.25', '1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37', '1.38'],
+      releases: ['1.25', '1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37', '1.38'],
       nodeVersion: process.version,
     });
   }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { findingsOf } from '../support/printed-json.ts';
 import { runKpc, runKpcApply } from '../support/run-kpc.ts';
 import { writeFolder, type Files } from '../support/write-folder.ts';
 
@@ -70,10 +71,8 @@ describe('a kpc.yaml with many faults', () => {
     const cwd = write({ 'kpc.yaml': wrongYaml });
     const { status, stdout } = await runKpc(['compile', '-f', 'in.yaml', '--output', 'json'], { cwd });
     expect(status).toBe(2);
-    const { diagnostics } = JSON.parse(stdout) as {
-      readonly diagnostics: readonly { readonly line: number; readonly column: number; readonly code: string }[];
-    };
-    expect(diagnostics.map(({ line, column, code }) => `${line}:${column} ${code}`)).toEqual(wrongPlaces);
+    const told = findingsOf(stdout).map(({ place, code }) => `${place?.line}:${place?.column} ${code}`);
+    expect(told).toEqual(wrongPlaces);
   });
 
   test.each([
@@ -85,13 +84,13 @@ describe('a kpc.yaml with many faults', () => {
     const cwd = write({ 'kpc.yaml': text });
     const { status, stdout } = await runKpc(['compile', '-f', 'in.yaml', '--output', 'json'], { cwd });
     expect(status).toBe(2);
-    expect(JSON.parse(stdout)).toMatchObject({ diagnostics: [{ code, file: 'kpc.yaml' }] });
+    expect(JSON.parse(stdout)).toMatchObject({ findings: [{ code, place: { file: 'kpc.yaml' } }] });
   });
 
   test('may ask for JSON itself', async () => {
     const cwd = write({ 'kpc.yaml': 'output: json\nnodee: a\n' });
     const { stdout } = await runKpc(['compile', '-f', 'in.yaml'], { cwd });
-    expect(JSON.parse(stdout)).toMatchObject({ diagnostics: [{ code: 'bad-kpc-yaml' }] });
+    expect(JSON.parse(stdout)).toMatchObject({ findings: [{ code: 'bad-kpc-yaml' }] });
   });
 
   test('does not hide what the command line has wrong', async () => {

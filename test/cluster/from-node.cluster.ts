@@ -9,6 +9,7 @@ import { fillCluster, writeConfigMap } from './fill-cluster.ts';
 import { printRules, runKubeProxy } from './kube-proxy.ts';
 import { StandInKubelet } from './stand-in-kubelet.ts';
 import { apply, kubectl } from './start-cluster.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const cluster = inject('cluster');
 const env = { PATH: [cluster.programs, process.env['PATH']].join(delimiter), KUBECONFIG: cluster.kubeconfig };
@@ -37,7 +38,7 @@ describe.each(['nftables', 'iptables'] as const)('the rules of kube-proxy in %s 
       const asked = await spawnKpc([...fromNode, '--output', 'json'], { env });
       expect(asked, asked.stderr).toMatchObject({ status: 0 });
       const read = await spawnKpc(['describe', '--from-dump', dump, '--output', 'json'], {});
-      const services = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout).services as unknown;
+      const services = ({ stdout }: { readonly stdout: string }) => resultOf(stdout).services as unknown;
       expect(services(asked)).toEqual(services(read));
       expect(asked.stdout).toContain('default/sticky');
     } finally {

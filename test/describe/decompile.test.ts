@@ -11,8 +11,9 @@ const names = readdirSync(dumps).filter((name) => /^(kube-proxy|nft)-/.test(name
 
 describe.concurrent('kpc describe --from-dump', () => {
   test.for(names)('%s', async (name) => {
-    const table = await runKpc(['describe', '--from-dump', join(dumps, name)]);
-    const json = await runKpc(['describe', '--from-dump', join(dumps, name), '--output', 'json']);
+    const dump = `fixtures/dumps/${name}`;
+    const table = await runKpc(['describe', '--from-dump', dump]);
+    const json = await runKpc(['describe', '--from-dump', dump, '--output', 'json']);
     for (const [run, file] of [
       [table, join(expected, `dump-${name}.txt`)],
       [json, join(expected, `dump-${name}.json`)],

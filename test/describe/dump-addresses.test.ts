@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const fixture = (name: string) => join(projectFolder, 'fixtures/dumps', name);
 
@@ -161,8 +162,8 @@ describe('rules of a dump that name no single address or port', () => {
     expect(text.stdout).toContain('cluster IP 10.96.7.7 TCP, port unknown');
     expect(text.stdout).not.toContain('NaN');
     const json = await runKpc(['describe', '-', '-q', '--output', 'json'], { stdin });
-    const { ports } = JSON.parse(json.stdout) as { readonly ports: readonly object[] };
-    expect(ports[0]).not.toHaveProperty('port');
-    expect(ports[0]).not.toHaveProperty('nodePort');
+    const { servicePorts } = resultOf(json.stdout) as { readonly servicePorts: readonly object[] };
+    expect(servicePorts[0]).not.toHaveProperty('port');
+    expect(servicePorts[0]).not.toHaveProperty('nodePort');
   });
 });

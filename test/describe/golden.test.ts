@@ -100,7 +100,7 @@ describe.concurrent('what leads to a Service port', () => {
 test('manifests are not described as if they were a dump', async () => {
   const run = await runKpc(['describe', '--from-dump', 'input'], { cwd });
   expect(run).toMatchObject({ status: 2, stdout: '' });
-  expect(run.stderr).toContain('error: input is not a dump\n');
+  expect(run.stderr).toContain('error: input is not a dump [bad-call]\n');
 });
 
 describe.concurrent('what is not found', () => {

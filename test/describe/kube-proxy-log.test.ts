@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { findKnownLine } from '../../src/kube-proxy/log-lines.ts';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-log-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -54,7 +55,7 @@ test('a log says how kube-proxy is set up, which problems it had and what to do;
   );
   expect(stdout).toMatch(/\n {2}2 lines that kpc does not know, 1 error among them, the first at proxy\.log:19\n$/);
   const { stdout: json } = await runKpc(['describe', write('proxy.log', klog), '--output', 'json']);
-  expect(JSON.parse(json)).toMatchObject({
+  expect(resultOf(json)).toMatchObject({
     log: {
       mode: 'iptables',
       version: 'v1.34.3',
@@ -311,7 +312,7 @@ describe('lines that any program writes which watches Services', () => {
   ])('are one that name what kube-proxy asks for, or its account: %s', async (error) => {
     const stdin = line('Service').replace('connection refused', error);
     const run = await runKpc(['describe', '-', '--output', 'json'], { stdin });
-    expect(JSON.parse(run.stdout)).toMatchObject({ log: { problems: [{ code: 'watch', count: 1 }] } });
+    expect(resultOf(run.stdout)).toMatchObject({ log: { problems: [{ code: 'watch', count: 1 }] } });
   });
 
   test('are one in its pod, or beside a line of its own', async () => {

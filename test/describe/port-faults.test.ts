@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-port-faults-'));
@@ -50,10 +51,11 @@ describe.each([
   });
 
   test('programs get it, too', async () => {
-    const traced = JSON.parse(await kpc('trace', file, '--from', 'pod', '--to', 'web', '--output', 'json')) as {
-      notes: readonly string[];
+    const { traces } = resultOf(await kpc('trace', file, '--from', 'pod', '--to', 'web', '--output', 'json')) as {
+      traces: readonly { notes: readonly string[]; cause?: { text?: string } }[];
     };
-    expect(traced.notes.join()).toMatch(why);
+    expect(traces[0]?.notes.join()).toMatch(why);
+    expect(traces[0]?.cause?.text).toMatch(why);
     expect(await kpc('describe', file, 'web', '--output', 'json')).toMatch(why);
   });
 
@@ -73,7 +75,7 @@ test('a target port that no container lists is said by describe, and by a diff t
   const said = /no container that it selects lists 8081\/TCP \(Deployment default\/web lists 8080\/TCP\)/;
   expect(await kpc('describe', undeclared, 'web')).toMatch(said);
   expect(await kpc('diff', fine, undeclared)).toMatch(said);
-  const { servicePorts } = JSON.parse(await kpc('diff', fine, undeclared, '--output', 'json')) as {
+  const { servicePorts } = resultOf(await kpc('diff', fine, undeclared, '--output', 'json')) as {
     servicePorts: readonly { reasons: readonly { kind: string; code?: string }[] }[];
   };
   const faults = servicePorts.flatMap(({ reasons }) => reasons).filter(({ kind }) => kind === 'fault');

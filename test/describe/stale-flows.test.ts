@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-flows-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -121,7 +122,7 @@ test('manifests decide by the status of endpoints: one that terminates keeps its
   );
   expect(stderr).toBe('');
   const { stdout: json } = await runKpc(['describe', '-q', flows, write('in.yaml', manifests), '--output', 'json']);
-  expect(JSON.parse(json)).toMatchObject({
+  expect(resultOf(json)).toMatchObject({
     flows: {
       listed: 2,
       stale: [{ servicePort: 'infra/dns', endpoint: '10.244.9.9:53', because: 'not-serving', flows: 1 }],
@@ -186,7 +187,7 @@ test('a trace says where flows of the same ends keep going', async () => {
     '3 flows of this sender exist and keep their ends, whatever the rules say: 2 to 10.244.9.9:53, where no rule leads now; 1 to 10.244.1.5:53\n',
   );
   expect((await ask('10.244.1.200')).stdout).toContain('3 flows to the same address exist');
-  expect(JSON.parse((await ask('pod', '--output', 'json')).stdout)).toMatchObject({
+  expect(resultOf((await ask('pod', '--output', 'json')).stdout).traces[0]).toMatchObject({
     existingFlows: [{ address: '10.244.9.9', port: 53, flows: 2 }, { address: '10.244.1.5' }],
   });
 });
@@ -206,7 +207,7 @@ describe('a change of Services', () => {
   async function fates(release: string, after: string, dump = rules) {
     const inputs = [write('node.txt', dump), write('c.txt', flows), '-f', write('after.yaml', after)];
     const { stdout } = await runKpc(['describe', ...inputs, '--kubernetes-version', release, '--output', 'json']);
-    const read = JSON.parse(stdout) as { flows: { change: { release: string; flows: readonly Fate[] } } };
+    const read = resultOf(stdout) as { flows: { change: { release: string; flows: readonly Fate[] } } };
     expect(read.flows.change.release).toBe(release);
     return read.flows.change.flows
       .map(({ kubeProxy, destination, endpoint }) => `${kubeProxy} ${destination} ${endpoint}`)
@@ -259,7 +260,7 @@ describe('a change of Services', () => {
       runKpc(['diff', '-q', ...sides, '--kubernetes-version', release, ...more]);
     expect((await ask('1.38')).stdout).toContain(`infra/dns, ${dns}/udp: 1 flow to 10.244.1.5:53: forgotten\n`);
     expect((await ask('1.37', '--output', 'markdown')).stdout).toContain('10.244.1.5:53: kept\n');
-    const json = JSON.parse((await ask('1.38', '--output', 'json')).stdout) as { flows: { flows: readonly Fate[] } };
+    const json = resultOf((await ask('1.38', '--output', 'json')).stdout) as { flows: { flows: readonly Fate[] } };
     expect(json.flows.flows).toHaveLength(3);
   });
 });

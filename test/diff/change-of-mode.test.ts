@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const services = `
 apiVersion: v1
@@ -88,7 +89,7 @@ describe('a change of mode takes no Service off the node, and brings no new one'
   const changesOf = async (args: readonly string[]) => {
     const run = await runKpc(['diff', ...args, '--output', 'json'], { cwd });
     expect(run.status, run.stderr).toBe(1);
-    const { servicePorts } = JSON.parse(run.stdout) as {
+    const { servicePorts } = resultOf(run.stdout) as {
       readonly servicePorts: readonly { readonly servicePort: string; readonly change: string }[];
     };
     return servicePorts.map(({ servicePort, change }) => `${servicePort} ${change}`);

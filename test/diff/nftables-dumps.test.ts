@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const dumps = join(projectFolder, 'fixtures/dumps');
 const asText = join(dumps, 'kube-proxy-nftables-affinity-external-policy-local');
@@ -185,7 +186,7 @@ describe.concurrent('manifests and bundles', () => {
     renameSync(from, other);
     const run = await runKpc(['diff', other, to, '--output', 'json']);
     expect(run.status, run.stderr).toBe(1);
-    const { base, servicePorts } = JSON.parse(run.stdout) as {
+    const { base, servicePorts } = resultOf(run.stdout) as {
       base: readonly { kind: string; change: string }[];
       servicePorts: readonly { servicePort: string; kernel: readonly { kind: string; change: string }[] }[];
     };

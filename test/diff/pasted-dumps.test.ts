@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ipAddr, ipsetList, ipvsServers, ipvsTitles, natTable, rules, scaledDown, service } from '../dumps/pasted.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-pasted-diff-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -68,12 +69,8 @@ describe('the Services of two dumps', () => {
         '',
       ].join('\n'),
     );
-    const json = JSON.parse(
-      (await runKpc(['diff', before, join(scratch, 'scaled.txt'), '--output', 'json'])).stdout,
-    ) as {
-      readonly servicePorts: readonly { readonly kernel: readonly unknown[] }[];
-    };
-    expect(json.servicePorts[0]?.kernel).toHaveLength(2);
+    const { stdout } = await runKpc(['diff', before, join(scratch, 'scaled.txt'), '--output', 'json']);
+    expect(resultOf(stdout).servicePorts[0].kernel).toHaveLength(2);
   });
 
   test('another endpoint, another node port, and a rule of the chain that no endpoint explains', async () => {
@@ -96,7 +93,7 @@ describe('the Services of two dumps', () => {
       /^No difference in what could be compared; not compared: .*\. 2 rules differ in their comments alone\.\n$/,
     );
     const json = await runKpc(['diff', before, after, '--output', 'json']);
-    expect(JSON.parse(json.stdout)).toMatchObject({ differs: false, rulesThatDifferInCommentsAlone: 2 });
+    expect(resultOf(json.stdout)).toMatchObject({ differs: false, rulesThatDifferInCommentsAlone: 2 });
     const without = write('none.txt', natTable.replaceAll(/ -m comment --comment "[^"]*"/g, ''));
     expect(await runKpc(['diff', before, without])).toMatchObject({ status: 0 });
   });

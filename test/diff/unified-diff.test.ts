@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { applyPatch } from 'diff';
 import { expect, onTestFinished, test } from 'vitest';
-import { formatUnifiedDiff } from '../../src/say/unified.ts';
+import { formatUnifiedDiff } from '../../src/say/formats/unified.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
 const few = Array.from({ length: 30 }, (_, i) => `${i}\n`).join('');

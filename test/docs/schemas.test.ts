@@ -10,7 +10,7 @@ import { configuredOf } from '../../src/cli/kpc/kpc-yaml.ts';
 import { kpcYamlShape } from '../../src/library/node/kpc-yaml-values.ts';
 import { packetTestsShape } from '../../src/input/objects/shapes/packet-tests.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
-import { outputSchema, printedJson } from '../support/printed-json.ts';
+import { envelopeSchema, outputSchema, printedJson } from '../support/printed-json.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { expectWritten } from '../support/written-page.ts';
 
@@ -22,6 +22,10 @@ function expectSchema(name: string, schema: JsonSchema): void {
 
 test.each(Object.keys(printedJson) as (keyof typeof printedJson)[])('schemas/%s.schema.json', (name) => {
   expectSchema(name, outputSchema(name));
+});
+
+test('schemas/envelope.schema.json', () => {
+  expectSchema('envelope', envelopeSchema);
 });
 
 test('schemas/expectations.schema.json', () => {
@@ -73,9 +77,11 @@ test('each command that prints JSON has a schema', async () => {
 });
 
 const compile = (name: string) =>
-  new Ajv({ allowUnionTypes: true }).compile(
+  new Ajv({ allowUnionTypes: true, schemas: [envelopeSchema] }).compile(
     JSON.parse(readFileSync(join(projectFolder, 'schemas', `${name}.schema.json`), 'utf8')) as object,
   );
+
+const answer = (result?: unknown) => ({ kpc: '1', command: 'kpc x', snapshots: [], findings: [], result });
 
 test('expectations: the schema takes the fixtures', () => {
   const validate = compile('expectations');
@@ -98,16 +104,21 @@ describe('each schema refuses what is not as it says', () => {
     ['expectations', { tests: [{ from: 'pod', to: 'svc/web', expects: 'refused' }] }],
     ['expectations', { tests: [{ from: 'pod', to: 'svc/web', proto: 'tpc', expect: 'refused' }] }],
     ['expectations', { tests: [{ from: 'pod', to: 'svc/web', expect: { '10.0.0.1:80': 2 } }] }],
-    ['describe', [{ service: 'a/b', type: 'ClusterIP', clusterIPs: [], ports: [], endpoints: '2 of 3' }]],
-    ['compile', { diagnostics: [{ severity: 'fatal', code: 'x', text: 'y', arguments: {} }] }],
-    ['diff', { differs: 'no' }],
-    ['check', { folder: 'x', same: true }],
-    ['trace', { verdict: 'delivered', endpoints: [], sourceAfter: '10.0.0.1', steps: [{}] }],
-    ['test', [{ name: 'x' }]],
-    ['equivalence', { from: 'a', to: 'b' }],
-    ['plan', { changes: [{ action: 'replace' }], conflicts: [], foreignVirtualServers: [], draining: [] }],
-    ['doctor', [{ severity: 'fine', subject: 'tools', text: 'x' }]],
-    ['version', { kpcVersion: '1' }],
+    [
+      'describe',
+      answer({ services: [{ service: 'a/b', type: 'ClusterIP', clusterIPs: [], ports: [], endpoints: '2' }] }),
+    ],
+    ['compile', { ...answer(), findings: [{ severity: 'fatal', code: 'x', text: 'y', arguments: {} }] }],
+    ['compile', { ...answer(), snapshots: [{ name: 'x', kind: 'cluster', families: [] }] }],
+    ['diff', answer({ differs: 'no' })],
+    ['check', answer({ folder: 'x', same: true })],
+    ['trace', answer({ traces: [{ verdict: 'delivered', endpoints: [], sourceAfter: '10.0.0.1', steps: [{}] }] })],
+    ['test', answer({ tests: [{ name: 'x' }] })],
+    ['equivalence', answer({ from: 'a', to: 'b' })],
+    ['plan', answer({ changes: [{ action: 'replace' }], conflicts: [], foreignVirtualServers: [], draining: [] })],
+    ['doctor', answer({ checks: [{ severity: 'fine', subject: 'tools', text: 'x' }] })],
+    ['version', answer({ nodeVersion: '1' })],
+    ['version', { result: answer().result }],
     ['kpc.yaml', { nod: 'worker-1' }],
     ['kpc.yaml', { 'masquerade-all': 'yes' }],
     ['kpc.yaml', { diff: { golden: 'x' } }],

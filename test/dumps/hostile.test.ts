@@ -6,6 +6,7 @@ import { splitOutputs } from '../../src/dumps/split-outputs.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { costInMegabytes } from '../support/cpu-time.ts';
 import { makeRandom } from '../support/random.ts';
+import { some } from '../support/rounds.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { ipAddr, ipBrief, ipsetList, ipvsServers, ipvsTitles, natTable } from './pasted.ts';
 
@@ -15,7 +16,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const all = [natTable, `${ipvsTitles}${ipvsServers}`, ipsetList, ipAddr, ipBrief, '[{"ifname":"lo","addr_info":[]}]\n'];
 
 describe('a text of bad intent', () => {
-  test.each([
+  const texts: readonly (readonly [what: string, text: string])[] = [
     ['one line of blanks', `TCP ${' '.repeat(2_000_000)}x:80 rr\n`],
     ['one line of addresses', `a UP ${'1.1.1.1/8 '.repeat(300_000)}!\n`],
     ['one line of what mails begin with', `${'> '.repeat(1_000_000)}x\n*nat\nCOMMIT\n`],
@@ -28,7 +29,9 @@ describe('a text of bad intent', () => {
     ['commands to a terminal', `*nat\n${'\u001b]'.repeat(500_000)}\nCOMMIT\n`],
     ['members of no set', `Name: a\nType: hash:ip\nMembers:\n${'"\n'.repeat(100_000)}`],
     ['a page of prose', `${'lorem ipsum '.repeat(100)}\n`.repeat(5000)],
-  ])('is read in bounded time, with few words: %s', async (_, text) => {
+  ];
+
+  test.each(some(texts, 2))('is read in bounded time, with few words: %s', async (_, text) => {
     let words = 0;
     const cost = await costInMegabytes(() => {
       const { faults } = readDump(new Map([['pasted.txt', text]]));

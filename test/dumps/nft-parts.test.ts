@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-nft-parts-'));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
@@ -37,15 +38,15 @@ interface Answer {
 async function trace(text: string, to = '10.98.154.163:80'): Promise<Answer & { readonly stdout: string }> {
   const args = ['trace', '-q', write(text), '--from', '192.0.2.7', '--to', to];
   const [json, plain] = await Promise.all([runKpc([...args, '--output', 'json'], { cwd }), runKpc(args, { cwd })]);
-  return { ...(JSON.parse(json.stdout) as Answer), stdout: plain.stdout };
+  return { ...(resultOf(json.stdout).traces[0] as Answer), stdout: plain.stdout };
 }
 
 async function endpointsOf(text: string): Promise<unknown> {
   const run = await runKpc(['describe', '-q', 'default/nginx', '-f', write(text), '--output', 'json'], { cwd });
-  const { ports } = JSON.parse(run.stdout) as {
-    readonly ports: readonly { readonly endpoints?: readonly unknown[] }[];
+  const { servicePorts } = resultOf(run.stdout) as {
+    readonly servicePorts: readonly { readonly endpoints?: readonly unknown[] }[];
   };
-  return ports[0]?.endpoints?.length;
+  return servicePorts[0]?.endpoints?.length;
 }
 
 async function diff(text: string): Promise<{ readonly stdout: string; readonly stderr: string }> {

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
 import { ipAddr, ipBrief, ipsetList, ipvsServers, ipvsTitles, natTable, rules } from './pasted.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-pasted-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -272,12 +273,12 @@ describe('one sentence says what to print instead of', () => {
     const listed = 'TCP  10.96.7.7:http rr\n  -> 10.244.1.5:http-alt            Masq    1      0          0\n';
     const saved = '-A -u 10.96.0.10:domain -s rr\n-a -u 10.96.0.10:domain -r 10.244.0.2:domain -m -w 1\n';
     const list = await runKpc(['describe', '-q', write(`${ipvsTitles}${listed}`), '--output', 'json']);
-    expect(JSON.parse(list.stdout)).toMatchObject({
-      ports: [{ port: 80, endpoints: [{ endpoint: '10.244.1.5:8080' }] }],
+    expect(resultOf(list.stdout)).toMatchObject({
+      servicePorts: [{ port: 80, endpoints: [{ endpoint: '10.244.1.5:8080' }] }],
     });
     const save = await runKpc(['describe', '-q', write(saved), '--output', 'json']);
-    expect(JSON.parse(save.stdout)).toMatchObject({
-      ports: [{ port: 53, endpoints: [{ endpoint: '10.244.0.2:53' }] }],
+    expect(resultOf(save.stdout)).toMatchObject({
+      servicePorts: [{ port: 53, endpoints: [{ endpoint: '10.244.0.2:53' }] }],
     });
   });
 

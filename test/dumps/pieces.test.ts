@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import { ipsetList, ipvsServers, ipvsTitles, natTable, service } from './pasted.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-pieces-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -62,10 +63,8 @@ describe('a piece of iptables-save', () => {
     expect(one.stdout).toContain(
       'endpoints: unknown, because the dump does not show all the chains that lead to them\n',
     );
-    const json = JSON.parse((await runKpc(['describe', piece, '--output', 'json'])).stdout) as {
-      readonly ports: readonly object[];
-    };
-    expect(json.ports[0]).not.toHaveProperty('endpoints');
+    const { servicePorts } = resultOf((await runKpc(['describe', piece, '--output', 'json'])).stdout);
+    expect(servicePorts[0]).not.toHaveProperty('endpoints');
   });
 
   test.each(['10.96.7.7', 'KUBE-SVC-AAAA', 'KUBE-SERVICES'])('grep %s: endpoints are not compared', async (word) => {
@@ -163,8 +162,11 @@ describe('a chain or a set of a dump', () => {
     const run = await runKpc(['describe', 'KUBE-SERVICES', whole]);
     expect(run.status).toBe(0);
     expect(run.stdout).toMatch(/^Chain KUBE-SERVICES \(.*nat.*\): 1 rule, of 1 Service port\n {2}-d 10\.96\.7\.7\/32 /);
-    const json = JSON.parse((await runKpc(['describe', 'KUBE-SERVICES', whole, '--output', 'json'])).stdout) as object;
-    expect(json).toMatchObject({ ports: [], subjects: [{ kind: 'chain', name: 'KUBE-SERVICES', table: 'nat' }] });
+    const json = (await runKpc(['describe', 'KUBE-SERVICES', whole, '--output', 'json'])).stdout;
+    expect(resultOf(json)).toMatchObject({
+      servicePorts: [],
+      subjects: [{ kind: 'chain', name: 'KUBE-SERVICES', table: 'nat' }],
+    });
   });
 
   test('a set is shown with its entries', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-change-of-mode-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -116,7 +117,7 @@ describe('kpc diff', () => {
       '--output',
       'json',
     );
-    const { packets } = JSON.parse(printed) as { readonly packets: readonly Record<string, unknown>[] };
+    const { packets } = resultOf(printed) as { readonly packets: readonly Record<string, unknown>[] };
     expect(packets).toContainEqual(
       expect.objectContaining({
         services: ['shop/web'],
@@ -153,10 +154,10 @@ describe('kpc diff', () => {
 
 interface Migration {
   readonly summary: string;
-  readonly findings: readonly {
+  readonly causes: readonly {
     readonly cause: string;
     readonly severity: string;
-    readonly advice: readonly string[];
+    readonly help: readonly string[];
     readonly effects: readonly {
       readonly target: string;
       readonly from: string;
@@ -165,17 +166,17 @@ interface Migration {
       readonly classes: number;
     }[];
   }[];
-  readonly preparations: readonly {
-    readonly severity: string;
-    readonly text: string;
-    readonly arguments: Readonly<Record<string, unknown>>;
-  }[];
+  readonly preparations: ReturnType<typeof findingsOf>;
 }
 
 async function migrate(documents: readonly string[], ...flags: readonly string[]) {
   const path = write('cluster.yaml', ...documents);
   const { status, stdout, stderr } = await runKpc(['migrate', path, '--output', 'json', ...flags]);
-  return { status, stderr, migration: JSON.parse(stdout) as Migration };
+  return {
+    status,
+    stderr,
+    migration: { ...(resultOf(stdout) as Migration), preparations: findingsOf(stdout, 'preparation') },
+  };
 }
 
 /** The steps without which something is lost. */
@@ -203,7 +204,7 @@ describe('kpc migrate', () => {
   test('counts each class once, by what it is to clients', async () => {
     const local = service('type: NodePort, internalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]');
     const { status, migration } = await migrate([local, endpoints(other), ...nodes], ...withPods);
-    const effects = migration.findings.flatMap((finding) => finding.effects);
+    const effects = migration.causes.flatMap((finding) => finding.effects);
     const classesOf = (severity: string) =>
       effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0);
     expect(classesOf('breaks')).toBeGreaterThan(0);
@@ -232,13 +233,13 @@ describe('kpc migrate', () => {
       '{ loadBalancer: { ingress: [{ ip: 198.51.100.9 }] } }',
     );
     const input = [balanced, endpoints(other), ...nodes];
-    const adviceOf = ({ findings }: Migration): string =>
-      findings.flatMap(({ cause, advice }) => (cause === 'external-policy-local' ? advice : [])).join('\n');
+    const adviceOf = ({ causes }: Migration): string =>
+      causes.flatMap(({ cause, help }) => (cause === 'external-policy-local' ? help : [])).join('\n');
     expect(adviceOf((await migrate(input)).migration)).toContain('set clusterCIDR');
     const { status, migration } = await migrate(input, ...withPods);
     expect(adviceOf(migration)).toBe('');
     // What IPVS mode sends to endpoints on other nodes is answered past this one: it never worked.
-    const local = migration.findings.filter(({ cause }) => cause === 'external-policy-local');
+    const local = migration.causes.filter(({ cause }) => cause === 'external-policy-local');
     expect(local.flatMap(({ effects }) => effects.map(({ from, to, severity }) => [from, to, severity]))).toEqual(
       Array.from({ length: 2 }, () => ['delivered, but the connection fails', 'dropped', 'fails-otherwise']),
     );
@@ -255,8 +256,8 @@ describe('kpc migrate', () => {
     const asked = migration.preparations.map((each) => each.arguments);
     expect(asked).toContainEqual({ step: 'scheduler', schedulers: ['rr'], to: 'iptables' });
     expect(asked.filter(({ to }) => to === 'nftables')).toEqual([]);
-    const better = migration.findings.filter(({ severity }) => severity === 'opens' || severity === 'fails-otherwise');
-    expect(better.flatMap(({ advice }) => advice)).toEqual([]);
+    const better = migration.causes.filter(({ severity }) => severity === 'opens' || severity === 'fails-otherwise');
+    expect(better.flatMap(({ help }) => help)).toEqual([]);
   });
 
   test('says what nodePortAddresses means in each mode, whichever comes first', async () => {
@@ -296,7 +297,7 @@ describe('kpc migrate', () => {
     const second = node(1, ', { type: ExternalIP, address: 203.0.113.11 }');
     const nodePort = service(`type: NodePort, ${spec}ports: [{ port: 80, nodePort: 30080 }]`);
     const { migration } = await migrate([nodePort, slice, second], '--node', 'worker-1', ...withPods);
-    const found = migration.findings.filter(({ effects }) => effects.some(({ target }) => target === 'node-port'));
+    const found = migration.causes.filter(({ effects }) => effects.some(({ target }) => target === 'node-port'));
     expect(found.map(({ cause }) => cause)).toContain('node-port-addresses');
   });
 
@@ -307,7 +308,7 @@ describe('kpc migrate', () => {
       unready,
       ...nodes,
     ]);
-    expect(migration.findings.map(({ cause }) => cause)).not.toContain('other');
+    expect(migration.causes.map(({ cause }) => cause)).not.toContain('other');
   });
 
   test('asks the node that has the external address of a Service', async () => {
@@ -346,7 +347,7 @@ describe('kpc migrate --to-kubernetes-version', () => {
       step: 'set-mode',
       mode: 'iptables',
     });
-    expect(unnamed.migration.findings.map(({ cause }) => cause)).toContain('node-port-loopback');
+    expect(unnamed.migration.causes.map(({ cause }) => cause)).toContain('node-port-loopback');
     const named = await migrate(input, ...flags, '--proxy-mode', 'iptables');
     expect(named.migration.summary).toContain('iptables → 1.40 iptables');
     expect(named.status).toBe(0);
@@ -397,7 +398,7 @@ describe('kpc migrate --to-kubernetes-version', () => {
     const { status, migration } = await migrate(input, ...flags, '1.40');
     expect(status).toBe(1);
     expect(requiredOf(migration)[0]).toMatchObject({ step: 'replace-external-ips', services: ['shop/web'] });
-    expect(migration.findings[0]).toMatchObject({ cause: 'external-ips', severity: 'breaks' });
+    expect(migration.causes[0]).toMatchObject({ cause: 'external-ips', severity: 'breaks' });
     const kept = await migrate(input, ...flags, '1.40', '--feature-gates', 'AllowServiceExternalIPs=true');
     expect(kept.status).toBe(0);
   });

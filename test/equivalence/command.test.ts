@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-equivalence-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -15,14 +16,13 @@ const config = (name: string, text: string): string => {
 };
 
 interface Printed {
-  readonly findings: readonly {
+  readonly causes: readonly {
     readonly cause: string;
     readonly severity: string;
     readonly reasons: readonly string[];
     readonly services: readonly string[];
     readonly nodes: readonly string[];
   }[];
-  readonly preparations: readonly { readonly arguments: Readonly<Record<string, unknown>> }[];
 }
 
 describe('kpc equivalence', () => {
@@ -44,8 +44,8 @@ describe('kpc equivalence', () => {
       const lost = join(folder, 'lost.txt');
       writeFileSync(lost, rules.replace(/^-A PREROUTING .*KUBE-SERVICES\n/gm, ''));
       const { stdout } = await runKpc(['equivalence', '-q', whole, lost, '--output', 'json']);
-      const { findings } = JSON.parse(stdout) as Printed;
-      const known = findings.filter(({ severity }) => severity !== 'unknown');
+      const { causes } = resultOf(stdout) as Printed;
+      const known = causes.filter(({ severity }) => severity !== 'unknown');
       expect(known).toMatchObject([
         { cause: 'lost-jump', severity: 'breaks', reasons: [`${lost}: nothing in PREROUTING jumps to KUBE-SERVICES.`] },
       ]);
@@ -102,10 +102,10 @@ endpoints: [{ addresses: [${address}], nodeName: n1 }]
     const manifests = write('web.yaml', web + slice('10.244.1.5'));
     const effectsOf = async (from: string, to: string, stdin = '') => {
       const { stdout } = await runKpc(['equivalence', from, to, '-q', '--output', 'json'], { stdin });
-      const { findings } = JSON.parse(stdout) as {
-        readonly findings: readonly { readonly effects: readonly Effect[] }[];
+      const { causes } = resultOf(stdout) as {
+        readonly causes: readonly { readonly effects: readonly Effect[] }[];
       };
-      return findings.flatMap(({ effects }) => effects);
+      return causes.flatMap(({ effects }) => effects);
     };
     interface Effect {
       readonly from: string;
@@ -191,8 +191,8 @@ endpoints: [{ addresses: [${address}], nodeName: n1 }]
       'json',
     ]);
     expect(status).toBe(1);
-    const { findings } = JSON.parse(stdout) as Printed;
-    expect(findings.map(({ cause, severity }) => `${cause} ${severity}`)).toContain('masquerade changes');
+    const { causes } = resultOf(stdout) as Printed;
+    expect(causes.map(({ cause, severity }) => `${cause} ${severity}`)).toContain('masquerade changes');
     expect((await runKpc(['equivalence', plain, plain, ...files, '--node', 'worker-1'])).status).toBe(0);
   });
 
@@ -219,20 +219,20 @@ describe('kpc migrate', () => {
     const args = ['migrate', ...files, '--output', 'json'];
     const { status, stdout } = await runKpc(args);
     expect(status).toBe(1);
-    const { findings, preparations } = JSON.parse(stdout) as Printed;
-    const nodePorts = findings.find(({ cause }) => cause === 'node-port-addresses');
+    const { causes } = resultOf(stdout) as Printed;
+    const nodePorts = causes.find(({ cause }) => cause === 'node-port-addresses');
     expect(nodePorts).toMatchObject({ severity: 'breaks', services: ['shop/storefront:https'], nodes: ['worker-1'] });
-    expect(preparations.map((each) => each.arguments)).toContainEqual(
+    expect(findingsOf(stdout, 'preparation').map((each) => each.arguments)).toContainEqual(
       expect.objectContaining({ step: 'forwarding', sysctl: 'net.ipv4.ip_forward', isSetBefore: true }),
     );
-    const iptables = JSON.parse((await runKpc([...args, '--from', 'iptables'])).stdout) as Printed;
-    expect(iptables.preparations.map((each) => each.arguments['step'])).toEqual([
+    const iptables = (await runKpc([...args, '--from', 'iptables'])).stdout;
+    expect(findingsOf(iptables, 'preparation').map((each) => each.arguments['step'])).toEqual([
       'kernel',
       'nft-version',
       'kube-proxy-version',
       'node-port-addresses',
     ]);
-    expect(iptables.findings.map(({ cause }) => cause)).toContain('node-port-loopback');
+    expect((resultOf(iptables) as Printed).causes.map(({ cause }) => cause)).toContain('node-port-loopback');
   });
 
   test('names each setting that has no successor', async () => {
@@ -242,7 +242,7 @@ describe('kpc migrate', () => {
       `mode: ipvs\niptables: { masqueradeAll: true, masqueradeBit: 11 }\nipvs: { ${ipvs} }`,
     );
     const { stdout } = await runKpc(['migrate', ...files, '--config', path, '--output', 'json']);
-    const asked = (JSON.parse(stdout) as Printed).preparations.map((each) => each.arguments);
+    const asked = findingsOf(stdout, 'preparation').map((each) => each.arguments);
     for (const step of [
       { step: 'masquerade-setting', name: 'masqueradeAll' },
       { step: 'masquerade-setting', name: 'masqueradeBit', value: '11' },

@@ -2,17 +2,13 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { compareScenes, endsAlike, type Difference } from '../../src/equivalence/compare.ts';
+import { compareScenes } from '../../src/equivalence/compare.ts';
 import { Findings, type Divergence } from '../../src/equivalence/findings.ts';
-import { existsOn, ownAddresses, placeSender, placesOf } from '../../src/equivalence/senders.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { programs, proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
-import type { PacketProtocol } from '../../src/packet/packet.ts';
-import { packetOf, readSender } from '../../src/trace/question.ts';
 import { sceneOf, type Scene } from '../../src/trace/scene.ts';
-import { labSide, lastReleaseWith, readAddress, senders, senders6 } from '../packet/lab.ts';
-import { portsOf } from '../packet/packets-of-side.ts';
+import { labSide, lastReleaseWith } from '../packet/lab.ts';
 import { makeRandom, shuffle } from '../support/random.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
@@ -179,73 +175,4 @@ describe('between modes', () => {
       ]),
     );
   });
-
-  test('every difference over the packets that kernels were asked for is in a class that is reported', async () => {
-    let packets = 0;
-    let differing = 0;
-    for (const [a, b] of [
-      ['ipvs', 'nftables'],
-      ['iptables', 'nftables'],
-      ['ipvs', 'iptables'],
-    ] as const) {
-      const scenes = [await labScene(a), await labScene(b)] as const;
-      const reported = effectsOf(find(...scenes));
-      for (const difference of randomDifferences(scenes, 20_000, () => packets++)) {
-        differing++;
-        const alone = new Findings();
-        alone.collector(...scenes)(difference);
-        for (const effect of effectsOf(alone.list())) {
-          const { source, destination, port } = difference.packet;
-          const example = `${a} ${b} ${source?.text} to ${destination.text}:${port}: ${effect}`;
-          expect(reported.has(effect) ? 'reported' : example).toBe('reported');
-        }
-      }
-    }
-    expect(packets).toBeGreaterThan(30_000);
-    expect(differing).toBeGreaterThan(1000);
-  }, 600_000);
 });
-
-function effectsOf(findings: readonly Divergence[]): ReadonlySet<string> {
-  return new Set(
-    findings.flatMap(({ cause, effects }) =>
-      effects.map(({ target, from, to }) => `${cause}: ${target}: ${from} → ${to}`),
-    ),
-  );
-}
-
-/** Random packets that end otherwise on the two sides: to known and unknown places, from known and unknown senders. */
-function* randomDifferences(
-  [from, to]: readonly [Scene, Scene],
-  count: number,
-  sent: () => void,
-): Generator<Difference> {
-  const random = makeRandom(29);
-  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
-  const byte = (): number => Math.floor(random() * 254) + 1;
-  const asked = portsOf(from.side);
-  const nodes = ownAddresses([from, to]);
-  const places = placesOf([from, to]);
-  for (let i = 0; i < count; i++) {
-    const place = pick(asked);
-    const isV6 = place.address.includes(':');
-    const anyAddress = isV6 ? `fd00:96::${byte().toString(16)}` : `10.96.${pick([0, 3])}.${byte()}`;
-    const address = readAddress(random() < 0.85 ? place.address : anyAddress);
-    const protocol = random() < 0.8 ? place.protocol : pick<PacketProtocol>(['tcp', 'udp', 'sctp']);
-    const port = protocol === 'icmp' ? 0 : random() < 0.8 ? pick(asked).port || 80 : Math.floor(random() * 65535) + 1;
-    const known = pick(Object.values(isV6 ? senders6 : senders)) ?? 'node';
-    const strangers = isV6
-      ? [`fd00:1:1::${byte().toString(16)}`, `2001:db8::${byte().toString(16)}`]
-      : [`10.1.1.${byte()}`, `10.1.2.${byte()}`, `192.168.0.${byte()}`, `8.8.${byte()}.${byte()}`];
-    const text = random() < 0.6 ? known : pick(strangers);
-    const sender = readSender({ from: text, inInterface: undefined, namespace: undefined }, address.family, from);
-    if (sender.kind !== 'read') continue;
-    const placed = placeSender(text, sender.value, places, nodes);
-    if (!existsOn(nodes, placed, address)) continue;
-    const packet = packetOf(placed, { address, port, protocol, label: undefined });
-    sent();
-    const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
-    const [before, after] = fates;
-    if (!endsAlike(fates, nodes)) yield { sender: placed, packet, from: before, to: after, isOfConnection: false };
-  }
-}

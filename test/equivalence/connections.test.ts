@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { fixturesFolder } from '../support/fixtures.ts';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-connections-'));
@@ -16,7 +17,7 @@ writeFileSync(join(cwd, 'seen.txt'), node);
 writeFileSync(join(cwd, 'unseen.txt'), unseen);
 
 interface Report {
-  readonly findings: readonly {
+  readonly causes: readonly {
     readonly cause: string;
     readonly severity: string;
     readonly reasons: readonly string[];
@@ -24,9 +25,9 @@ interface Report {
   }[];
 }
 
-async function compare(from: string, to: string): Promise<Report['findings']> {
+async function compare(from: string, to: string): Promise<Report['causes']> {
   const { stdout } = await runKpc(['equivalence', from, to, '--output', 'json', '-q'], { cwd });
-  return (JSON.parse(stdout) as Report).findings;
+  return (resultOf(stdout) as Report).causes;
 }
 
 describe('kpc equivalence', () => {
@@ -34,10 +35,10 @@ describe('kpc equivalence', () => {
     ['seen.txt', 'unseen.txt', 'breaks', ['delivered', 'delivered, but the connection fails']],
     ['unseen.txt', 'seen.txt', 'opens', ['delivered, but the connection fails', 'delivered']],
   ])('%s to %s: %s', async (from, to, severity, [before, after]) => {
-    const findings = await compare(from, to);
-    expect(findings).toMatchObject([{ cause: 'connection', severity, effects: [{ from: before, to: after }] }]);
-    expect(findings[0]?.effects[0]?.example).toMatchObject({ from: '10.244.1.250', to: '10.96.0.1:80' });
-    expect(findings[0]?.reasons.join()).toContain(sysctl);
+    const causes = await compare(from, to);
+    expect(causes).toMatchObject([{ cause: 'connection', severity, effects: [{ from: before, to: after }] }]);
+    expect(causes[0]?.effects[0]?.example).toMatchObject({ from: '10.244.1.250', to: '10.96.0.1:80' });
+    expect(causes[0]?.reasons.join()).toContain(sysctl);
   });
 
   test('what fails on both sides, or is not known on one, differs in nothing', async () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-nodeless-'));
@@ -38,7 +39,7 @@ function write(nodePort: number, ipFamilies: readonly ('IPv4' | 'IPv6')[] = ['IP
 }
 
 interface Report {
-  readonly findings: readonly {
+  readonly causes: readonly {
     readonly classes: number;
     readonly effects: readonly {
       readonly target: string;
@@ -52,8 +53,8 @@ interface Report {
 
 async function compare(args: readonly string[]) {
   const { stdout } = await runKpc(['equivalence', ...args, '-q', '--output', 'json']);
-  const { findings } = JSON.parse(stdout) as Report;
-  return findings
+  const { causes } = resultOf(stdout) as Report;
+  return causes
     .flatMap(({ effects }) => effects)
     .map(({ target, from, to, example }) => `${target} ${example.to}: ${from} → ${to}`)
     .sort();
@@ -73,8 +74,8 @@ describe.each(['ipvs', 'iptables', 'nftables'])('without a Node, in %s mode', (m
   test('the addresses of both families are two', async () => {
     const sides = [30080, 30081].map((port) => write(port, ['IPv4', 'IPv6']));
     const { stdout } = await runKpc(['equivalence', ...sides, '--proxy-mode', mode, '-q', '--output', 'json']);
-    const { findings } = JSON.parse(stdout) as Report;
-    const classes = findings.reduce((sum, each) => sum + each.classes, 0);
+    const { causes } = resultOf(stdout) as Report;
+    const classes = causes.reduce((sum, each) => sum + each.classes, 0);
     // Five senders of each family, there and back, and of IPv4 the node's own loopback in iptables mode.
     expect(classes).toBe(mode === 'iptables' ? 18 : 16);
   });
@@ -82,7 +83,7 @@ describe.each(['ipvs', 'iptables', 'nftables'])('without a Node, in %s mode', (m
   test('a port of the node is asked by its number', async () => {
     const args = ['trace', write(30080), '--proxy-mode', mode, '--from', 'external', '-q', '--output', 'json'];
     const verdictOf = async (to: string) =>
-      (JSON.parse((await runKpc([...args, '--to', to])).stdout) as { readonly verdict: string }).verdict;
+      resultOf((await runKpc([...args, '--to', to])).stdout).traces[0].verdict as string;
     expect([await verdictOf('node:30080'), await verdictOf('node:30081')]).toEqual(['delivered', 'local']);
   });
 

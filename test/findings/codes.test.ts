@@ -65,7 +65,6 @@ describe('the example of a code says what is in said.txt, as severe as its row h
 });
 
 describe('the arguments that programs get are all that the words are made of', () => {
-  // Only these print their diagnostics as JSON: all of them.
   const printing = findingCodes.filter(
     (code) => ['compile', 'lint'].includes(examples[code].words[0] ?? '') && code !== 'not-shown',
   );
@@ -75,10 +74,9 @@ describe('the arguments that programs get are all that the words are made of', (
     const [command = '', ...others] = words;
     const flags = others.filter((word) => word !== '--print' && word !== 'manifest');
     const { stdout } = await inFolder(files, (cwd) => runKpc([command, ...flags, '--output', 'json'], { cwd }));
-    const printed = JSON.parse(stdout) as Readonly<Record<'diagnostics' | 'findings', readonly PrintedDiagnostic[]>>;
-    const diagnostics = command === 'lint' ? printed.findings : printed.diagnostics;
-    expect(diagnostics.map((each) => each.code)).toContain(code);
-    for (const { code: own, arguments: details, severity, text, help } of diagnostics) {
+    const { findings } = JSON.parse(stdout) as { readonly findings: readonly PrintedDiagnostic[] };
+    expect(findings.map((each) => each.code)).toContain(code);
+    for (const { code: own, arguments: details, severity, text, help } of findings) {
       expect({ severity: severityOf(own, details), ...wordsOf({ code: own, arguments: details }) }).toEqual({
         severity,
         text,

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe as suite, expect, test } from 'vitest';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { readInputs } from '../support/read-inputs.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
+import { triesAll } from '../support/rounds.ts';
 import { describe, diagnose, service } from './diagnose.ts';
 
 const nameShape =
@@ -152,8 +153,9 @@ suite('Services', () => {
     expect(diagnose(service('type: ExternalName', 'externalName: db.example.com.'))).toEqual([]);
   });
 
-  test('two hundred thousand faults in one object', () => {
-    const endpoints = Array.from({ length: 200_000 }, () => ({ addresses: ['10.0.0.300'] }));
+  test('very many faults in one object', () => {
+    const count = triesAll ? 200_000 : 20_000;
+    const endpoints = Array.from({ length: count }, () => ({ addresses: ['10.0.0.300'] }));
     const slice = {
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
@@ -163,7 +165,7 @@ suite('Services', () => {
     };
     const { diagnostics } = collectFiles([new TextFile('in.json', JSON.stringify(slice, undefined, 1))]);
     const rest = diagnostics.find(({ code }) => code === 'not-shown');
-    expect(rest?.arguments).toEqual({ severity: 'error', count: 200_000 - mostOfCode, of: 'bad-value' });
+    expect(rest?.arguments).toEqual({ severity: 'error', count: count - mostOfCode, of: 'bad-value' });
     const made = diagnostics.filter((each) => each !== rest);
     expect(made).toHaveLength(mostOfCode);
     // Each endpoint has five lines; to find all of them must not take a scan each.

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-cluster-'));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
@@ -257,7 +258,7 @@ describe('--namespace', () => {
     const run = await runKpc(['describe', '-f', write(`${text}---\n${other}`), '-n', 'shop', '--output', 'json'], {
       cwd,
     });
-    expect(JSON.parse(run.stdout)).toMatchObject([
+    expect(resultOf(run.stdout).services).toMatchObject([
       { service: 'other/web' },
       { service: 'shop/web', endpoints: { total: 1 } },
     ]);

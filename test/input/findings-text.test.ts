@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { sayFindings, type SaidFinding } from '../../src/say/words/said.ts';
-import { formatFindings } from '../../src/say/findings-text.ts';
+import { formatFindings } from '../../src/say/formats/text.ts';
 import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 

@@ -105,8 +105,12 @@ const faults: Readonly<Record<string, Fault>> = {
   'runs out of memory': ({ tool, args, stdin }, host) =>
     host.run({ tool: 'prlimit', args: ['--as=2000000', tool, ...args], stdin }),
 };
-for (const step of mode.steps) {
-  for (const [how, fault] of Object.entries(faults)) {
+// In User Mode Linux each takes seconds. Unless KPC_FULL=1 is set, as `npm run test:all` and `npm run faults` do, a step of IPVS mode has
+// two of them in turn: each fault meets several tools.
+const triesAll = name !== 'ipvs' || process.env['KPC_FULL'] === '1';
+for (const [i, step] of mode.steps.entries()) {
+  for (const [j, [how, fault]] of Object.entries(faults).entries()) {
+    if (!triesAll && ![0, 1].includes((i + j) % Object.keys(faults).length)) continue;
     const isStep = (command: Command) => command.tool === step.tool && isRestore(command);
     await expectFault(`${step.name} ${how}`, failOnce(realHost, isStep, fault, step.nth));
   }

@@ -64,7 +64,10 @@ function trace(bundle: string, protocol: 'tcp' | 'udp', address: string, port: n
   const to = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
   const packet = ['--from', 'node', '--to', to, '--proto', protocol];
   const printed = run('node', ['dist/kpc.js', 'trace', bundle, ...packet, '--output', 'json', '-q']);
-  return (JSON.parse(printed) as { readonly verdict: string }).verdict;
+  const { result } = JSON.parse(printed) as {
+    readonly result: { readonly traces: readonly { readonly verdict: string }[] };
+  };
+  return result.traces[0]?.verdict ?? '';
 }
 
 /** Asks the kernel and kpc, and compares. `local` and `delivered` are both answered by the server of this suite. */

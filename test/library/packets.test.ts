@@ -14,6 +14,7 @@ import {
 } from '../../src/library/index.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const paths = ['cluster/shop.yaml', 'cluster/nodes.yaml'];
 const manifests = paths.map((name) => ({ name, text: readFileSync(join(fixturesFolder, name), 'utf8') }));
@@ -22,7 +23,7 @@ const files = paths.flatMap((path) => ['-f', path]);
 /** What a command prints as JSON. */
 async function printed(...words: readonly string[]): Promise<unknown> {
   const { stdout } = await runKpc([...words, '--output', 'json'], { cwd: fixturesFolder });
-  return JSON.parse(stdout);
+  return resultOf(stdout);
 }
 
 /** As JSON has it: without what is undefined. */
@@ -75,10 +76,9 @@ describe('trace', () => {
   test('reads a dump', () => {
     const [side] = open({ 'iptables-save': dumped }, { name: 'node.txt' }).snapshots;
     if (!side) throw new Error('no side');
-    expect(trace({ side, from: 'external', to: '10.96.0.80:80' }).trace).toMatchObject({
-      verdict: 'unknown',
-      otherwise: { verdict: 'delivered', endpoints: [{ port: 8080 }, { port: 8080 }] },
-    });
+    expect(trace({ side, from: 'external', to: '10.96.0.80:80' }).trace?.traces).toMatchObject([
+      { verdict: 'unknown', otherwise: { verdict: 'delivered', endpoints: [{ port: 8080 }, { port: 8080 }] } },
+    ]);
   });
 
   test('a wrong question has a diagnostic, and a wrong option a TypeError', () => {
@@ -103,7 +103,7 @@ describe('test', () => {
   test('says which packets fare otherwise', () => {
     const { passed, results } = testPackets({ manifests: quickstart, tests });
     expect(passed).toBe(false);
-    expect(results?.map((each) => [each.passed, each.mode, each.line])).toEqual([
+    expect(results?.map((each) => [each.passed, each.trace.mode, each.place.line])).toEqual([
       [true, 'ipvs', 2],
       [false, 'nftables', 3],
     ]);
@@ -111,7 +111,7 @@ describe('test', () => {
 
   test('an option counts more than the file', () => {
     const { results } = testPackets({ manifests: quickstart, tests, proxyMode: 'iptables' });
-    expect(results?.map(({ mode }) => mode)).toEqual(['iptables', 'iptables']);
+    expect(results?.map(({ trace: { mode } }) => mode)).toEqual(['iptables', 'iptables']);
   });
 
   test('says what is wrong with the file, and passes nothing', () => {
@@ -154,8 +154,8 @@ test('describe of a dump is what kpc describe prints of it', async () => {
   const [side] = open({ 'node.txt': text }, { name: 'node.txt' }).snapshots;
   if (side?.kind !== 'dump') throw new Error('no side');
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: text });
-  expect(asJson(describeServices(side))).toEqual(JSON.parse(stdout));
-  expect(describeServices(side).ports.length).toBeGreaterThan(0);
+  expect(asJson(describeServices(side))).toEqual(resultOf(stdout));
+  expect(describeServices(side).servicePorts.length).toBeGreaterThan(0);
 });
 
 test('describe of a dump shows the flows that go nowhere, as the command does', async () => {
@@ -164,7 +164,7 @@ test('describe of a dump shows the flows that go nowhere, as the command does', 
   const [side] = open({ 'node.txt': dumped, 'conntrack.txt': flow }, { name: 'node.txt' }).snapshots;
   if (side?.kind !== 'dump') throw new Error('no side');
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: `${dumped}\n${flow}` });
-  const { flows } = JSON.parse(stdout) as { readonly flows: unknown };
+  const { flows } = resultOf(stdout) as { readonly flows: unknown };
   expect(flows).toBeDefined();
   expect(asJson(describeServices(side).flows)).toEqual(flows);
 });
@@ -182,13 +182,13 @@ test('a diagnostic names options, and the commands of others as they are', () =>
 });
 
 test('lint reports what the command does', async () => {
-  const { report, passed } = lint({ manifests });
+  const { findings, report, passed } = lint({ manifests });
   const command = (await printed('lint', ...files)) as { readonly errors: number };
   expect(asJson(report)).toEqual(command);
   expect(passed).toBe(command.errors === 0);
-  const codes = report.findings.map(({ code }) => code);
-  const left = lint({ manifests, ignore: codes as never }).report;
+  const codes = findings.map(({ code }) => code);
+  const left = lint({ manifests, ignore: codes as never });
   expect(left.findings).toEqual([]);
-  expect(left.ignored).toBe(codes.length);
+  expect(left.report.ignored).toBe(codes.length);
   expect(() => lint({ manifests, ignore: ['nothing-such' as never] })).toThrow(/no finding has the code/);
 });

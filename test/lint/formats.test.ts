@@ -88,8 +88,8 @@ test.each([
 
 test('SARIF leaves out what is ignored: GitHub would open an alert for it', async () => {
   const { runs } = JSON.parse(await print('sarif')) as Sarif;
-  const { findings, ignored } = JSON.parse(await print('json')) as Linted;
-  expect(ignored).toBe(1);
+  const { findings, result } = JSON.parse(await print('json')) as Linted;
+  expect(result?.ignored).toBe(1);
   expect(runs[0]?.results).toHaveLength(findings.length);
 });
 
@@ -125,7 +125,10 @@ test('what points into an object is a finding, a note too', async () => {
   await inFolder({ 'in.yaml': slice('wbe') + service }, async (cwd) => {
     const run = await runKpc(['lint', 'in.yaml', '--output', 'json'], { cwd });
     expect(run.stderr).toBe('');
-    expect(JSON.parse(run.stdout)).toMatchObject({ notes: 1, findings: [{ code: 'no-such-service', line: 3 }] });
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      result: { notes: 1 },
+      findings: [{ code: 'no-such-service', place: { line: 3 } }],
+    });
     const { stderr, stdout } = await runKpc(['lint', 'in.yaml', '--ignore', 'no-such-service'], { cwd });
     expect(stderr + stdout).toBe('no problems in 1 file; 1 ignored (IPVS mode (nothing names a mode))\n');
   });

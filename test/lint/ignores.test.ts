@@ -170,7 +170,7 @@ describe('kpc.yaml', () => {
     const run = await lint({ 'in.yaml': odd, 'kpc.yaml': text }, '--output', 'json');
     expect(JSON.parse(run.stdout)).toMatchObject({
       findings: [{ code: 'unknown-field', about: { kind: 'service', name: 'default/web' } }],
-      ignored: 3,
+      result: { ignored: 3 },
     });
   });
 

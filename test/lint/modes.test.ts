@@ -420,7 +420,7 @@ describe('what the input cannot show is not said', () => {
     const onHost = deployment(`hostNetwork: true, ${container}`);
     const other = aService('clusterIP: 10.96.0.11, ports: [{ port: 80 }]', '', 'api') + slice(oneEndpoint, 'api');
     const text = aService(`${anIP}, selector: { app: web }, ports: [{ port: 80 }]`) + onHost + other;
-    expect(await lint(text)).toMatchObject({ findings: [], notes: 0 });
+    expect(await lint(text)).toMatchObject({ findings: [], result: { notes: 0 } });
   });
 
   test('nothing of endpoints without slices and Pods', async () => {
@@ -463,7 +463,10 @@ describe('what the input cannot show is not said', () => {
 
   test('nothing that rests on a mode which nothing names', async () => {
     const text = aService(`${anIP}, sessionAffinity: ClientIP, ports: [{ port: 80 }]`);
-    expect(await lint(text)).toMatchObject({ mode: 'ipvs', namesMode: false, findings: [] });
+    expect(await lint(text)).toMatchObject({
+      snapshots: [{ mode: 'ipvs', assumed: { mode: true } }],
+      findings: [],
+    });
   });
 });
 

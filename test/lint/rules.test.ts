@@ -8,6 +8,7 @@ import { ruleCodes } from '../../src/lint/rules.ts';
 import { inFolder } from '../findings/tripped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const rules = ruleCodes.toSorted();
 
@@ -73,5 +74,5 @@ async function expectTrace({ command, verdict }: NonNullable<Linted['findings'][
   expect(kpc).toBe('kpc');
   const traced = await runKpc([...words, '--output', 'json', '-q'], { cwd });
   expect(traced.stderr).toBe('');
-  expect(JSON.parse(traced.stdout)).toMatchObject({ verdict });
+  expect(resultOf(traced.stdout).traces).toMatchObject([{ verdict }]);
 }

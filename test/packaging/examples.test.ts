@@ -99,7 +99,7 @@ describe('.github/workflows/release.yml', () => {
     const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Readonly<Record<string, string>> };
     const commands = Object.values(workflow.jobs).flatMap(({ steps }) => steps.map(({ run = '' }) => run));
     const named = commands.flatMap((text) => [...text.matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name));
-    expect(named).toEqual(['check', 'test:packages']);
+    expect(named).toEqual(['test:all', 'check', 'test:packages']);
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
     // What an input says would run as a command.
     expect(commands.filter((text) => /\$\{\{ *github\./.test(text))).toEqual([]);

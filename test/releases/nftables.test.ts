@@ -14,6 +14,7 @@ import { compileNftables, NftablesMemo } from '../../src/modes/nftables/compile-
 import { clusterOf, defaults, endpoint, remote, servicePort, worker } from '../modes/iptables/compile.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-nft-releases-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -160,7 +161,7 @@ describe('the behaviours of nftables mode', () => {
     const flags = ['--kubernetes-version', '1.33', '--to-kubernetes-version', '1.36', '--output', 'json'];
     const run = await runKpc(['diff', ...flags, ...inputs]);
     expect(run.status, run.stderr).toBe(1);
-    const { servicePorts } = JSON.parse(run.stdout) as {
+    const { servicePorts } = resultOf(run.stdout) as {
       servicePorts: readonly { servicePort: string; reasons: readonly { behaviour?: string }[] }[];
     };
     const told = new Map(

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-releases-'));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
@@ -76,7 +77,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     const reasons = async (from: string, to: string) => {
       const flags = ['--kubernetes-version', from, '--to-kubernetes-version', to, '--output', 'json'];
       const run = await kpc('diff', ...flags, 'web.yaml');
-      const { servicePorts } = JSON.parse(run.stdout) as {
+      const { servicePorts } = resultOf(run.stdout) as {
         servicePorts: readonly { servicePort: string; reasons: readonly { behaviour?: string }[] }[];
       };
       expect(run.status).toBe(servicePorts.length > 0 ? 1 : 0);

@@ -1,12 +1,14 @@
 import { Ajv, type ValidateFunction } from 'ajv';
-import { schemaOf, type JsonSchema, type Shape } from '../../src/base/json-shape.ts';
+import { anything, schemaOf, type JsonSchema, type Shape } from '../../src/base/json-shape.ts';
 import { check, compile } from '../../src/say/outputs/compile.ts';
+import { envelopeOf } from '../../src/say/outputs/envelope.ts';
 import { describe } from '../../src/say/outputs/describe.ts';
 import { difference } from '../../src/say/outputs/diff.ts';
 import { linted } from '../../src/say/outputs/lint.ts';
 import { equivalence } from '../../src/say/outputs/equivalence.ts';
 import { doctor, plan } from '../../src/say/outputs/node.ts';
 import { tested, traced } from '../../src/say/outputs/trace.ts';
+import type { SaidFinding } from '../../src/say/words/said.ts';
 import { version } from '../../src/say/outputs/version.ts';
 
 interface Printed {
@@ -30,14 +32,51 @@ export const printedJson = {
   version: { by: ['kpc version', 'kpc-apply version'], shape: version },
 } as const satisfies Readonly<Record<string, Printed>>;
 
+const $schema = 'http://json-schema.org/draft-07/schema#';
+
+/** What all schemas share, in a file of its own: "envelope.schema.json#/$defs/finding". */
+const envelopeFile = 'envelope.schema.json';
+
+/** The published schema of what every command prints. */
+export const envelopeSchema: JsonSchema = {
+  $schema,
+  $id: envelopeFile,
+  title: 'kpc and kpc-apply, every command --output json',
+  ...schemaOf(envelopeOf(anything)),
+};
+
+const shared: ReadonlySet<string> = new Set(Object.keys(envelopeSchema['$defs'] as object));
+
 /** The published schema of what commands print. */
 export function outputSchema(name: keyof typeof printedJson): JsonSchema {
   const { by, shape } = printedJson[name];
   const title = by.map((command) => `${command} --output json`).join(', ');
-  return { $schema: 'http://json-schema.org/draft-07/schema#', title, ...schemaOf(shape) };
+  const { $defs = {}, ...schema } = schemaOf(envelopeOf<unknown>(shape));
+  const own = Object.fromEntries(Object.entries($defs as object).filter(([each]) => !shared.has(each)));
+  const whole = { $schema, title, ...schema, ...(Object.keys(own).length > 0 ? { $defs: own } : {}) };
+  const text = JSON.stringify(whole).replaceAll(/"#\/\$defs\/([^"]+)"/g, (ref, each: string) =>
+    shared.has(each) ? `"${envelopeFile}#/$defs/${each}"` : ref,
+  );
+  return JSON.parse(text) as JsonSchema;
 }
 
-const ajv = new Ajv({ allowUnionTypes: true });
+/** The result in the envelope that a command prints. */
+// oxlint-disable-next-line typescript/no-explicit-any -- as of JSON.parse: what is expected of it shows what it is
+export function resultOf(stdout: string): any {
+  return (JSON.parse(stdout) as { readonly result: unknown }).result;
+}
+
+interface PrintedFinding extends Pick<SaidFinding, 'code' | 'severity' | 'text' | 'help' | 'place'> {
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** The findings of this code in the envelope that a command prints; all without one. */
+export function findingsOf(stdout: string, code?: string): readonly PrintedFinding[] {
+  const { findings } = JSON.parse(stdout) as { readonly findings: readonly PrintedFinding[] };
+  return findings.filter((each) => code === undefined || each.code === code);
+}
+
+const ajv = new Ajv({ allowUnionTypes: true, schemas: [envelopeSchema] });
 const validators = new Map<string, ValidateFunction>();
 
 /** Throws if a command prints JSON that its schema does not allow. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-cut-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -201,8 +202,8 @@ describe('a Service whose EndpointSlices the input lacks', () => {
     const text = await trace(input, 'external', 'web.shop', ...flags);
     expect(text).toContain(`unknown: ${lacks}; add kubectl get endpointslices -A -o yaml`);
     expect(text).not.toContain('no ready endpoint');
-    const json = JSON.parse(await trace(input, 'external', 'web.shop', ...flags, '--output', 'json')) as object;
-    expect(json).toMatchObject({ verdict: 'unknown', reasons: [{ text: lacks }] });
+    const json = resultOf(await trace(input, 'external', 'web.shop', ...flags, '--output', 'json'));
+    expect(json.traces[0]).toMatchObject({ verdict: 'unknown', reasons: [{ text: lacks }] });
     const all = await runKpc(['trace', '-q', input, '--all', 'web.shop', ...flags]);
     expect(all.stdout).toMatch(/cluster IP 10\.96\.0\.31:80\/tcp .* unknown/);
   });
@@ -279,7 +280,9 @@ describe('rules of Services that nothing jumps to', () => {
 
 describe('what takes packets to a Service, and is not shown', () => {
   const otherwise = async (input: string, sender: string, to: string): Promise<unknown> => {
-    const answer = JSON.parse(await trace(input, sender, to, '--output', 'json')) as { readonly verdict: string };
+    const [answer] = resultOf(await trace(input, sender, to, '--output', 'json')).traces as [
+      { readonly verdict: string },
+    ];
     expect(answer.verdict).toBe('unknown');
     return 'otherwise' in answer ? answer.otherwise : undefined;
   };
@@ -359,8 +362,8 @@ describe('an answer of a dump of two hosts says that it is of the first', () => 
 
   test('kpc trace', async () => {
     expect(await trace(folder, '10.244.1.77', '10.98.154.163:80')).toContain(note);
-    const json = JSON.parse(await trace(folder, '10.244.1.77', '10.98.154.163:80', '--output', 'json')) as object;
-    expect(json).toMatchObject({ notes: expect.arrayContaining([note]) as unknown });
+    const json = resultOf(await trace(folder, '10.244.1.77', '10.98.154.163:80', '--output', 'json'));
+    expect(json.traces[0]).toMatchObject({ notes: expect.arrayContaining([note]) as unknown });
   });
 
   test.each([

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-localhost-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -56,7 +57,7 @@ async function trace(policy: 'Cluster' | 'Local', flags: readonly string[], to: 
   const packet = ['--from', 'node', '--to', to, '--proto', protocol, '--output', 'json'];
   const run = await runKpc(['trace', manifests(policy), ...flags, ...packet]);
   expect(run.status, run.stderr).toBe(0);
-  const { verdict, endpoints, sourceAfter } = JSON.parse(run.stdout) as {
+  const { verdict, endpoints, sourceAfter } = resultOf(run.stdout).traces[0] as {
     readonly verdict: string;
     readonly endpoints: readonly { readonly address: string; readonly probability: number }[];
     readonly sourceAfter: string;
@@ -96,12 +97,14 @@ describe('a node port on localhost', () => {
   test('trace --all and kpc test say the same', async () => {
     const path = manifests('Cluster');
     const all = await runKpc(['trace', path, ...served, '--all', 'web:t', '--output', 'json']);
-    const cells = JSON.parse(all.stdout) as readonly {
-      readonly from: string;
+    const cells = resultOf(all.stdout).traces as readonly {
+      readonly from: { readonly column: string };
       readonly to: { readonly address: string };
       readonly verdict: string;
     }[];
-    const onLocalhost = cells.filter(({ from, to }) => from === 'node' && ['127.0.0.1', '::1'].includes(to.address));
+    const onLocalhost = cells.filter(
+      ({ from, to }) => from.column === 'node' && ['127.0.0.1', '::1'].includes(to.address),
+    );
     expect(onLocalhost.map(({ verdict }) => verdict)).toEqual(['delivered', 'delivered']);
     const tests = join(scratch, 'packets.yaml');
     writeFileSync(
@@ -142,8 +145,8 @@ test('the empty chain that 1.38 leaves where localhost was added changes no answ
     const path = join(scratch, `dump-${i}.nft`);
     writeFileSync(path, text);
     const packet = ['--from', 'node', '--to', '127.0.0.1:30080', '--proto', 'tcp', '--output', 'json'];
-    const { verdict } = JSON.parse((await runKpc(['trace', '-q', path, ...packet])).stdout) as { verdict: unknown };
-    answers.push(verdict);
+    const traced = await runKpc(['trace', '-q', path, ...packet]);
+    answers.push(resultOf(traced.stdout).traces[0].verdict);
   }
   expect(dumps[1]).not.toBe(dumps[0]);
   expect(answers[1]).toEqual(answers[0]);

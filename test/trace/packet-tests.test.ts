@@ -7,6 +7,7 @@ import { lastReleaseWith } from '../packet/lab.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-test-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -16,14 +17,14 @@ const flows = join(fixturesFolder, 'kube-proxy-flows');
 interface Result {
   readonly name: string;
   readonly passed: boolean;
-  readonly mode: string;
+  readonly trace: { readonly mode: string };
   readonly faults: readonly string[];
 }
 
 async function resultsOf(args: readonly string[], cwd: string): Promise<readonly Result[]> {
   const run = await runKpc(['test', ...args, '-q', '--output', 'json'], { cwd });
   expect([0, 1], run.stderr).toContain(run.status);
-  return JSON.parse(run.stdout) as readonly Result[];
+  return resultOf(run.stdout).tests as readonly Result[];
 }
 
 /** Packets of each folder that kube-proxy's own unit tests send, in iptables and in nftables mode. */
@@ -101,7 +102,7 @@ describe('kpc test --init writes what passes', () => {
     const results = await resultsOf(['expectations.yaml'], folder);
     expect(results.filter(({ passed }) => !passed)).toEqual([]);
     expect(results.length).toBeGreaterThan(200);
-    expect(new Set(results.map((result) => result.mode))).toEqual(new Set([mode]));
+    expect(new Set(results.map(({ trace }) => trace.mode))).toEqual(new Set([mode]));
   });
 
   test('on all nodes, one test for those that agree', async () => {
@@ -251,8 +252,8 @@ describe('a test that fails', () => {
 
   test('as JSON', async () => {
     const { stdout } = await runFile(failing, '--output', 'json');
-    expect(JSON.parse(stdout)).toMatchObject([
-      { passed: false, file: 't.yaml', line: 4, node: 'worker-1', trace: { verdict: 'local' } },
+    expect(resultOf(stdout).tests).toMatchObject([
+      { passed: false, place: { file: 't.yaml', line: 4 }, trace: { verdict: 'local', node: 'worker-1' } },
       { passed: true, faults: [] },
     ]);
   });

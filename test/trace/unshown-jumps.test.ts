@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { natTable, rules } from '../dumps/pasted.ts';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
@@ -75,7 +76,7 @@ describe('a part of the rules of iptables', () => {
   });
 
   test('says so to programs', async () => {
-    const json = JSON.parse(await trace('rules.txt', '10.96.7.7:80', '--output', 'json')) as object;
+    const [json] = resultOf(await trace('rules.txt', '10.96.7.7:80', '--output', 'json')).traces;
     expect(json).toMatchObject({
       verdict: 'unknown',
       reasons: expect.arrayContaining([expect.objectContaining({ text, command: 'iptables-save' })]) as unknown,

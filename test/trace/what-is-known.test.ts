@@ -11,6 +11,7 @@ import { ask } from '../../src/trace/question.ts';
 import { holdingTests, leavesOutNodePorts } from '../../src/say/holding-tests.ts';
 import { describeTrace, listTraceLines } from '../../src/trace/trace-words.ts';
 import { onOneNode, sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { resultOf } from '../support/printed-json.ts';
 
 function sceneOfText(text: string): Scene {
   const { state, coverage, doubts } = readDump(new Map([['node.txt', text]]));
@@ -401,7 +402,7 @@ test('a Service of the manifests that the node has no rule of is named, and its 
   const run = await runKpc(['trace', '-', '-f', manifests, '--from', 'node', '--to', 'svc/nginx', '--output', 'json'], {
     stdin: wiped,
   });
-  const printed = JSON.parse(run.stdout) as { verdict: string; notes: readonly string[] };
+  const printed = resultOf(run.stdout).traces[0] as { verdict: string; notes: readonly string[] };
   expect(printed).toMatchObject({ verdict: 'forwarded' });
   expect(printed.notes.join()).toContain('the manifests have default/nginx');
 });

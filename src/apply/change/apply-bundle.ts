@@ -224,7 +224,7 @@ async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): 
   const forwarding = await examineForwarding(host, { mode, manifest });
   return [
     ...plan.settings.flatMap(describeLowering),
-    ...[...examineEndpoints({ manifest }), ...forwarding].map(({ text, advice }) => `${text}; ${advice}`),
+    ...[...examineEndpoints({ manifest }), ...forwarding].map(({ text, help }) => `${text}; ${help}`),
     ...(before === mode ? [] : describeModeChange(plan, before, mode)),
   ];
 }
@@ -272,5 +272,5 @@ function toolsOf(plan: Plan): ReadonlySet<string> {
 export function assertNoRefusals([first, ...others]: readonly NodeCheck[]): void {
   if (!first) return;
   const more = others.map((finding) => `; ${finding.text}`).join('');
-  throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"', first.tool);
+  throw new Failure('not-ready', `${first.text}${more}`, first.help ?? 'see "kpc-apply doctor"', first.tool);
 }

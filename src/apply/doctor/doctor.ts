@@ -31,7 +31,8 @@ import { decideOwnership } from '../plan/ownership.ts';
 import { emptyState } from '../../kernel/state.ts';
 import { count } from '../../base/format-count.ts';
 
-const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
+/** The modes that are examined without a bundle. */
+export const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
 
 /** What can be known without a bundle: for each mode of today, what it needs. A check that all share has no mode. `owned`: what kpc-apply made. */
 export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<readonly NodeCheck[]> {
@@ -371,19 +372,19 @@ function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<read
     name: arp,
     severity: 'note',
     text: "the node answers ARP for every address on kube-ipvs0, load balancers' too",
-    advice: 'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp',
+    help: 'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp',
   };
   const bypassesRules: ZeroSysctl = {
     name: 'net.bridge.bridge-nf-call-iptables',
     severity: 'warning',
     text: 'pods on one bridge may not reach each other through a Service',
-    advice: 'set it to 1 if pods are on a Linux bridge',
+    help: 'set it to 1 if pods are on a Linux bridge',
   };
   return examineZeros(host, programs(mode, 'virtualServers') && !isSet ? [bypassesRules, answersArp] : [bypassesRules]);
 }
 
 /** A sysctl, and what it means that it is 0. */
-interface ZeroSysctl extends Pick<NodeCheck, 'severity' | 'text' | 'advice'> {
+interface ZeroSysctl extends Pick<NodeCheck, 'severity' | 'text' | 'help'> {
   readonly name: string;
 }
 
@@ -391,7 +392,7 @@ async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<r
   const values = await Promise.all(asked.map(({ name }) => host.readFile(sysctlPath(name))));
   return asked
     .filter((_, i) => values[i]?.trim() === '0')
-    .map(({ name, severity, text, advice }) => nodeCheck(severity, 'sysctls', `${name} is 0: ${text}`, advice));
+    .map(({ name, severity, text, help }) => nodeCheck(severity, 'sysctls', `${name} is 0: ${text}`, help));
 }
 
 /** The folder where kpc-apply keeps its records, and what it owns by them: nothing where they cannot be read. */

@@ -9,7 +9,7 @@ export const nodeCheckShape = objectOf({
   subject: about('what was looked at: "modules", "tools"', anyText),
   text: anyText,
   mode: optional(about('absent if all modes that were examined need it', oneOf(...proxyModes))),
-  advice: optional(anyText),
+  help: optional(anyText),
   tool: optional(about('the one at fault', anyText)),
 });
 
@@ -17,8 +17,17 @@ export const nodeCheckShape = objectOf({
 export type NodeCheck = Shaped<typeof nodeCheckShape>;
 
 /** `subject` is the part that it is about, such as "kernel" or "iptables". */
-export function nodeCheck(severity: NodeCheck['severity'], subject: string, text: string, advice?: string): NodeCheck {
-  return { severity, subject, text, advice };
+export function nodeCheck(severity: NodeCheck['severity'], subject: string, text: string, help?: string): NodeCheck {
+  return { severity, subject, text, help };
+}
+
+/** The modes that the node is fit for: what one of them lacks is nothing to the others. */
+export function fitModes<Mode extends ProxyMode>(
+  checks: readonly NodeCheck[],
+  modes: readonly Mode[],
+): readonly Mode[] {
+  const errors = checks.filter(({ severity }) => severity === 'error');
+  return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
 }
 
 /** What a node should be fit for. Without a bundle: for any in the mode. */

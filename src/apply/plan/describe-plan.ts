@@ -16,7 +16,7 @@ import type { DrainingServer } from '../state/record.ts';
 
 export const plannedChangeShape = objectOf({
   /** "namespace/name:port" of the bundle, or as rules' comments have it; the address of what the bundle does not know. */
-  service: optional(about('absent for what belongs to no Service', anyText)),
+  servicePort: optional(about('absent for what belongs to no Service', anyText)),
   action: oneOf('add', 'change', 'remove'),
   object: oneOf(...changedObjects),
   text: anyText,
@@ -35,7 +35,7 @@ export function describePlan(plan: Plan): readonly PlannedChange[] {
   const { present, wanted, state } = plan;
   const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
   return [...changesOfNode(plan), ...listKernelChanges(plan.delta, owners, objectKinds)].map(
-    ({ owner, object, change, subject }) => ({ service: owner, action: actions[change], object, text: subject }),
+    ({ owner, object, change, subject }) => ({ servicePort: owner, action: actions[change], object, text: subject }),
   );
 }
 

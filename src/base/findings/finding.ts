@@ -1,6 +1,6 @@
 import type { Address } from '../../kernel/address.ts';
 import type { Protocol } from '../../kernel/family.ts';
-import type { Location, Place } from '../../kernel/place.ts';
+import type { Located, Place } from '../../kernel/place.ts';
 import { severityOf, type ArgumentsOf, type FindingCode } from './codes.ts';
 import type { Cited, Severity } from './rows.ts';
 
@@ -99,7 +99,6 @@ export function placeAtLine(file: string, line?: number): Place {
 }
 
 /** The place as data; a file as a whole has its name alone. */
-export function locate(place: Place | undefined): Partial<Location> {
-  if (place?.isWholeFile) return { file: place.file };
-  return place?.locate() ?? {};
+export function locate(place: Place | undefined): Located | undefined {
+  return place?.isWholeFile ? { file: place.file } : place?.locate();
 }

@@ -30,12 +30,18 @@ type Wants = (path: string, bytes: number) => boolean | 'stop';
  * size before its content is kept, and may end the reading. What is no archive has no files. Throws an UnreadableFile for an archive that is
  * damaged, cut off or has too much in it.
  */
-export async function readTar(source: string, isPacked: boolean, wants: Wants): Promise<readonly TarFile[]> {
+export async function readTar(
+  source: string,
+  isPacked: boolean,
+  wants: Wants,
+  limit = largestArchive,
+): Promise<readonly TarFile[]> {
   const raw = createReadStream(source, { fd: openRegularFile(source).file, highWaterMark: 1 << 17 });
   const stream = isPacked ? raw.pipe(createGunzip()) : raw;
   raw.on('error', (error) => stream.destroy(error));
   try {
-    return await readEntries(source, takerOf(source, stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>), wants);
+    const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    return await readEntries(source, takerOf(source, pieces, limit), wants);
   } finally {
     stream.destroy();
     raw.destroy();
@@ -45,7 +51,7 @@ export async function readTar(source: string, isPacked: boolean, wants: Wants): 
 /** Takes as many of the next bytes; undefined at the end. What is not kept is passed over. */
 type Take = (count: number, isKept?: boolean) => Promise<Buffer | undefined>;
 
-function takerOf(source: string, pieces: AsyncIterator<Buffer>): Take {
+function takerOf(source: string, pieces: AsyncIterator<Buffer>, limit: number): Take {
   let [piece, total, lineEnds]: [Buffer, number, number] = [Buffer.alloc(0), 0, 0];
   return async (count, isKept = true) => {
     const taken = Buffer.allocUnsafe(isKept ? count : 0);
@@ -60,7 +66,7 @@ function takerOf(source: string, pieces: AsyncIterator<Buffer>): Take {
         }
         piece = next.value;
         total += piece.length;
-        if (total > largestArchive) refuse(source, `it unpacks to more than ${largestArchive / 2 ** 30} GB`);
+        if (total > limit) refuse(source, `it unpacks to more than ${limit / 2 ** 30} GB`);
       }
       const part = piece.subarray(0, missing);
       if (isKept) {

@@ -1,7 +1,8 @@
 import { foreseeApply, needsOf, requestBundle } from '../../apply/change/apply-bundle.ts';
 import { observe } from '../../apply/change/observe-node.ts';
 import { dumpNode } from '../../apply/change/dump-node.ts';
-import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor/doctor.ts';
+import { examineForAnyMode, examineNode, examineState, modesOfToday } from '../../apply/doctor/doctor.ts';
+import { fitModes } from '../../apply/doctor/node-check.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import { Failure } from '../../apply/state/failure.ts';
 import { count } from '../../base/format-count.ts';
@@ -9,9 +10,7 @@ import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { describeFolderProblem } from '../../say/words/folder-problem.ts';
-import { formatJson } from '../../say/format-json.ts';
-import { doctor as doctorShape } from '../../say/outputs/node.ts';
-import { formatNodeChecks, formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
+import { formatNodeChecks, formatNodeChecksJson, formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
 import { loadBundle } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
 import { BundleSource } from '../../apply/open/bundle-source.ts';
@@ -52,7 +51,7 @@ async function compareNode(
   const foresight = as === 'plan' ? await foreseeApply(host, bundle, observation, options) : undefined;
   await terminal.out(
     options.output === 'json'
-      ? formatPlanJson(found, bundle, foresight)
+      ? formatPlanJson(found, { command: `kpc-apply ${as === 'plan' ? 'plan' : 'verify'}`, folder, bundle, foresight })
       : formatPlanText(found, { as, bundle, foresight, namesAll: options.all }),
   );
   return isEmptyPlan(found) && found.ownership.conflicts.length === 0 ? exitStatus.ok : exitStatus.negative;
@@ -61,25 +60,26 @@ async function compareNode(
 export const doctor = defineCommand({
   name: 'doctor',
   description:
-    'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if something must be fixed.',
+    'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if it is fit for none.',
   bundle: '[bundle]',
   flags: ['output', 'trust', 'stateDir'],
   async run(options, environment, folder: string | undefined) {
     const { terminal, host } = environment;
     const state = await examineState(host, options.stateDir);
+    const bundle =
+      folder === undefined ? undefined : await loadBundle(folder, new BundleSource(folder, options, environment));
+    const needs = bundle && needsOf(bundle);
     const checks = [
-      ...(folder === undefined
-        ? await examineForAnyMode(host, state.owned)
-        : await examineNode(
-            host,
-            needsOf(await loadBundle(folder, new BundleSource(folder, options, environment))),
-            state.owned,
-          )),
+      ...(needs ? await examineNode(host, needs, state.owned) : await examineForAnyMode(host, state.owned)),
       ...state.checks,
     ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
-    const isJson = options.output === 'json';
-    await terminal.out(isJson ? formatJson(doctorShape, checks) : formatNodeChecks(checks, terminal.colour.out));
-    return checks.some(({ severity }) => severity === 'error') ? exitStatus.negative : exitStatus.ok;
+    const modes = needs ? [needs.mode] : modesOfToday;
+    await terminal.out(
+      options.output === 'json'
+        ? formatNodeChecksJson(checks, folder, bundle)
+        : formatNodeChecks(checks, modes, terminal.colour.out),
+    );
+    return fitModes(checks, modes).length > 0 ? exitStatus.ok : exitStatus.negative;
   },
 });
 

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { count } from '../../base/format-count.ts';
 import { printable } from '../../base/printable.ts';
 import { packBundle, verifyBundle } from '../../library/node/bundle.ts';
-import { formatError } from '../../say/findings-text.ts';
+import { formatError } from '../../say/formats/text.ts';
 import { flagRow } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';

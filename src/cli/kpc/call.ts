@@ -2,11 +2,28 @@ import { Argument, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { ReadFiles } from '../../library/node/open.ts';
+import { keyOf } from '../../library/open.ts';
 import { Refusal } from '../../library/refusal.ts';
+import type { Said } from '../../say/formats/json.ts';
+import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
 import { addFlags, givenFlags } from './flags.ts';
-import { formatRefusal, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
+import {
+  formatFailure,
+  formatRefusal,
+  makeStrict,
+  quieten,
+  renderSaid,
+  sayTaken,
+  type MessageOptions,
+} from './messages.ts';
+
+/** What a call has said, for programs. */
+interface Reported {
+  readonly findings: Finding[];
+  readonly refusals: SaidFinding[];
+}
 
 /** Ends a command whose errors have been reported. */
 class Ended extends Error {}
@@ -22,6 +39,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   readonly terminal: Terminal;
   /** Runs kpc, for a command that shows the output of another. */
   readonly run: RunProgram;
+  private readonly reported: Reported;
 
   constructor(
     command: Command,
@@ -30,6 +48,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     argv: readonly string[],
     run: RunProgram,
     options: Options = { readStdin: terminal.readStdin, ...command.opts<Options>() },
+    reported: Reported = { findings: [], refusals: [] },
   ) {
     this.command = command;
     this.program = program;
@@ -38,12 +57,26 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     this.loud = terminal;
     this.terminal = quieten(terminal, options);
     this.run = run;
+    this.reported = reported;
+  }
+
+  /** What answers say beside their results. */
+  get said(): Said {
+    const { findings, refusals } = this.reported;
+    const once = new Map(findings.map((each) => [keyOf(each), each])).values();
+    return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
+  }
+
+  /** Ends the call without an answer, which programs get told as well. */
+  async fail(status: ExitStatus): Promise<ExitStatus> {
+    await this.out(formatFailure(this.options.output, this.said));
+    return status;
   }
 
   /** The same call with other options, or another terminal. */
   with<More extends object>(more: More, terminal: Partial<Terminal> = {}): Call<Options & More> {
-    const { command, program, argv, run, options } = this;
-    return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more });
+    const { command, program, argv, run, options, reported } = this;
+    return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more }, reported);
   }
 
   /** The same call, which prints each message once: wrong manifests are wrong in every mode. */
@@ -62,7 +95,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
       await part();
       return true;
     } catch (error) {
-      await sayRefusal(error, this.terminal);
+      await this.refuse(error);
       return false;
     }
   }
@@ -100,6 +133,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
 
   /** Prints diagnostics of whatever severity. */
   async print(diagnostics: readonly Finding[], files: ReadFiles): Promise<void> {
+    this.reported.findings.push(...diagnostics);
     const said = renderSaid(diagnostics, files, this.terminal);
     if (said !== '') await this.terminal.err(said);
   }
@@ -107,6 +141,14 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   /** Ends the call for what has been reported. */
   end(): never {
     throw new Ended();
+  }
+
+  /** Says why a part of the work is refused. Throws what is neither a refusal nor the end of a command. */
+  async refuse(error: unknown): Promise<void> {
+    if (error instanceof Refusal) {
+      this.reported.refusals.push(error.finding);
+      await this.terminal.err(formatRefusal(error.finding, this.terminal));
+    } else if (!(error instanceof Ended)) throw error;
   }
 
   /** Prints what is for people beside the result; nothing with --quiet. */
@@ -172,22 +214,17 @@ export function defineCommand<Options extends MessageOptions>({
       command.addArgument(choices ? argument.choices(choices) : argument);
     }
     addFlags(command, flags).action(async () => {
-      done(await orRefuse(runCommand(new Call<Options>(command, program, terminal, argv, run)), terminal));
+      const call = new Call<Options>(command, program, terminal, argv, run);
+      done(await orRefuse(runCommand(call), call));
     });
   };
 }
 
-async function orRefuse(running: Promise<ExitStatus>, terminal: Terminal): Promise<ExitStatus> {
+async function orRefuse(running: Promise<ExitStatus>, call: Call<MessageOptions>): Promise<ExitStatus> {
   try {
     return await running;
   } catch (error) {
-    await sayRefusal(error, terminal);
-    return exitStatus.badInput;
+    await call.refuse(error);
+    return call.fail(exitStatus.badInput);
   }
-}
-
-/** Throws what is neither a refusal nor the end of a command. */
-async function sayRefusal(error: unknown, terminal: Terminal): Promise<void> {
-  if (error instanceof Refusal) await terminal.err(formatRefusal(error.finding, terminal));
-  else if (!(error instanceof Ended)) throw error;
 }

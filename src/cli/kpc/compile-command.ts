@@ -20,7 +20,7 @@ import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
 import type { OutputFormat } from '../../say/check-report.ts';
-import { formatJson } from '../../say/format-json.ts';
+import { formatJson } from '../../say/formats/json.ts';
 import { compiledFleet } from '../../say/outputs/compile.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
@@ -29,7 +29,7 @@ import { defineCommand, type Call } from './call.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
 import { outputFlag } from './flags.ts';
 import { traceWords, withoutDefaultMode } from './input-options.ts';
-import { formatFailure, makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
+import { makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
   readonly jobs: number;
@@ -128,33 +128,32 @@ export const addCompileCommand = defineCommand<CommandOptions>({
       gaps,
       diagnostics: found,
     } = print === undefined && output === 'text' ? withoutDefaultMode(made) : made;
-    const diagnostics = await report(call, [...gaps(), ...found], opened);
+    await report(call, [...gaps(), ...found], opened);
     const side = snapshot ?? call.end();
     if (check !== undefined) {
       const { isSame, report: checked, result } = await checkSnapshot(check, side, wordsFor);
       const { formatCheck } = await import('../../say/check-report.ts');
-      await call.answer(await formatCheck(checked, result, output, diagnostics));
+      await call.answer(await formatCheck(checked, result, output, call.said));
       return isSame ? exitStatus.ok : exitStatus.negative;
     }
     const modeFrom = modeFromWords(opened.loaded);
     const form = output === 'json' ? 'json' : 'text';
     if (print !== undefined) await call.out(formatOne(print, side));
-    else await call.answer(await formatCompiled(await writeSnapshot(side, options), form, { diagnostics, modeFrom }));
+    else
+      await call.answer(formatCompiled(side, await writeSnapshot(side, options), form, { said: call.said, modeFrom }));
     return exitStatus.ok;
   },
 });
 
-/** Says what there is to say of the input. Ends the call, in the format of --output too, if that holds an error. */
+/** Says all there is to say of the input, and ends the call if that holds an error. */
 async function report(
   call: Call<CommandOptions>,
   found: readonly Finding[],
   { loaded: { files } }: OpenedToCompile,
-): Promise<readonly Finding[]> {
+): Promise<void> {
   const diagnostics = makeStrict(found, call.options);
   await call.print(diagnostics, files);
-  if (!diagnostics.some(isError)) return diagnostics;
-  await call.out(await formatFailure(call.options.output, diagnostics));
-  return call.end();
+  if (diagnostics.some(isError)) call.end();
 }
 
 /** Replaced by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
@@ -173,27 +172,28 @@ async function compileMany(
   if (options.jobs > 1 && isBinary) refuse({ problem: 'jobs-of-binary' });
   const { checkFleet, openFleet, writeFleet } = await import('../../library/node/fleet.ts');
   const { run, diagnostics: found } = openFleet(opened, options);
-  const diagnostics = await report(call, found, opened);
+  await report(call, found, opened);
   const progress = showProgress(run.fleet.nodes.length, terminal);
   if (out === undefined) {
     const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);
     const { formatFleetCheck } = await import('../../say/check-report.ts');
-    await call.answer({ printed: await formatFleetCheck(checked.report, output), said: checked.said });
+    await call.answer({ printed: await formatFleetCheck(checked.report, output, call.said), said: checked.said });
     return checked.isSame ? exitStatus.ok : exitStatus.negative;
   }
-  const { failure, done, counts, said } = await writeFleet(
-    out,
-    run,
-    golden === undefined ? 'bundle' : 'golden',
-    progress,
-  );
+  const {
+    failure,
+    done,
+    counts,
+    snapshots = [],
+    said,
+  } = await writeFleet(out, run, golden === undefined ? 'bundle' : 'golden', progress);
   if (failure) {
     if (done > 0) await terminal.err(`The folders of ${formatCount(done)} nodes are done.\n`);
     refuse({ problem: 'folder', wrong: failure });
   }
   if (output === 'json') {
-    const { sayFindings } = await import('../../say/words/said.ts');
-    await call.out(formatJson(compiledFleet, { diagnostics: sayFindings(diagnostics), folder: out, ...counts }));
+    const result = { folder: out, ...counts };
+    await call.out(formatJson(compiledFleet, { ...call.said, snapshots, result }));
   }
   await call.say(said);
   return exitStatus.ok;

@@ -1,7 +1,7 @@
 import { wordsOf } from '../../say/words/words.ts';
 import { printable, quotePrintable } from '../../base/printable.ts';
 import { isName } from '../../base/object-names.ts';
-import { describeSnapshot, followedRelease, whyNoRules } from '../../library/describe.ts';
+import { describeSnapshot, followedRelease, usualDomain, whyNoRules } from '../../library/describe.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
@@ -28,7 +28,6 @@ interface DescribeOptions extends InputOptions, ClusterOptions {
 }
 
 /** What kubeadm sets, and nearly every cluster has. */
-const usualDomain = 'cluster.local';
 
 export const addDescribeCommand = defineCommand<DescribeOptions>({
   name: 'describe',
@@ -97,7 +96,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
       await call.say(`note: follows the kube-proxy of Kubernetes ${release}\n`);
     const style = { width: terminal.width, isColoured: terminal.colour.out };
     const modeFrom = loaded ? modeFromWords(loaded) : '';
-    const { text, isFound, notes, error } = describeSnapshot(side, what, { ...options, ...style, modeFrom });
+    const { text, isFound, notes, error } = describeSnapshot(side, what, { ...options, ...style, modeFrom }, call.said);
     for (const note of notes) await call.say(`note: ${printable(note)}\n`);
     if (error !== undefined) await terminal.err(error);
     if (text !== '') await call.out(text);

@@ -166,6 +166,8 @@ async function print(
   if (missed !== '') await call.say(`note: ${missed}\n`);
   const isSame = isUnchanged(differences);
   const { output, limit } = call.options;
-  await call.out(formatDifferences(differences, output, { limit, isColoured: call.terminal.colour.out, taken }));
+  await call.out(
+    formatDifferences(differences, output, { limit, isColoured: call.terminal.colour.out, taken, said: call.said }),
+  );
   return isSame ? exitStatus.ok : exitStatus.negative;
 }

@@ -97,7 +97,7 @@ async function report(
   }
   await progress.end();
   const result = comparison.result(words) ?? call.end();
-  await call.out(formatEquivalence(result.report, call.options.output, call.terminal.colour.out));
+  await call.out(formatEquivalence(result.report, call.options.output, call.terminal.colour.out, call.said));
   return result.passed ? exitStatus.ok : exitStatus.negative;
 }
 

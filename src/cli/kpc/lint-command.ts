@@ -66,7 +66,13 @@ export const addLintCommand = defineCommand<LintOptions>({
     );
     await call.print(report.notes, files);
     const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-    const style = { lineOf, isColoured: terminal.colour.out, pathOf: repositoryPaths(), limit: options.limit };
+    const style = {
+      lineOf,
+      isColoured: terminal.colour.out,
+      pathOf: repositoryPaths(),
+      limit: options.limit,
+      said: call.said,
+    };
     await call.out(formatLint(report, options.output, style));
     // Without anything that was read, there is nothing to judge.
     if (report.findings.some(isUnread)) return exitStatus.badInput;

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { anything } from '../../base/json-shape.ts';
 import { type Finding, isError } from '../../base/findings/finding.ts';
-import { formatFindings } from '../../say/findings-text.ts';
+import { formatFindings } from '../../say/formats/text.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
-import { formatJson } from '../../say/format-json.ts';
-import { failure } from '../../say/outputs/compile.ts';
+import { formatGithub } from '../../say/formats/github.ts';
+import { formatJson, type Said } from '../../say/formats/json.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
 import { findingsForPeople } from '../../library/words.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
@@ -14,6 +15,7 @@ import { say, type Terminal } from '../shared/terminal.ts';
 export interface MessageOptions {
   readonly quiet?: boolean;
   readonly strict?: boolean;
+  readonly output?: string;
   readonly flagPlaces?: FlagPlaces;
   /** The flags that a kpc.yaml gave, in words. */
   readonly taken?: readonly string[];
@@ -99,12 +101,9 @@ export function showProgress(total: number, terminal: Terminal): Progress {
   };
 }
 
-/** Why nothing is compiled, in the formats of --output that are for programs. */
-export async function formatFailure(format: string | undefined, diagnostics: readonly Finding[]): Promise<string> {
-  if (format === 'json') {
-    return formatJson(failure, { diagnostics: sayFindings(diagnostics) });
-  }
-  if (format !== 'github') return '';
-  const { formatGithub } = await import('../../say/github.ts');
-  return formatGithub(sayFindings(diagnostics), repositoryPaths());
+/** The errors of an input that has no answer, in the formats of --output that are for programs. */
+export function formatFailure(format: string | undefined, said: Said): string {
+  if (!said.findings.some(isError)) return '';
+  if (format === 'json') return formatJson(anything, { ...said, snapshots: [] });
+  return format === 'github' ? formatGithub(said.findings, repositoryPaths()) : '';
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { checkFlags, checkValues, type GivenFlags } from '../../library/inputs.ts';
+import { sayFindings } from '../../say/words/said.ts';
 import { sortDiagnostics } from '../../library/words.ts';
 import { isNetworks, knownNetworks, openFlags } from '../../library/options.ts';
 import { type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
@@ -13,7 +14,7 @@ import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Slips } from '../shared/usage-errors.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 import { isPath } from '../shared/path-words.ts';
-import { formatError } from '../../say/findings-text.ts';
+import { formatError } from '../../say/formats/text.ts';
 
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
   const words = separateRuleLine(writeInFull(argv));
@@ -166,8 +167,9 @@ async function reportWrongFlags(called: Command, found: KpcYaml | undefined, ter
   const diagnostics = sortDiagnostics([...(found?.diagnostics ?? []), ...wrong]);
   const files = new Map(found ? [[found.file.name, found.file]] : []);
   await terminal.err(renderSaid(diagnostics, files, terminal));
-  if (called.name() !== 'compile' || diagnostics.length === 0) return;
-  await terminal.out(await formatFailure(options.output, diagnostics));
+  if (diagnostics.length === 0) return;
+  const said = { command: `kpc ${called.name()}`, findings: sayFindings(diagnostics) };
+  await terminal.out(formatFailure(options.output, said));
 }
 
 const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]));

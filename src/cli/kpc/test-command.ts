@@ -72,9 +72,9 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
   const results = run.send();
   if (run.diagnostics.length > 0 || !isUsable) {
     await call.print(run.diagnostics, files);
-    return exitStatus.badInput;
+    return call.fail(exitStatus.badInput);
   }
-  await call.out(formatResults(results, options.output, terminal.colour.out));
+  await call.out(formatResults(results, options.output, terminal.colour.out, call.said));
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.negative;
 }
 

@@ -90,12 +90,14 @@ export const addTraceCommand = defineCommand<TraceOptions>({
     const scenes = await openScenes(call, call.given);
     if (call.isGiven('namespace') && scenes.every((scene) => readsNoNames(options, scene)))
       refuseFlag('--namespace', 'no-names');
-    const answers = askNodes(options, scenes, options.allNodes === true);
-    if (!('nodes' in answers)) {
-      await call.print(answers, new Map());
-      return answers.every(isAbsence) ? exitStatus.negative : exitStatus.badInput;
+    const answers = askNodes(options, scenes);
+    if ('faults' in answers) {
+      await call.print(answers.faults, new Map());
+      return call.fail(answers.faults.every(isAbsence) ? exitStatus.negative : exitStatus.badInput);
     }
-    await call.out(formatTrace(answers, options.output, { isColoured: terminal.colour.out, width: terminal.width }));
+    await call.out(
+      formatTrace(answers, options.output, { isColoured: terminal.colour.out, width: terminal.width, said: call.said }),
+    );
     return exitStatus.ok;
   },
 });

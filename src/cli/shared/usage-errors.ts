@@ -1,6 +1,6 @@
 import { type Command, type CommanderError, InvalidArgumentError, type Option } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
-import { formatError } from '../../say/findings-text.ts';
+import { formatError } from '../../say/formats/text.ts';
 
 /** What to write in place of words that no command has, but that users of other programs write. */
 export interface Slips {
@@ -25,7 +25,7 @@ function adviseUsage({ code }: CommanderError, { program, argv, slips }: Usage):
   const command = program.commands.find((each) => each.name() === argv[0]) ?? program;
   switch (code) {
     case 'commander.missingArgument':
-      return `${program.name()} ${command.name()} ${command.usage().replace('[options] ', '')}, as "--help" of it says`;
+      return `write ${program.name()} ${command.name()} ${command.usage().replace('[options] ', '')}; see --help`;
     case 'commander.unknownCommand': {
       const [word = ''] = program.args;
       const slip = /[./]/.test(word) ? slips?.file : findSlip(word, slips?.commands);

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releaseRange, releases } from '../../kube-proxy/releases.ts';
-import { formatJson } from '../../say/format-json.ts';
+import { formatJson } from '../../say/formats/json.ts';
 import { version as versionShape } from '../../say/outputs/version.ts';
 import { type Done, type Terminal, exitStatus } from './terminal.ts';
 import { version } from '../../base/version.ts';
@@ -20,10 +20,10 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
       await terminal.out(
         json || output === 'json'
           ? formatJson(versionShape, {
-              kpcVersion: version,
-              kubeProxyVersion,
-              kubernetesVersions: releases,
-              nodeVersion,
+              command: `${program.name()} version`,
+              snapshots: [],
+              findings: [],
+              result: { kubeProxyVersion, releases, nodeVersion },
             })
           : `${program.name()} ${version}\nkube-proxy ${kubeProxyVersion} (Kubernetes ${releaseRange})\nNode ${nodeVersion}\n`,
       );

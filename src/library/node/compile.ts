@@ -93,7 +93,7 @@ export async function findMistake(
 /** Compiles what was opened for one node. */
 export function compileOne(
   { loaded, refusals }: OpenedToCompile,
-  { node: nodes = [], ipFamily, hostAddresses: path, prune }: CompileOptions,
+  { file, node: nodes = [], ipFamily, hostAddresses: path, prune }: CompileOptions,
 ): Compilation {
   const [node] = nodes;
   const nodeName = chooseNodeName(node, loaded);
@@ -105,7 +105,7 @@ export function compileOne(
     ...refusals,
   ];
   const own = host ? { ...loaded, hostAddresses: host.addresses.get(nodeName) } : loaded;
-  return compileLoaded(own, { node, ipFamily }, wrong);
+  return compileLoaded(own, { node, ipFamily, name: file?.join(', ') }, wrong);
 }
 
 /** Writes a bundle or golden where options say, if they do. Refuses what cannot be written. */

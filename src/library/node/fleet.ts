@@ -11,6 +11,8 @@ import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { CheckReport, FleetReport, FolderForm, NodeChange } from '../../say/check-report.ts';
+import type { SnapshotJson } from '../../say/outputs/envelope.ts';
+import { snapshotWriter } from '../../say/snapshots.ts';
 import type { FolderProblem } from '../../base/findings/calls.ts';
 import { readHostFolder, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import {
@@ -56,7 +58,8 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
   // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
-  const problem = await writeNodes(folder, run, form, async (result) => {
+  const snapshots: SnapshotJson[] = [];
+  const problem = await writeNodes(folder, run, form, snapshots, async (result) => {
     counts[result]++;
     await progress.step();
   });
@@ -66,6 +69,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm, 
   const stale = await handleStale(folder, run);
   return {
     counts: { nodes: run.fleet.nodes.length, ...counts },
+    snapshots,
     said: `${describeNodes(run.fleet)}: ${written} written, ${unchanged} unchanged, in ${path}\n${stale}`,
   };
 }
@@ -81,9 +85,12 @@ export async function checkFleet(
   const { reportCheck } = await import('../../say/check-report.ts');
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
+  const snapshots: SnapshotJson[] = [];
+  const write = snapshotWriter();
   let example: CheckReport | undefined;
   let isGolden = false;
   for (const { node, texts, snapshot } of run.nodes ?? []) {
+    snapshots.push(write(snapshot));
     const own = join(path, node);
     const form = await formOf(own);
     isGolden ||= form === 'golden';
@@ -107,23 +114,26 @@ export async function checkFleet(
   const isSame = changed.length + stale.length === 0;
   return {
     isSame,
-    report: { folder: path, nodes: run.fleet.nodes, changed, stale, example, taken } satisfies FleetReport,
+    report: { folder: path, nodes: run.fleet.nodes, snapshots, changed, stale, example, taken } satisfies FleetReport,
     said: isSame ? '' : `${path} does not match the input. To accept the change:\n  ${printable(accept)}\n`,
   };
 }
 
-/** Writes the folders of all nodes in --jobs threads; the first problem stops all of them. */
+/** Writes the folders of all nodes in --jobs threads; the first problem stops all of them. Adds the nodes to `snapshots`. */
 async function writeNodes(
   folder: FleetFolder,
   run: FleetRun,
   form: FolderForm,
+  snapshots: SnapshotJson[],
   done: (result: WrittenNode) => Promise<void>,
 ): Promise<FolderProblem | undefined> {
   const { jobs } = run.options;
+  const write = snapshotWriter();
   let threads: readonly Thread[] = [];
   let index = 0;
   try {
     for (const each of run.nodes ?? []) {
+      snapshots.push(write(each.snapshot));
       const thread = index++ % jobs;
       if (thread > 0) continue;
       const result = await writeNode(folder, each, form);

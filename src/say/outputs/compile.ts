@@ -1,22 +1,14 @@
 import { about, anyOf, boolean, listOf, mapOf, objectOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
 import { manifestShape } from '../../bundle/manifest.ts';
 import { difference } from './diff.ts';
-import { finding } from './shared.ts';
-
-const diagnostics = listOf(finding);
-
-/** Printed for an input that does not compile, by every command that reads manifests. */
-export const failure = objectOf({ diagnostics });
 
 export const compiled = objectOf({
-  diagnostics,
   manifest: manifestShape,
   files: optional(about('file name to content, without -o', mapOf(text))),
   folder: optional(about('what -o or --golden named', text)),
 });
 
 export const compiledFleet = objectOf({
-  diagnostics,
   folder: text,
   nodes: wholeNumber(0),
   written: about('folders of nodes', wholeNumber(0)),
@@ -29,7 +21,7 @@ const comparison = {
   diff: optional(difference),
 };
 
-export const checked = objectOf({ folder: text, same: boolean, ...comparison, diagnostics });
+export const checked = objectOf({ folder: text, same: boolean, ...comparison });
 
 const nodeChanges = listOf(objectOf({ node: text, what: text }));
 
@@ -42,6 +34,6 @@ export const checkedFleet = objectOf({
   example: optional(about('one node that changes', objectOf({ folder: text, ...comparison }))),
 });
 
-export const compile = anyOf('one node, several nodes, or why nothing was compiled', compiled, compiledFleet, failure);
+export const compile = anyOf('one node, or several', compiled, compiledFleet);
 
-export const check = anyOf('one node, several nodes, or why nothing was compiled', checked, checkedFleet, failure);
+export const check = anyOf('one node, or several', checked, checkedFleet);

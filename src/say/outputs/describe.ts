@@ -146,7 +146,7 @@ const describedService = objectOf({
   place: optional(place),
   ports: listOf(
     objectOf({
-      label: about('"namespace/name:port"', text),
+      servicePort: about('"namespace/name:port"', text),
       place: optional(place),
       targetPort: optional(
         about('as it is written: a number or a name', anyOf('a number or a name', text, wholeNumber(0))),
@@ -174,10 +174,10 @@ const sharedSubject = named(
 );
 
 export const describedDump = objectOf({
-  mode: optional(oneOf(...proxyModes)),
-  ports: listOf(
+  notes: optional(about('what the reading takes for granted, and what the dump lacks, in sentences', listOf(text))),
+  servicePorts: listOf(
     objectOf({
-      name: about('"namespace/name:port", or an address where nothing shows a name', text),
+      servicePort: about('"namespace/name:port", or an address where nothing shows a name', text),
       ...facts,
       fallback: optional(oneOf('no-endpoints', 'local-drops', 'local-to-all')),
       endpoints: optional(
@@ -243,11 +243,11 @@ export const describedDump = objectOf({
   subjects: optional(listOf(sharedSubject)),
 });
 
-export const describedServices = listOf(describedService);
+const describedServices = objectOf({ services: listOf(describedService) });
 
-export const sharedSubjects = listOf(sharedSubject);
+const sharedSubjects = objectOf({ subjects: listOf(sharedSubject) });
 
-export const serviceTable = listOf(serviceSummary);
+const serviceTable = objectOf({ services: listOf(serviceSummary) });
 
 export const describe = anyOf(
   'the table of all Services, one Service, chains and sets, or a dump',

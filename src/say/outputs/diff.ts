@@ -1,22 +1,6 @@
-import {
-  about,
-  boolean,
-  listOf,
-  named,
-  objectOf,
-  oneOf,
-  openOf,
-  optional,
-  text,
-  wholeNumber,
-} from '../../base/json-shape.ts';
+import { about, boolean, listOf, named, objectOf, openOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
 import { printedEffectFields } from './equivalence.ts';
 import { change, flowChange, kernelChange, place } from './shared.ts';
-
-const side = objectOf({
-  kind: oneOf('manifests', 'bundle', 'dump'),
-  name: about('as it was called', text),
-});
 
 const reason = openOf({
   kind: about('decides which other fields there are', text),
@@ -38,8 +22,8 @@ export const servicePortDifference = objectOf({
 export const difference = named(
   'difference',
   objectOf({
-    from: side,
-    to: side,
+    from: about('the name of the old side', text),
+    to: about('the name of the new side', text),
     differs: about('exit status 1', boolean),
     notCompared: about('what one side lacks', listOf(text)),
     servicePorts: about('sorted by name', listOf(servicePortDifference)),

@@ -1,6 +1,5 @@
-import { about, listOf, objectOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { about, listOf, objectOf, text, wholeNumber } from '../../base/json-shape.ts';
 import { effectFields, findingWith } from '../../equivalence/findings.ts';
-import { finding } from './shared.ts';
 
 /** An Effect, as it is printed. */
 export const printedEffectFields = { ...effectFields, trace: about('the command that shows the example', text) };
@@ -17,6 +16,5 @@ export const equivalence = objectOf({
   unknown: about('classes that neither side knows', wholeNumber(0)),
   reasons: about('why, and what would settle it', listOf(text)),
   summary: text,
-  findings: listOf(divergence),
-  preparations: optional(about('of kpc migrate: what a node needs before', listOf(finding))),
+  causes: about('why packets fare differently, each with how', listOf(divergence)),
 });

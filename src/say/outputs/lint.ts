@@ -1,5 +1,4 @@
-import { about, boolean, listOf, objectOf, oneOf, wholeNumber } from '../../base/json-shape.ts';
-import { proxyModes } from '../../kube-proxy/modes.ts';
+import { about, boolean, listOf, objectOf, wholeNumber } from '../../base/json-shape.ts';
 import { finding } from './shared.ts';
 
 const counts = {
@@ -13,9 +12,6 @@ const counts = {
 
 export const linted = objectOf({
   ...counts,
-  mode: oneOf(...proxyModes),
-  namesMode: about('false if neither flags nor the input name a mode', boolean),
   hasRun: about('false if errors of the input kept the rules from looking at it', boolean),
-  findings: listOf(finding),
   ignoredFindings: listOf(finding),
 });

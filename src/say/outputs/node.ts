@@ -1,12 +1,10 @@
-import { about, amount, listOf, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { about, amount, listOf, objectOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
 import { nodeCheckShape } from '../../apply/doctor/node-check.ts';
 import { plannedChangeShape } from '../../apply/plan/describe-plan.ts';
 import { conflictShape } from '../../apply/plan/ownership-draft.ts';
-import { releases } from '../../kube-proxy/releases.ts';
 
 /** What `kpc-apply plan` and `kpc-apply verify` print. */
 export const plan = objectOf({
-  kubernetesVersion: optional(about('of the bundle, if it is not the newest', oneOf(...releases))),
   changes: about('none if nothing would change', listOf(plannedChangeShape)),
   conflicts: about('wanted objects that another program made otherwise', listOf(conflictShape)),
   foreignVirtualServers: listOf(text),
@@ -37,9 +35,7 @@ export const plan = objectOf({
   addressesLeft: optional(about('addresses of IPVS mode that stay for open connections', listOf(text))),
   connections: optional(objectOf({ draining: wholeNumber(0), cut: wholeNumber(0) })),
   warnings: optional(listOf(text)),
-  refusals: optional(
-    about('why apply would refuse', listOf(objectOf({ subject: text, text, advice: optional(text) }))),
-  ),
+  refusals: optional(about('why apply would refuse', listOf(objectOf({ subject: text, text, help: optional(text) })))),
 });
 
-export const doctor = listOf(nodeCheckShape);
+export const doctor = objectOf({ checks: listOf(nodeCheckShape) });

@@ -11,15 +11,15 @@ import {
   wholeNumber,
 } from '../../base/json-shape.ts';
 import { changeKinds, kernelObjectKinds } from '../../changes/kernel-change.ts';
-import type { Location } from '../../kernel/place.ts';
 
-export const placeFields = {
-  file: about('as it was named', text),
-  line: about('from 1', wholeNumber(1)),
-  column: about('from 1, in UTF-16 units, as editors count', wholeNumber(1)),
-};
-
-export const place = named('place', objectOf<Location>(placeFields));
+export const place = named(
+  'place',
+  objectOf({
+    file: about('as it was named', text),
+    line: optional(about('from 1; absent for a whole file', wholeNumber(1))),
+    column: optional(about('from 1, in UTF-16 units, as editors count', wholeNumber(1))),
+  }),
+);
 
 /** A finding of any command. */
 export const finding = named(
@@ -30,9 +30,7 @@ export const finding = named(
     text: about('what is wrong', text),
     help: optional(about('what to do about it, if kpc knows', text)),
     arguments: about('what the text was made of, for programs', anyObject),
-    file: optional(about('absent if it is about no file', text)),
-    line: optional(about('from 1; absent if it is about a whole file', wholeNumber(1))),
-    column: optional(placeFields.column),
+    place: optional(about('absent if it is about no file', place)),
     about: optional(
       objectOf({
         kind: oneOf('service', 'object'),

@@ -1,6 +1,5 @@
 import {
   about,
-  anyOf,
   boolean,
   listOf,
   named,
@@ -14,7 +13,8 @@ import {
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { connectionKinds, verdicts } from '../../packet/packet.ts';
 import { reasonKinds } from '../../packet/reason.ts';
-import { placeFields } from './shared.ts';
+import { stopKinds } from '../../trace/stop.ts';
+import { place } from './shared.ts';
 
 const sourceAfter = about('the source that the endpoint sees: an address, or "masqueraded"', text);
 
@@ -63,9 +63,7 @@ const step = objectOf({
   what: text,
   rule: optional(about('as the tool writes it', text)),
   servicePort: optional(text),
-  file: optional(placeFields.file),
-  line: optional(placeFields.line),
-  column: optional(placeFields.column),
+  place: optional(place),
 });
 
 const policies = listOf(
@@ -79,8 +77,29 @@ const policies = listOf(
 
 const existingFlows = listOf(objectOf({ address: text, port: wholeNumber(0), flows: wholeNumber(1) }));
 
+const destination = {
+  address: about('"node" for an address of the node that is not known', text),
+  port: wholeNumber(0),
+  protocol: text,
+};
+
 const answerFields = {
   ...fate,
+  cause: optional(
+    about(
+      'why it is dropped or refused',
+      objectOf({ kind: oneOf(...stopKinds), text: optional(about('as a clause', text)) }),
+    ),
+  ),
+  from: objectOf({
+    sender: about('in words: "a pod on this node"', text),
+    address: optional(about('absent for the node, which chooses one itself', text)),
+    column: optional(about('in the table of --all', text)),
+  }),
+  to: objectOf({ ...destination, servicePort: optional(about('the Service port that was named', text)) }),
+  node: optional(about('absent if none is named, and for a dump', text)),
+  mode: optional(oneOf(...proxyModes)),
+  assumed: optional(about('the values here that kpc chose because the input lacks them', listOf(text))),
   notes: optional(about('what an operator asks next, in sentences', listOf(text))),
   policies: optional(policies),
   existingFlows: optional(
@@ -92,11 +111,12 @@ const trace = named(
   'trace',
   objectOf({
     ...answerFields,
-    steps: listOf(step),
+    steps: optional(about('absent in the table of --all', listOf(step))),
   }),
 );
 
-const ingress = objectOf({
+const request = objectOf({
+  node: optional(text),
   ingress: optional(about('"namespace/name" of the Ingress, if one takes the request', text)),
   routes: listOf(
     objectOf({
@@ -111,40 +131,21 @@ const ingress = objectOf({
     }),
   ),
   problems: optional(about('why requests do not get there', listOf(text))),
-  traces: listOf(trace),
 });
 
-const cells = listOf(
-  objectOf({
-    from: text,
-    to: objectOf({ address: text, port: wholeNumber(0), protocol: text }),
-    ...answerFields,
-  }),
-);
+export const traced = objectOf({
+  traces: about('of one packet, of a request, or of a packet of each sender, node after node', listOf(trace)),
+  requests: optional(about('ways over an Ingress or a Gateway, one for each node', listOf(request))),
+});
 
-export const answer = named(
-  'answer',
-  anyOf(
-    'one packet, a request over an Ingress or a Gateway, or with --all a packet of each sender',
-    trace,
-    ingress,
-    cells,
+export const tested = objectOf({
+  tests: listOf(
+    objectOf({
+      name: text,
+      passed: boolean,
+      place,
+      faults: about('how the packet differs from what is expected', listOf(text)),
+      trace,
+    }),
   ),
-);
-
-/** With --all-nodes. */
-const tracedNodes = listOf(objectOf({ node: text, trace: answer }));
-
-export const traced = anyOf('an answer, or one for each node', answer, tracedNodes);
-
-export const tested = listOf(
-  objectOf({
-    name: text,
-    passed: boolean,
-    ...placeFields,
-    node: optional(text),
-    mode: optional(oneOf(...proxyModes)),
-    faults: about('how the packet differs from what is expected', listOf(text)),
-    trace,
-  }),
-);
+});

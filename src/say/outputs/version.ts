@@ -3,8 +3,7 @@ import { releases } from '../../kube-proxy/releases.ts';
 
 /** What `kpc version` and `kpc-apply version` print. */
 export const version = objectOf({
-  kpcVersion: text,
   kubeProxyVersion: about('the kube-proxy that it follows', text),
-  kubernetesVersions: listOf(oneOf(...releases)),
+  releases: about('of Kubernetes, whose kube-proxy it follows', listOf(oneOf(...releases))),
   nodeVersion: about('of the Node that runs it', text),
 });

@@ -78,8 +78,8 @@ function sameWords(finding: SaidFinding): string | undefined {
 /** Findings about a whole file, which their sentence does not name. */
 const isOfFile: ReadonlySet<string> = new Set(['empty-file', 'unknown-kind']);
 
-function nameOf({ code, arguments: details, file, about }: SaidFinding): string | undefined {
-  if (isOfFile.has(code)) return file;
+function nameOf({ code, arguments: details, place, about }: SaidFinding): string | undefined {
+  if (isOfFile.has(code)) return place?.file;
   const { servicePort, service } = details as { readonly servicePort?: string; readonly service?: string };
   return servicePort ?? service ?? (about?.kind === 'service' ? about.name : undefined);
 }

@@ -4,7 +4,7 @@ import { type FindingCode, isLintCode } from '../../base/findings/codes.ts';
 import { locate, type About, type Fault, type Finding } from '../../base/findings/finding.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import { joinHostPort } from '../../kernel/address.ts';
-import type { Location } from '../../kernel/place.ts';
+import type { Located } from '../../kernel/place.ts';
 import { traceCommand } from './trace-command.ts';
 import { wordsOf } from './words.ts';
 
@@ -20,17 +20,20 @@ export type SaidFinding = Fault & {
   readonly page?: string | undefined;
   /** The same as long as the finding is about the same, wherever its lines are. */
   readonly fingerprint?: string;
-} & Partial<Location>;
+  /** Absent if it is about no file. */
+  readonly place?: Located;
+};
 
 export function sayFindings(findings: readonly Finding[]): SaidFinding[] {
   return findings.map((each) => sayFinding(each));
 }
 
 export function sayFinding(finding: Finding): SaidFinding {
-  const { severity, code, arguments: details, place, about } = finding;
+  const { severity, code, arguments: details, about } = finding;
   const { text, help } = wordsOf(finding);
+  const place = locate(finding.place);
   const said = { severity, code, text, ...(help === undefined ? {} : { help }), arguments: details };
-  return { ...said, ...locate(place), ...(about ? { about } : {}) } as SaidFinding;
+  return { ...said, ...(place ? { place } : {}), ...(about ? { about } : {}) } as SaidFinding;
 }
 
 /**

@@ -40,7 +40,8 @@ export async function openPaths(options: OpenOptions): Promise<OpenedPaths> {
   return { ...openReading(dump?.reading ?? input), kind: input.kind, path, leftOut: dump?.leftOut };
 }
 
-async function openFiles({ name = '-f', ...options }: OpenOptions): Promise<OpenedPaths> {
+async function openFiles(options: OpenOptions): Promise<OpenedPaths> {
+  const { file = [], name = file.join(', ') } = options;
   const opened = openManifests(name, await loadInputs(options), options);
   return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
 }

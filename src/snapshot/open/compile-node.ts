@@ -58,6 +58,8 @@ export interface Prepared {
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
+  /** As of `Assumptions`. */
+  readonly assumedClusterCIDRs: readonly string[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
   /** What keeps Service ports from having endpoints, or may: found when they are first asked for. */
@@ -88,6 +90,17 @@ function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceC
 function faultsAmong(find: () => readonly Finding[]): Prepared['portFaults'] {
   let faults: readonly PortFault[] | undefined;
   return () => (faults ??= find().filter(isPortFault));
+}
+
+/** Slices without a Service, and Services without endpoints. What is wrong may be the other half, and is not there. */
+function findLonely(
+  { diagnostics, slices, endpoints }: Inputs,
+  services: ReturnType<typeof findSlices>['services'],
+  cluster: Cluster,
+  couldAssume: boolean,
+): readonly Finding[] {
+  if (diagnostics.some(isError)) return [];
+  return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
 /** Builds the cluster, once for all nodes. */
@@ -128,6 +141,7 @@ export function prepare(
     assigned,
     assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
     assumedPods: found.assumedPods,
+    assumedClusterCIDRs: assumptions?.clusterCIDRs ?? [],
     portFaults: faultsAmong(() => [...found.findUndeclared(), ...found.diagnostics, ...wrongSlices]),
     diagnostics: [
       ...diagnostics,
@@ -137,13 +151,7 @@ export function prepare(
       ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
       ...findConflicts(cluster),
       ...wrongSlices,
-      // A Service or a slice that is wrong is not there.
-      ...(inputs.diagnostics.some(isError)
-        ? []
-        : [
-            ...describeStrays(found.services, inputs.slices, inputs.endpoints),
-            ...findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
-          ]),
+      ...findLonely(inputs, found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
       ...(programs(settings.mode, 'virtualServers')
         ? [...checkAnnotations(services, cluster), ...findCoveredAddresses(settings, cluster)]
         : []),
@@ -262,6 +270,7 @@ export function compileNode(
     assigned,
     assumedEndpoints,
     assumedPods,
+    assumedClusterCIDRs: prepared.assumedClusterCIDRs,
     portFaults,
     isNodeAssumed: prepared.assumedNodes.includes(nodeName) ? true : undefined,
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',

@@ -16,7 +16,9 @@ import { readBundle } from '../../../src/bundle/read-bundle.ts';
 import { makeCluster } from '../../support/make-cluster.ts';
 import { makeRandom } from '../../support/random.ts';
 import { readTree } from '../../support/read-tree.ts';
+import { some } from '../../support/rounds.ts';
 import { kpcProgram, projectFolder, runKpc } from '../../support/run-kpc.ts';
+import { resultOf } from '../../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-fleet-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -72,7 +74,7 @@ describe('a run for all nodes', () => {
     }
   });
 
-  test.each(['ipvs', 'iptables'])('gives in shards exactly what one run gives, in mode %s', async (mode) => {
+  test.each(some(['ipvs', 'iptables']))('gives in shards exactly what one run gives, in mode %s', async (mode) => {
     const together = freshPath();
     const alone = freshPath();
     for (const shard of ['0/3', '1/3', '2/3']) {
@@ -84,7 +86,7 @@ describe('a run for all nodes', () => {
     expect(readTree(together)).toEqual(readTree(alone));
   });
 
-  test.each(['ipvs', 'iptables', 'nftables'])(
+  test.each(some(['nftables', 'ipvs', 'iptables']))(
     'gives with --jobs exactly what one job gives, in mode %s',
     async (mode) => {
       const flags = ['--all-nodes', '--proxy-mode', mode];
@@ -234,12 +236,11 @@ describe('a folder that is not all its own', () => {
 test('--output json says what became of the nodes', async () => {
   const out = freshPath();
   const run = await compile('--all-nodes', '-o', out, '--output', 'json');
-  expect(JSON.parse(run.stdout)).toMatchObject({
+  expect(resultOf(run.stdout)).toMatchObject({
     folder: out,
     nodes: 27,
     written: 27,
     unchanged: 0,
-    diagnostics: expect.any(Array),
   });
 });
 

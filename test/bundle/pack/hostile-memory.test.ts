@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { compress, writeTar } from '../../../src/bundle/pack/archive.ts';
+import { some } from '../../support/rounds.ts';
 import { makeKey } from '../../support/signing-key.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-bomb-'));
@@ -38,7 +39,7 @@ const filled = (name: string, bytes: number, byte: number): Uint8Array => {
 
 const least = measure(compress(writeTar(new Map())));
 
-test.runIf(process.platform === 'linux').each<readonly [what: string, pack: () => Uint8Array]>([
+const packs: readonly (readonly [what: string, pack: () => Uint8Array])[] = [
   ['a manifest of 64 MB', () => compress(filled('manifest.json', 2 ** 26, 0x61))],
   ['a manifest of 64 MB that is no UTF-8', () => compress(filled('manifest.json', 2 ** 26, 0xff))],
   ['64 MB that do not begin with a manifest', () => compress(filled('ip.batch', 2 ** 26, 0x61))],
@@ -55,6 +56,8 @@ test.runIf(process.platform === 'linux').each<readonly [what: string, pack: () =
       return Buffer.concat([packed, Buffer.alloc(2 ** 25 - packed.length, 'x')]);
     },
   ],
-])('%s costs little memory before it is refused', (_, pack) => {
+];
+
+test.runIf(process.platform === 'linux').each(some(packs))('%s costs little memory before it is refused', (_, pack) => {
   expect(measure(pack()) - least).toBeLessThan(80);
 });

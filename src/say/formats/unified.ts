@@ -1,21 +1,25 @@
 import { createTwoFilesPatch, formatPatch } from 'diff';
-import { mostLines } from '../base/bounds.ts';
-import { joinText } from '../base/chunks.ts';
-import { printable, printableLines } from '../base/printable.ts';
-import { freshTexts } from '../bundle/make-bundle.ts';
-import { writeServices } from '../bundle/services-file.ts';
-import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
-import { alignSides, nodeSettings } from '../diff/align-sides.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
-import { separate } from '../diff/foreign-items.ts';
-import { compareNamed, compareText } from '../kernel/compare-text.ts';
-import { isBuiltInChain, tableNames, type Chain, type Tables } from '../kernel/iptables/iptables.ts';
-import { actingRules, canonicalRule } from '../kernel/iptables/iptables-meaning.ts';
-import { compareVirtualServers } from '../kernel/ipvs/ipvs.ts';
-import { canonicalElement, canonicalRule as canonicalNftRule, elementMeaning } from '../kernel/nftables/nft-meaning.ts';
-import { isLearned, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
-import type { KernelState } from '../kernel/state.ts';
-import type { CheckResult } from '../snapshot/files/check-folder.ts';
+import { mostLines } from '../../base/bounds.ts';
+import { joinText } from '../../base/chunks.ts';
+import { printable, printableLines } from '../../base/printable.ts';
+import { freshTexts } from '../../bundle/make-bundle.ts';
+import { writeServices } from '../../bundle/services-file.ts';
+import { stateFileNames, stateFiles } from '../../bundle/state-files.ts';
+import { alignSides, nodeSettings } from '../../diff/align-sides.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { separate } from '../../diff/foreign-items.ts';
+import { compareNamed, compareText } from '../../kernel/compare-text.ts';
+import { isBuiltInChain, tableNames, type Chain, type Tables } from '../../kernel/iptables/iptables.ts';
+import { actingRules, canonicalRule } from '../../kernel/iptables/iptables-meaning.ts';
+import { compareVirtualServers } from '../../kernel/ipvs/ipvs.ts';
+import {
+  canonicalElement,
+  canonicalRule as canonicalNftRule,
+  elementMeaning,
+} from '../../kernel/nftables/nft-meaning.ts';
+import { isLearned, type NftMap, type NftSet, type NftTable } from '../../kernel/nftables/table.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import type { CheckResult } from '../../snapshot/files/check-folder.ts';
 
 /**
  * The least difference of two very different files takes quadratic time: past this many lines, about four seconds, it

@@ -1,9 +1,9 @@
-import { printableLines } from '../base/printable.ts';
-import type { Location } from '../kernel/place.ts';
+import { printableLines } from '../../base/printable.ts';
+import type { Located } from '../../kernel/place.ts';
 
 export interface TestCase {
   readonly name: string;
-  readonly place: Location | undefined;
+  readonly place: Located | undefined;
   readonly failure: { readonly title: string; readonly lines: readonly string[] } | undefined;
   /** What there is to say of a case that does not fail. */
   readonly output?: readonly string[];
@@ -24,7 +24,7 @@ export function formatTestSuite(name: string, cases: readonly TestCase[]): strin
 }
 
 function formatTestCase({ name, place, failure, output = [] }: TestCase): string {
-  const at = place ? ` file=${quoteXml(place.file)} line="${place.line}"` : '';
+  const at = place?.line === undefined ? '' : ` file=${quoteXml(place.file)} line="${place.line}"`;
   const open = `    <testcase classname="kpc" name=${quoteXml(name)}${at}`;
   if (!failure && output.length === 0) return `${open}/>`;
   if (!failure) return `${open}>\n      <system-out>${output.map(escapeXml).join('\n')}</system-out>\n    </testcase>`;

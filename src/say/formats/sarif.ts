@@ -1,10 +1,10 @@
-import { printableJson } from '../base/printable.ts';
-import { projectUrl, version } from '../base/version.ts';
+import { printableJson } from '../../base/printable.ts';
+import { projectUrl, version } from '../../base/version.ts';
 import { codes } from '#codes';
-import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
-import type { Severity } from '../base/findings/rows.ts';
+import { findingCodes, severitiesOf, type FindingCode } from '../../base/findings/codes.ts';
+import type { Severity } from '../../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { helpWithTrace, type SaidFinding } from './words/said.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
 
@@ -49,7 +49,8 @@ function ruleOf(code: FindingCode, helpUri: string | undefined) {
 }
 
 function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback: string | undefined, pathOf: PathOf) {
-  const { code, severity, text, fingerprint, about, trace, file = fallback, line = 1, column } = finding;
+  const { code, severity, text, fingerprint, about, trace, place } = finding;
+  const { file = fallback, line = 1, column } = place ?? {};
   const help = helpWithTrace(finding);
   const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
   const physicalLocation = file === undefined ? undefined : { artifactLocation: artifactOf(pathOf(file)), region };

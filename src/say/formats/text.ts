@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
-import { printable } from '../base/printable.ts';
-import type { SaidFinding } from './words/said.ts';
+import { printable } from '../../base/printable.ts';
+import type { SaidFinding } from '../words/said.ts';
 
 /** Returns a line of an input file, counted from 1; '' if it is unknown. */
 export type LineOf = (file: string, line: number) => string;
@@ -14,7 +14,8 @@ const maxWidth = 120;
 export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf, isColoured: boolean): string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
   const paint = { error: chalk.red.bold, warning: chalk.yellow.bold, note: chalk.cyan.bold };
-  const blocks = findings.map(({ severity, code, text, help, trace, file, line, column }) => {
+  const blocks = findings.map(({ severity, code, text, help, trace, place }) => {
+    const { file, line, column } = place ?? {};
     const isPlaced = file !== undefined && line !== undefined && column !== undefined;
     const where = file === undefined ? undefined : chalk.bold(printable(isPlaced ? `${file}:${line}:${column}` : file));
     const header = [where, paint[severity](severity), `${printable(text)} ${chalk.dim(`[${code}]`)}\n`]

@@ -1,6 +1,6 @@
-import { printableLines } from '../base/printable.ts';
-import { helpWithTrace, type SaidFinding } from './words/said.ts';
-import type { Location } from '../kernel/place.ts';
+import { printableLines } from '../../base/printable.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
+import type { Located } from '../../kernel/place.ts';
 
 /** The path of a file from the top of its repository, which GitHub and GitLab go by; undefined for standard input. */
 export type PathOf = (file: string) => string | undefined;
@@ -9,26 +9,22 @@ export type PathOf = (file: string) => string | undefined;
 export function formatGithub(findings: readonly SaidFinding[], pathOf: PathOf): string {
   return findings
     .map((finding) => {
-      const { severity, code, text } = finding;
+      const { severity, code, text, place } = finding;
       const help = helpWithTrace(finding);
       const lines = help === undefined ? text : `${text}\nhelp: ${help}`;
-      return annotate(severity === 'note' ? 'notice' : severity, code, lines, inRepository(finding, pathOf));
+      return annotate(severity === 'note' ? 'notice' : severity, code, lines, inRepository(place, pathOf));
     })
     .join('');
 }
 
 /** Without a file, GitHub shows an annotation with the run. */
-export function inRepository(at: Partial<Location>, pathOf: PathOf): Partial<Location> {
-  const path = at.file === undefined ? undefined : pathOf(at.file);
-  return path === undefined ? {} : { ...at, file: path };
+export function inRepository(place: Located | undefined, pathOf: PathOf): Located | undefined {
+  const path = place && pathOf(place.file);
+  return path === undefined ? undefined : { ...place, file: path };
 }
 
-export function annotate(
-  level: 'error' | 'warning' | 'notice',
-  title: string,
-  text: string,
-  { file, line, column }: Partial<Location> = {},
-): string {
+export function annotate(level: 'error' | 'warning' | 'notice', title: string, text: string, place?: Located): string {
+  const { file, line, column } = place ?? {};
   const at = Object.entries({ file, line, col: column }).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${escapeProperty(String(value))}`],
   );

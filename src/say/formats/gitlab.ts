@@ -1,7 +1,7 @@
-import { printable, printableJson } from '../base/printable.ts';
-import type { Severity } from '../base/findings/rows.ts';
+import { printable, printableJson } from '../../base/printable.ts';
+import type { Severity } from '../../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { helpWithTrace, type SaidFinding } from './words/said.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 
 const severities: Readonly<Record<Severity, string>> = { error: 'major', warning: 'minor', note: 'info' };
 
@@ -11,7 +11,8 @@ const severities: Readonly<Record<Severity, string>> = { error: 'major', warning
  */
 export function formatGitlab(findings: readonly SaidFinding[], files: readonly string[], pathOf: PathOf): string {
   const issues = findings.map((finding) => {
-    const { code, severity, text, fingerprint, page, file = files[0] ?? '.', line = 1 } = finding;
+    const { code, severity, text, fingerprint, page, place } = finding;
+    const { file, line = 1 } = place ?? { file: files[0] ?? '.' };
     const help = helpWithTrace(finding);
     return {
       description: printable(text),

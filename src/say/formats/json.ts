@@ -1,0 +1,28 @@
+import type { Shape } from '../../base/json-shape.ts';
+import { printableJson } from '../../base/printable.ts';
+import { version } from '../../base/version.ts';
+import type { SnapshotJson } from '../outputs/envelope.ts';
+import type { SaidFinding } from '../words/said.ts';
+
+/** What a command says beside its result. */
+export interface Said {
+  /** "kpc trace". */
+  readonly command: string;
+  readonly findings: readonly SaidFinding[];
+}
+
+/** An answer for programs. `result` is undefined where findings keep kpc from one. */
+export interface Answer<T> extends Said {
+  readonly snapshots: readonly SnapshotJson[];
+  readonly result?: T | undefined;
+}
+
+/** The one envelope of all answers. The type makes each command print its published shape (src/say/outputs, schemas/). */
+export function makeEnvelope<T>(_: Shape<T>, { command, snapshots, findings, result }: Answer<T>) {
+  return { kpc: version, command, snapshots, findings, result };
+}
+
+/** Formats an answer for --output json. */
+export function formatJson<T>(shape: Shape<T>, answer: Answer<T>): string {
+  return `${printableJson(JSON.stringify(makeEnvelope(shape, answer), undefined, 2))}\n`;
+}
