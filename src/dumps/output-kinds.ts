@@ -34,7 +34,7 @@ function route(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
   return new RegExp(
-    `^(?![^\\n]*\\b(?:${states})\\b)(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: |$)${rest.source.slice(1)}`,
+    `^(?![^\\n]*\\b(?:${states})\\b)(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: |(?=\\n)|$)${rest.source.slice(1)}`,
   );
 }
 

@@ -432,7 +432,8 @@ export function isPortIn({ port, protocol }: Flow, { first, last }: PortRange): 
 /** Puts the packet into a zone, or with a direction, its connection's packets of that direction. */
 export function changeZone(flow: Flow, zone: number, direction: 'original' | 'reply' | undefined): void {
   if (!flow.connection) return;
-  flow.zone = zone;
+  // A zone of one direction is none for packets of the other (nf_ct_zone_id).
+  flow.zone = direction === (flow.turn === 'answer' ? 'original' : 'reply') ? 0 : zone;
   if (flow.turn !== 'first') return;
   const { zones } = flow.connection;
   flow.connection.zones = {

@@ -60,6 +60,8 @@ export type Circumstance =
   | 'listener'
   /** Packets before this one, which a rule has remembered. */
   | 'memory'
+  /** The port of a bridge that the sender is behind. */
+  | 'bridge-port'
   /** What the packet has in some other field. */
   | 'content';
 

@@ -11,6 +11,7 @@ import {
   type Flow,
 } from './flow.ts';
 import { inOrder } from './order.ts';
+import { circumstance } from './reason.ts';
 import type { Unknown, Verdict } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
@@ -139,7 +140,10 @@ function checkHairpin(flow: Flow): End | undefined {
   const { input, output, routing, sender, destination, turn } = flow;
   if (turn === 'answer' || input !== output || input === undefined || sender.address.text !== destination.text)
     return undefined;
-  if (routing.isHairpin(input) !== false || routing.showsBridged(input) !== true) return undefined;
+  if (routing.showsBridged(input) !== true) return undefined;
+  const isHairpin = routing.isHairpin(input) ?? true;
+  const ofPort = { ...circumstance('bridge-port', input), fact: `hairpin ${input}` };
+  if (decide(flow, () => (isHairpin === 'mixed' ? ofPort : isHairpin))) return undefined;
   return lose(flow, { kind: 'no-hairpin', bridge: input });
 }
 
@@ -237,6 +241,15 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   let isTracked = flow.turn === 'first' || (hook !== 'prerouting' && hook !== 'output');
   let isTranslated = flow.turn === 'first' || !nat;
   const wasDecided = !nat || !flow.connection || flow.connection.decided.has(nat.decides);
+  // Rules at this hook go on seeing the interface of the first route, whatever the packet is routed by since (nf_hook_state).
+  const seen = flow.output;
+  let left = seen;
+  const routeAgain = (): End | undefined => {
+    const end = reroute(flow);
+    left = flow.output;
+    flow.output = seen;
+    return end;
+  };
   /** What the kernel itself does before what has that priority. */
   const before = (priority: number): End | undefined => {
     if (!isTracked && priority > trackingPriority) {
@@ -245,7 +258,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     }
     if (isTranslated || !nat || priority <= nat.priority) return undefined;
     isTranslated = true;
-    return translate(flow, nat.decides) && hook === 'output' ? reroute(flow) : undefined;
+    return translate(flow, nat.decides) && hook === 'output' ? routeAgain() : undefined;
   };
   for (const { priority, natOrder, reroutes, visit } of inOrder(flow, visitors[hook])) {
     const lost = before(priority);
@@ -260,12 +273,13 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     if (decision === 'sent-on') return leave(flow, visitors);
     if (decision !== 'accept' && decision !== 'return') return decision;
     const isMoved = flow.destination !== destination || (reroutes && flow.mark !== mark);
-    const end = hook === 'output' && isMoved ? reroute(flow) : undefined;
+    const end = hook === 'output' && isMoved ? routeAgain() : undefined;
     if (end) return end;
   }
   const lost = before(Infinity);
   if (lost) return lost;
   if (nat) flow.connection?.decided.add(nat.decides);
+  flow.output = left;
   return undefined;
 }
 

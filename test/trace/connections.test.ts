@@ -127,6 +127,17 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    // The kernel routes again after the translation, and OUTPUT still has the interface of the first route.
+    'a rule of OUTPUT for the interface of the endpoint',
+    [after('-A FORWARD -j KUBE-FORWARD', '-A OUTPUT -o cni0 -p tcp -m tcp --dport 8080 -j DROP')],
+    [['node', local, 'delivered', 'works', '']],
+  ],
+  [
+    'a rule of OUTPUT for the interface of the way to the Service',
+    [after('-A FORWARD -j KUBE-FORWARD', '-A OUTPUT -o eth0 -p tcp -m tcp --dport 8080 -j DROP')],
+    [['node', local, 'dropped', 'fails', '']],
+  ],
+  [
     'a bridge whose packets rules do not see',
     unseen,
     [
@@ -381,6 +392,16 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
       [pod, '10.244.2.11:8080', 'forwarded', 'works', ''],
     ],
   ],
+  [
+    'a zone of the direction that answers do not have',
+    [
+      [
+        ':PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n*filter',
+        ':PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A PREROUTING -s 10.244.2.0/24 -i eth0 -j CT --zone-orig 7\nCOMMIT\n*filter',
+      ],
+    ],
+    [[pod, remote, 'delivered', 'works', '']],
+  ],
   ['answers in another zone', zoned, [[pod, remote, 'delivered', 'fails', 'answer KUBE-FORWARD']]],
   [
     'clients that keep their address',
@@ -406,6 +427,22 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     const found = fate.connection();
     expect([fate.verdict, found.kind, causeOf(found)]).toEqual([verdict, connection, cause]);
   });
+});
+
+test('of ports with hairpin and without, nothing shows which one a pod is behind', () => {
+  const [port = ''] = /^5: veth11@[^]*?bridge_slave .*\n/m.exec(node) ?? [];
+  const other = port.replace('5: veth11', '9: veth19').replace('hairpin on', 'hairpin off');
+  const { fate } = trace([after(port.trimEnd(), other.trimEnd())], '10.244.1.11', local, 'tcp');
+  expect(fate.verdict).toBe('unknown');
+  expect(fate.reasons).toMatchObject([{ kind: 'circumstance', of: 'bridge-port', text: 'cni0' }]);
+});
+
+test('a default route with several next hops may begin a listing, and leaves the source open', () => {
+  const hops = 'default \n\tnexthop via 192.168.10.1 dev eth0 weight 1 \n\tnexthop via 172.16.20.1 dev eth1 weight 1 ';
+  const { routes } = readDump(new Map([['ip-route.txt', `${hops}\n10.244.1.0/24 dev cni0 scope link \n`]]));
+  expect(routes.ipv4?.routes.map((route) => route.hops.length)).toEqual([2, 1]);
+  const { fate } = trace([[main, hops]], 'node', `${far}:80`, 'tcp');
+  expect(fate.ways[0]?.end).toMatchObject({ candidates: [{ text: '192.168.10.11' }, { text: '172.16.20.11' }] });
 });
 
 test('a packet that a bridge throws away: the endpoint is the client, behind a port that takes nothing back', () => {

@@ -263,8 +263,9 @@ function sourcesOf({
       }
       if (way.kind !== 'out') return byLinks(address);
       if (way.source) return { address: way.source };
-      const [hop] = way.hops;
-      return select(hop?.link, hop?.gateway, address);
+      const [first = byLinks(address), ...others] = way.hops.map((hop) => select(hop.link, hop.gateway, address));
+      if (others.every((each) => each.address.text === first.address.text)) return first;
+      return { address: unknownOwn[family], candidates: [first, ...others].map((each) => each.address) };
     },
     masqueradeBy: (address, hop) => select(hop?.link, hop?.gateway ?? address, address),
   };
