@@ -10,7 +10,7 @@ import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { weighEvidence } from '../../kube-proxy/evidence.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { modeFacts, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
 import { sysctlPath } from '../../kernel/sysctl.ts';
@@ -77,7 +77,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     ),
     assigned: [],
     dumped: true,
-    network: await listNetwork(host, present, mode === 'nftables', (what, { message }) =>
+    network: await listNetwork(host, present, programs(mode, 'nftables'), (what, { message }) =>
       onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
     ),
   };

@@ -15,7 +15,7 @@ import { coverAll } from '../../dumps/coverage.ts';
 import { families as bothFamilies } from '../../kernel/family.ts';
 import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
+import { modeFacts, programs } from '../../kube-proxy/modes.ts';
 import { describeMade, type Recognised } from './opened.ts';
 
 const nothingSaid = { diagnostics: [], files: new Map(), notes: [], beside: [] } as const;
@@ -83,7 +83,7 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
   // If its files have no rules of a family, the node has none.
   const { hostAddresses } = nodeOfBundle(manifest);
   // Its own files have kube-proxy's tables alone. Without others, nft prints nothing.
-  const lacksTables = manifest.mode === 'nftables' && !/^\$ nft list ruleset$/m.test(network);
+  const lacksTables = programs(manifest.mode, 'nftables') && !/^\$ nft list ruleset$/m.test(network);
   const coverage = { ...coverAll(), modules: false, lacksTables };
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, hostAddresses });
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
