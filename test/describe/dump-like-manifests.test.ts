@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { makeRandom } from '../support/random.ts';
-import { rounds, some } from '../support/rounds.ts';
+import { some } from '../support/rounds.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { resultOf } from '../support/printed-json.ts';
 
@@ -146,10 +146,10 @@ const refusalOf = ({ fallback }: Said) => (fallback === 'no-endpoints-given' ? '
 
 describe('a dump is described as the manifests that it was compiled from', () => {
   const releases = ['1.36', '1.30', '1.33', '1.34'];
-  const seeds = Array.from({ length: rounds(4, 2) }, (_, i) => i + 1);
+  const seeds = [1, 2, 3, 4];
 
   test.for([
-    ...some(releases).map((release) => ['iptables', release] as const),
+    ...some(releases, 2).map((release) => ['iptables', release] as const),
     ...some(releases)
       .filter((release) => release !== '1.30')
       .map((release) => ['nftables', release] as const),

@@ -4,7 +4,7 @@
  */
 export const triesAll = process.env['KPC_ALL_ROUNDS'] === '1';
 
-/** Whether what has been found before is found anew, and products of what is tried are gone through whole: `npm run test:all`. */
+/** Whether products of what is tried are gone through whole, as in `npm run test:all`. */
 export const isFull = process.env['KPC_FULL'] === '1';
 
 /** How many rounds a test with random input takes: all of them, or a share, which is a fifth. */
