@@ -52,6 +52,8 @@ export interface Way<End = unknown> {
   readonly source: Address | 'masqueraded';
   /** The address that it was masqueraded with, where the routes show it. */
   readonly masqueradedAs?: Address | undefined;
+  /** The port of the node that a rule redirected it to, if it reaches the node there. */
+  readonly redirectedTo?: number | undefined;
   /** The packet at its end; undefined if no simulation made the way. */
   readonly end?: End | undefined;
   /** Of an answer: why it does not come to the client. */
@@ -155,6 +157,7 @@ export interface Fate {
   /** The source of the likeliest way. */
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
+  readonly redirectedTo?: number | undefined;
   /** The likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];

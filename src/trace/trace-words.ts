@@ -152,7 +152,7 @@ function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): b
 }
 
 function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
-  const { verdict, endpoints, ways, steps } = fate;
+  const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;
   switch (verdict) {
     case 'delivered': {
@@ -162,6 +162,8 @@ function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string 
       return `delivered to ${count(reached, 'endpoint')}${rest}`;
     }
     case 'local':
+      if (redirectedTo !== undefined)
+        return `redirected to port ${redirectedTo} of the node itself: a program on the node answers, if one listens there`;
       return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
     default: {
       const others = lostShare({ ways, verdict });
@@ -506,6 +508,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     assumed: assumed.length === 0 ? undefined : assumed,
     endpoints: endpointsJson(fate, connection),
     sourceAfter: fate.masqueradedAs?.text ?? sourceText(fate.source),
+    redirectedTo: fate.redirectedTo,
     connection: connection.kind,
     connectionReason: connection.reason,
     ...unknownJson(trace, scene),
@@ -529,6 +532,7 @@ function unknownJson({ fate, target }: Trace, scene: Scene) {
       verdict: otherwise.verdict,
       endpoints: endpointsJson(otherwise),
       sourceAfter: sourceText(otherwise.source),
+      redirectedTo: otherwise.redirectedTo,
     },
   };
 }

@@ -437,6 +437,13 @@ test('of ports with hairpin and without, nothing shows which one a pod is behind
   expect(fate.reasons).toMatchObject([{ kind: 'circumstance', of: 'bridge-port', text: 'cni0' }]);
 });
 
+test('a redirect to the node itself names the port', () => {
+  const rule = '-A PREROUTING -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j REDIRECT --to-ports 7777';
+  const [jump = ''] = /^-A PREROUTING .* -j KUBE-SERVICES$/m.exec(node) ?? [];
+  const { fate } = trace([[jump, `${rule}\n${jump}`]], pod, local, 'tcp');
+  expect(fate).toMatchObject({ verdict: 'local', redirectedTo: 7777 });
+});
+
 test('a default route with several next hops may begin a listing, and leaves the source open', () => {
   const hops = 'default \n\tnexthop via 192.168.10.1 dev eth0 weight 1 \n\tnexthop via 172.16.20.1 dev eth1 weight 1 ';
   const { routes } = readDump(new Map([['ip-route.txt', `${hops}\n10.244.1.0/24 dev cni0 scope link \n`]]));

@@ -30,6 +30,7 @@ const knownFate = {
     }),
   ),
   sourceAfter,
+  redirectedTo: optional(about('the port of the node itself that a rule sends the packet to', wholeNumber(0))),
 };
 
 const reasons = listOf(
