@@ -236,9 +236,19 @@ export function formatStates({ present, before, states, damaged, last, isUnfinis
 }
 
 /** What doctor found, for programs. */
-export function formatNodeChecksJson(checks: readonly NodeCheck[], folder = '', bundle?: StoredBundle): string {
+export function formatNodeChecksJson(
+  checks: readonly NodeCheck[],
+  modes: readonly ProxyMode[],
+  folder = '',
+  bundle?: StoredBundle,
+): string {
   const snapshots = bundle ? [bundleJson(folder, bundle.manifest)] : [];
-  return formatJson(doctorShape, { command: 'kpc-apply doctor', snapshots, findings: [], result: { checks } });
+  return formatJson(doctorShape, {
+    command: 'kpc-apply doctor',
+    snapshots,
+    findings: [],
+    result: { fitFor: fitModes(checks, modes), checks },
+  });
 }
 
 /** `modes`: those that were examined. */

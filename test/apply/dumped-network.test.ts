@@ -128,6 +128,7 @@ describe('network.txt', () => {
       '$ ip -6 route show table all',
       '$ ip rule',
       '$ ip -6 rule',
+      '$ nft list ruleset',
       '$ ip -j -d addr',
       '$ sysctl -a',
     ]);

@@ -97,6 +97,8 @@ test('what is wrong in a configuration is made to a bound, and counted; of a fla
   const named = compile({ manifests, clusterCidr: wrong }).diagnostics;
   const counts = [inFile, named].map((all) => all.filter(({ code }) => code === 'bad-value').length);
   expect(counts).toEqual([300, 400]);
-  expect(inFile.filter(({ code }) => code === 'not-shown')).toMatchObject([{ file: 'config.yaml', severity: 'error' }]);
+  expect(inFile.filter(({ code }) => code === 'not-shown')).toMatchObject([
+    { place: { file: 'config.yaml' }, severity: 'error' },
+  ]);
   expect(named.some(({ code }) => code === 'not-shown')).toBe(false);
 });

@@ -70,9 +70,7 @@ test('for programs', () => {
       text: 'port 70000: too large',
       help: 'a port is a number from 1 to 65535',
       arguments: tooLarge,
-      file: 'a.yaml',
-      line: 2,
-      column: 8,
+      place: { file: 'a.yaml', line: 2, column: 8 },
     },
   ]);
 });

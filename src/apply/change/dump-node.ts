@@ -56,11 +56,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const sysctls = modeFacts[mode].sysctls.map((name) => [name, reading.settings[sysctlPath(name)]] as const);
   const hostLinks = present.links.filter((link) => link.name !== serviceLink);
   const hostAddresses = hostLinks.flatMap((link) => link.addresses.map(({ address }) => address));
-  const { ipv4, ipv6, ...others } = owned.iptables;
-  if (Object.values(others).some((tables) => Object.values(tables).some(({ size }) => size > 0))) {
-    const text = 'the other variant of iptables (legacy or nft) holds rules of kube-proxy too, which the dump lacks';
-    onEvent({ kind: 'warning', text });
-  }
+  const { ipv4, ipv6 } = owned.iptables;
   const state: KernelState = {
     ...owned,
     iptables: { ...(ipv4 && { ipv4 }), ...(ipv6 && { ipv6 }) },
@@ -77,8 +73,13 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     ),
     assigned: [],
     dumped: true,
-    network: await listNetwork(host, present, programs(mode, 'nftables'), (what, { message }) =>
-      onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
+    network: await listNetwork(
+      host,
+      present,
+      state.iptables,
+      variants,
+      programs(mode, 'nftables'),
+      (what, { message }) => onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
     ),
   };
 }

@@ -1,5 +1,5 @@
 import { temporarySetName } from '../../kernel/ipset/ipset.ts';
-import { isBuiltInChain, tableNames } from '../../kernel/iptables/iptables.ts';
+import { isBuiltInChain, tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { hasOpenQuote } from '../../kernel/iptables/saved-lines.ts';
 import { linesOf } from '../../kernel/lines.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
@@ -26,6 +26,11 @@ export function lengthOfOthers(text: string): number {
   let length = 0;
   for (const line of linesOf(text)) if (!line.includes(ownMark)) length += line.length + 1;
   return length;
+}
+
+/** Whether all rules of a chain are kept: of another program's, those that name nothing of kube-proxy's are not. */
+export function isKeptWhole(table: TableName, chain: string): boolean {
+  return isBuiltInChain(table, chain) || chain.includes(ownMark);
 }
 
 /**

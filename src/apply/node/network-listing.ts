@@ -1,12 +1,16 @@
-import { families, type Family } from '../../kernel/family.ts';
-import { formatOwnChains, tableNames } from '../../kernel/iptables/iptables.ts';
+import { families } from '../../kernel/family.ts';
+import { formatChains, isBuiltInChain, tableNames } from '../../kernel/iptables/iptables.ts';
+import { familyOfPlace, rulesPlaces } from '../../kernel/iptables/iptables-delta.ts';
 import { formatIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { forwardingSysctls, formatSysctls, sysctlOfLink, sysctlPath } from '../../kernel/sysctl.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import { isKnownJump } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { Failure } from '../state/failure.ts';
+import { isKeptWhole } from './foreign-lines.ts';
 import type { Host } from './host.ts';
+import { rulesTool, variantOf, type Variants } from './iptables-variants.ts';
 import { Room } from './output.ts';
 import { faultOfLines, readWith } from './tools.ts';
 
@@ -24,8 +28,6 @@ const listings = [
   ['routing rules of IPv6', ['-6', 'rule']],
 ] as const;
 
-const rulesCommands: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
-
 /** What decides of a node as a whole, and of each link, whether packets pass: those that the kernel asks when it routes. */
 const sysctlsOfNode: readonly string[] = [
   ...Object.values(forwardingSysctls),
@@ -39,25 +41,32 @@ const sysctlsOfLink = [
 
 /**
  * The text of network.txt: what packets meet on this node besides what kube-proxy made, as prompts and what tools print there. Of links
- * it has what kpc reads and nothing else: an alias or the key of a tunnel may be a secret, as may a comment. `asksTables`: whether tables of nftables
- * that others made are listed.
+ * it has what kpc reads and nothing else: an alias or the key of a tunnel may be a secret, as may a comment. Of rules it has what `dumped`, the other
+ * files of the dump, lack.
  */
 export async function listNetwork(
   host: Host,
   { links, iptables }: Pick<KernelState, 'links' | 'iptables'>,
-  asksTables: boolean,
+  dumped: KernelState['iptables'],
+  variants: Variants,
+  needsTables: boolean,
   onLeftOut: (what: string, failure: Failure) => void,
 ): Promise<string> {
-  const rules = families.map((family) => {
-    const text = formatOwnChains(iptables[family] ?? {}) ?? '';
-    return text === '' ? '' : `$ ${rulesCommands[family]}\n${text}`;
+  const rules = rulesPlaces.map((place) => {
+    const text = formatChains(
+      iptables[place] ?? {},
+      (table, { name }) =>
+        isBuiltInChain(table, name) || (isKeptWhole(table, name) && !dumped[place]?.[table]?.has(name)),
+      isKnownJump,
+    );
+    return text === '' ? '' : `$ ${rulesTool(place, 'save', variants)}\n${text}`;
   });
-  const list = async (what: string, prompt: string, read: () => Promise<string>): Promise<string> => {
+  const list = async (what: string, prompt: string, read: () => Promise<string>, isNeeded = true): Promise<string> => {
     try {
       return `$ ${prompt}\n${await read()}`;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      onLeftOut(what, error);
+      if (isNeeded || error.code !== 'tool-missing') onLeftOut(what, error);
       return '';
     }
   };
@@ -65,9 +74,12 @@ export async function listNetwork(
     ...listings.map(([what, args]) =>
       list(what, `ip ${args.join(' ')}`, () => readWith(host, { tool: 'ip', args, room: new Room(mostListed) })),
     ),
-    ...(asksTables
-      ? [list('tables of nftables of other programs', 'nft list ruleset', () => listOtherTables(host, iptables))]
-      : []),
+    list(
+      'tables of nftables of other programs',
+      'nft list ruleset',
+      () => listOtherTables(host, iptables, variants),
+      needsTables,
+    ),
   ]);
   const sysctls = await readSysctls(host, [
     ...sysctlsOfNode,
@@ -81,12 +93,13 @@ export async function listNetwork(
   ].join('');
 }
 
-/** The tables of nftables that are neither kube-proxy's nor those that iptables-save lists. */
-async function listOtherTables(host: Host, iptables: KernelState['iptables']): Promise<string> {
+/** The tables of nftables that are neither kube-proxy's nor those that the nft variant of iptables lists. */
+async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
   const isListed = (word: string, name: string): boolean => {
     const family = families.find((each) => nftFamily[each] === word);
     const table = tableNames.find((each) => each === name);
-    return family !== undefined && (isKubeProxyTable(name) || (table !== undefined && !!iptables[family]?.[table]));
+    const place = rulesPlaces.find((each) => familyOfPlace(each) === family && variantOf(each, variants) === 'nft');
+    return place !== undefined && (isKubeProxyTable(name) || (table !== undefined && !!iptables[place]?.[table]));
   };
   let isKept = false;
   const keeps = (line: string): boolean => {
@@ -96,7 +109,12 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables']): P
   };
   const command = { tool: 'nft', args: listRuleset, room: new Room(mostListed), keeps };
   const text = await readWith(host, command, (printed) => faultOfLines(printed.split('\n'), linesOfTable));
-  return text.replaceAll(/[ \t]*\bcomment "[^"\n]*"/g, '');
+  return (
+    text
+      .replaceAll(/[ \t]*\bcomment "[^"\n]*"/g, '')
+      // nft escapes no quotes: where one is left over, no word of the line says what it is.
+      .replaceAll(/^(\t+)(?:[^"\n]*"[^"\n]*")*[^"\n]*"[^"\n]*$/gm, '$1...')
+  );
 }
 
 /** What nft prints of tables: no name of theirs begins a line of its own. */

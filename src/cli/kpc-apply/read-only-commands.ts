@@ -76,7 +76,7 @@ export const doctor = defineCommand({
     const modes = needs ? [needs.mode] : modesOfToday;
     await terminal.out(
       options.output === 'json'
-        ? formatNodeChecksJson(checks, folder, bundle)
+        ? formatNodeChecksJson(checks, modes, folder, bundle)
         : formatNodeChecks(checks, modes, terminal.colour.out),
     );
     return fitModes(checks, modes).length > 0 ? exitStatus.ok : exitStatus.negative;

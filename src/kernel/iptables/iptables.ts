@@ -126,20 +126,30 @@ export function formatAppends(chain: Chain): string {
 }
 
 /**
- * The kernel's own chains of a family with their policies and rules, in the form of iptables-save; '' for none. Comments are left out,
- * which may say anything; undefined if a rule cannot be written.
+ * The chains of a family for which `isShown` holds, with their policies and rules, in the form of iptables-save; '' for none. Comments may
+ * say anything: they are left out but where `isTold` holds. A rule that cannot be written becomes a line that is none.
  */
-export function formatOwnChains(tables: Tables): string | undefined {
+export function formatChains(
+  tables: Tables,
+  isShown: (table: TableName, chain: Chain) => boolean,
+  isTold: (table: TableName, chain: string, rule: Rule) => boolean,
+): string {
   let text = '';
   for (const table of tableNames) {
-    const chains = [...(tables[table]?.values() ?? [])].filter(({ name }) => isBuiltInChain(table, name));
+    const chains = [...(tables[table]?.values() ?? [])].filter(
+      (chain) => isWritable(formatWord(chain.name)) && isShown(table, chain),
+    );
     if (chains.length === 0) continue;
     text += `*${table}\n`;
-    for (const { name, policy = '-' } of chains) text += `:${name} ${policy} [0:0]\n`;
+    for (const { name, policy = '-' } of chains) text += `:${formatWord(name)} ${policy} [0:0]\n`;
     for (const { name, rules } of chains) {
-      const plain = rules.map((rule) => ({ ...rule, args: rule.args.filter(({ kind }) => kind !== 'comment') }));
-      if (plain.some((rule) => !isWritable(formatArgs(rule)))) return undefined;
-      text += formatAppends({ name, rules: plain });
+      for (const rule of rules) {
+        const args = isTold(table, name, rule) ? rule.args : rule.args.filter(({ kind }) => kind !== 'comment');
+        const plain = { ...rule, args };
+        text += isWritable(formatArgs(plain))
+          ? formatAppends({ name, rules: [plain] })
+          : `-A ${formatWord(name)} ...\n`;
+      }
     }
     text += 'COMMIT\n';
   }

@@ -1,4 +1,5 @@
-import { about, amount, listOf, objectOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { about, amount, listOf, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { proxyModes } from '../../kube-proxy/modes.ts';
 import { nodeCheckShape } from '../../apply/doctor/node-check.ts';
 import { plannedChangeShape } from '../../apply/plan/describe-plan.ts';
 import { conflictShape } from '../../apply/plan/ownership-draft.ts';
@@ -38,4 +39,10 @@ export const plan = objectOf({
   refusals: optional(about('why apply would refuse', listOf(objectOf({ subject: text, text, help: optional(text) })))),
 });
 
-export const doctor = objectOf({ checks: listOf(nodeCheckShape) });
+export const doctor = objectOf({
+  fitFor: about(
+    'the modes, of those that were examined, that nothing keeps the node from',
+    listOf(oneOf(...proxyModes)),
+  ),
+  checks: listOf(nodeCheckShape),
+});

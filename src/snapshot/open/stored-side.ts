@@ -91,9 +91,9 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
   return { ...nothingSaid, kind: 'dump', side, manifests: [], notes };
 }
 
-/** The tables of one family with the chains of others, which take the place of those of the same name. */
+/** The tables of one family with the chains of others, the built-in ones in the place of its own. */
 function joinTables(own: Tables | undefined, others: Tables | undefined): Tables | undefined {
-  if (!own || !others) return own;
+  if (!own || !others) return own ?? others;
   return Object.fromEntries(
     tableNames.flatMap((name) => {
       const chains = new Map([...(own[name] ?? []), ...(others[name] ?? [])]);
