@@ -293,7 +293,7 @@ function readDestination(asked: Asked, family: Family | undefined, scene: Scene)
   const { to, namespace } = asked;
   const named = parseAskedAddress(to);
   const ofNode = named ? undefined : readNodeSocket(asked, family, scene);
-  if (ofNode) return read(ofNode);
+  if (ofNode) return ofNode;
   if (!named) {
     const [, host = to] = /^(.*):\d+$/.exec(to) ?? [];
     if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
@@ -322,18 +322,25 @@ export function parseNodeSocket(text: string): number | undefined {
   return isNode === undefined || Number(port) > 65535 ? undefined : Number(port);
 }
 
-/** Reads a port of the node, unless a Service has that name. */
+/** Reads a port of the node; undefined for anything else. The node alone, without a port, may be a Service of that name. */
 function readNodeSocket(
   { to, protocol = 'tcp', namespace }: Asked,
   family: Family | undefined,
   scene: Scene,
-): Destination | undefined {
+): Read<Destination> | undefined {
+  const isIcmp = protocol === 'icmp';
+  if (to === 'node' && !isIcmp) {
+    const isService = findPorts(to, namespace, scene).kind === 'read';
+    return isService
+      ? undefined
+      : wrong({ problem: 'which-port', to, ports: [], example: nodeSocketText({ port: 30080, protocol }) });
+  }
   const port = parseNodeSocket(to);
-  if (port === undefined || (port === 0) !== (protocol === 'icmp')) return undefined;
-  if (findPorts('node', namespace, scene).kind === 'read') return undefined;
+  if (port === undefined || (port === 0) !== isIcmp)
+    return /^node:\d+$/.test(to) ? wrong({ problem: 'port-range', to }) : undefined;
   const wanted = family === undefined ? families : [family];
   const own = wanted.flatMap((each) => ownAddress(each, scene) ?? []);
-  return { address: own[0] ?? unknownOwn[family ?? 'ipv4'], port, protocol, label: undefined };
+  return read({ address: own[0] ?? unknownOwn[family ?? 'ipv4'], port, protocol, label: undefined });
 }
 
 /** An address of the node that other hosts know. */

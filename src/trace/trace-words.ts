@@ -351,7 +351,9 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   const why =
     isUsual && defaultNodePortAddresses.includes('primary')
       ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
-      : `nodePortAddresses is ${named}`;
+      : named === ''
+        ? 'it was compiled without the addresses of the node'
+        : `nodePortAddresses is ${named}`;
   return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 

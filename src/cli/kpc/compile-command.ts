@@ -93,7 +93,17 @@ export const addCompileCommand = defineCommand<CommandOptions>({
         rivals: ['out', 'print', 'check'],
       },
     ),
-    flagRow('text', '--print <file>', 'print one file', { choices: [...printNames.keys()], rivals: ['check'] }),
+    flagRow('text', '--print <file>', 'print one file', {
+      choices: [...printNames.keys()],
+      rivals: ['check'],
+      idle: [
+        {
+          beside: '--output json',
+          what: '--output json: --print prints a file as it is',
+          help: 'leave one of the two out',
+        },
+      ],
+    }),
     flagRow(
       'text',
       '--check <folder>',
