@@ -122,8 +122,8 @@ describe('network.txt', () => {
     const { folder } = await dump({ isBridgeSeen: true });
     const text = readFileSync(join(folder, 'network.txt'), 'utf8');
     expect(text.match(/^\$ .*$/gm)).toEqual([
-      '$ iptables-save',
-      '$ ip6tables-save',
+      '$ iptables-legacy-save',
+      '$ ip6tables-legacy-save',
       '$ ip route show table all',
       '$ ip -6 route show table all',
       '$ ip rule',

@@ -134,11 +134,14 @@ describe('a dump', () => {
   const theirs = 'table inet theirs {\n\tchain forward {\n\t\ttype filter hook forward priority 0; policy drop;\n';
   const other = `${theirs}\t\tip saddr 10.244.0.0/16 accept comment "secret"\n\t}\n}\n`;
 
-  async function dump(ruleset: string | undefined) {
+  /** `rules`: those of programs of iptables, by the tool that prints them. */
+  async function dump(ruleset: string | undefined, rules: Readonly<Record<string, string>> = {}) {
     const node = createFakeNode();
     node.files.set('/proc/sys/net/ipv4/ip_forward', '1\n');
     await callApply(node.host, 'apply', before);
     const run: Host['run'] = async (command) => {
+      const saved = command.args.length === 0 ? rules[command.tool] : undefined;
+      if (saved !== undefined) return { kind: 'ended', status: 0, stdout: saved, stderr: '' };
       if (command.args.at(-1) !== 'ruleset') return node.host.run(command);
       const whole = await node.host.run({ ...command, keeps: undefined });
       const own = whole.kind === 'ended' ? whole.stdout : '';
@@ -169,6 +172,18 @@ describe('a dump', () => {
     const { network, trace } = await dump('');
     expect(network).not.toContain('kube-proxy');
     expect(trace).toMatchObject({ verdict: 'delivered' });
+  });
+
+  test.each(['iptables-save', 'iptables-nft-save'])('has the rules that %s prints', async (tool) => {
+    const declared = ':INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n';
+    const rules = { [tool]: `*filter\n${declared}-A FORWARD -s 203.0.113.77/32 -j DROP\nCOMMIT\n` };
+    expect((await dump('', rules)).trace).toMatchObject({ verdict: 'dropped' });
+  });
+
+  test('has nothing of a line of nft that says no more what its quotes hold', async () => {
+    const { network, trace } = await dump(`${theirs}\t\tip saddr 10.0.0.1 drop comment "a" accept # secret"\n\t}\n}\n`);
+    expect(network).not.toContain('secret');
+    expect(trace).toMatchObject({ verdict: 'unknown' });
   });
 
   test.each([

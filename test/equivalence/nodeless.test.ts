@@ -85,6 +85,8 @@ describe.each(['ipvs', 'iptables', 'nftables'])('without a Node, in %s mode', (m
     const verdictOf = async (to: string) =>
       resultOf((await runKpc([...args, '--to', to])).stdout).traces[0].verdict as string;
     expect([await verdictOf('node:30080'), await verdictOf('node:30081')]).toEqual(['delivered', 'local']);
+    const wrong = await runKpc([...args, '--to', 'node:70000']);
+    expect(wrong.stdout).toContain('"port-range"');
   });
 
   test('networks to listen in decide nothing', async () => {

@@ -13,7 +13,7 @@ export type Variant = 'nft' | 'legacy';
 export type Variants = { readonly [F in Family]: Variant };
 
 /** What the tools begin with that read and write the rules of a family. */
-const toolNames: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
+export const toolNames: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
 /** Asks the tools. Before 1.8 there was legacy alone, which did not say so. */
 export async function readVariants(host: Host): Promise<Variants> {

@@ -10,7 +10,7 @@ import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { Failure } from '../state/failure.ts';
 import { isKeptWhole } from './foreign-lines.ts';
 import type { Host } from './host.ts';
-import { rulesTool, variantOf, type Variants } from './iptables-variants.ts';
+import { toolNames, variantOf, type Variants } from './iptables-variants.ts';
 import { Room } from './output.ts';
 import { faultOfLines, readWith } from './tools.ts';
 
@@ -59,7 +59,8 @@ export async function listNetwork(
         isBuiltInChain(table, name) || (isKeptWhole(table, name) && !dumped[place]?.[table]?.has(name)),
       isKnownJump,
     );
-    return text === '' ? '' : `$ ${rulesTool(place, 'save', variants)}\n${text}`;
+    // Which variant it is has to be said, where there are both.
+    return text === '' ? '' : `$ ${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save\n${text}`;
   });
   const list = async (what: string, prompt: string, read: () => Promise<string>, isNeeded = true): Promise<string> => {
     try {
