@@ -35,7 +35,7 @@ export function formatMatrix(
   );
   const legend = paint(
     'dim',
-    `2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both${cells.some(({ fate }) => isFailing(fate)) ? '; fails: it arrives, and its answer does not come back' : ''}${
+    `2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both${cells.some(({ fate }) => failingOf(fate) !== 'none') ? '; fails, some fail: it arrives, and its answer does not come back' : ''}${
       cells.some(({ fate }) => fate.otherwise) ? '; ?: if what is not shown lets it pass unchanged' : ''
     }`,
   );
@@ -64,18 +64,25 @@ function inShort(fate: Fate | undefined): Pick<DescriptionLine, 'role' | 'text'>
   return knownInShort(fate);
 }
 
-/** Whether the first packet arrives and the connection fails. */
-function isFailing({ verdict, connection }: KnownFate): boolean {
-  return isArrival(verdict) && connection().kind === 'fails';
+/** How many of the ways by which the first packet arrives lead to a connection that fails. */
+function failingOf({ connection }: KnownFate): 'all' | 'some' | 'none' {
+  const { kind, ways } = connection();
+  const arriving = ways.filter(({ way }) => isArrival(way.verdict));
+  if (kind === 'fails' && arriving.length > 0) return 'all';
+  return arriving.some(({ outcome }) => outcome.kind === 'fails') ? 'some' : 'none';
 }
 
 function knownInShort(fate: KnownFate): Pick<DescriptionLine, 'role' | 'text'> {
-  if (isFailing(fate)) return { role: 'bad', text: 'fails' };
-  const role = roles[fate.verdict];
+  const failing = failingOf(fate);
+  if (failing === 'all') return { role: 'bad', text: 'fails' };
+  const role = failing === 'some' ? 'bad' : roles[fate.verdict];
   if (fate.verdict !== 'delivered') return { role, text: fate.verdict };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));
-  return { role, text: `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}` };
+  return {
+    role,
+    text: `${count} ${isMasqueraded.size > 1 ? 'mixed' : isMasqueraded.has(true) ? 'masq' : 'kept'}${failing === 'some' ? ', some fail' : ''}`,
+  };
 }
 
 /** The cells as traces without their steps. Load balancers ask the health check before they send to an address. */

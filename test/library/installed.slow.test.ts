@@ -92,7 +92,7 @@ const manifests: readonly NamedText[] = [{ name: 'svc.yaml', text: '' }];
 const options: CompileOptions = { manifests, proxyMode: 'ipvs', ipFamily: 'dual', masqueradeAll: true };
 const result: CompileResult = compile(options);
 const faults: readonly Finding[] = result.diagnostics.filter(({ severity }) => severity === 'error');
-export const lines: readonly (number | undefined)[] = faults.map(({ line }) => line);
+export const lines: readonly (number | undefined)[] = faults.map(({ place }) => place?.line);
 const side: Snapshot | undefined = result.bundle?.side;
 export const state: KernelState | undefined = side?.state;
 export const stored: Snapshot | undefined = open(new Map<string, string>(), { name: 'b' }).snapshots[0];

@@ -110,12 +110,15 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
   };
   const command = { tool: 'nft', args: listRuleset, room: new Room(mostListed), keeps };
   const text = await readWith(host, command, (printed) => faultOfLines(printed.split('\n'), linesOfTable));
-  return (
-    text
-      .replaceAll(/[ \t]*\bcomment "[^"\n]*"/g, '')
-      // nft escapes no quotes: where one is left over, no word of the line says what it is.
-      .replaceAll(/^(\t+)(?:[^"\n]*"[^"\n]*")*[^"\n]*"[^"\n]*$/gm, '$1...')
-  );
+  return text.split('\n').map(withoutComments).join('\n');
+}
+
+/** A line of nft's. It escapes no quotes: where one is left over, no word of the line says what it is. */
+function withoutComments(line: string): string {
+  const [first = '', ...others] = line.split(/[ \t]comment "/);
+  const plain = [first, ...others.map((each) => each.slice(each.indexOf('"') + 1))].join('');
+  const isPlain = others.every((each) => each.includes('"')) && plain.split('"').length % 2 === 1;
+  return isPlain ? plain : `${/^\t*/.exec(line)?.[0] ?? ''}...`;
 }
 
 /** What nft prints of tables: no name of theirs begins a line of its own. */
