@@ -1,16 +1,23 @@
 import { families } from '../../kernel/family.ts';
-import { formatChains, isBuiltInChain, tableNames } from '../../kernel/iptables/iptables.ts';
+import {
+  formatChains,
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type TableName,
+} from '../../kernel/iptables/iptables.ts';
 import { familyOfPlace, rulesPlaces } from '../../kernel/iptables/iptables-delta.ts';
 import { formatIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { forwardingSysctls, formatSysctls, sysctlOfLink, sysctlPath } from '../../kernel/sysctl.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import { parseIptablesSave } from '../../kernel/iptables/parse-save.ts';
 import { isKnownJump } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { Failure } from '../state/failure.ts';
 import { isKeptWhole } from './foreign-lines.ts';
 import type { Host } from './host.ts';
-import { toolNames, variantOf, type Variants } from './iptables-variants.ts';
+import { rulesTool, toolNames, variantOf, type Variants } from './iptables-variants.ts';
 import { Room } from './output.ts';
 import { faultOfLines, readWith } from './tools.ts';
 
@@ -52,16 +59,27 @@ export async function listNetwork(
   needsTables: boolean,
   onLeftOut: (what: string, failure: Failure) => void,
 ): Promise<string> {
-  const rules = rulesPlaces.map((place) => {
-    const text = formatChains(
-      iptables[place] ?? {},
-      (table, { name }) =>
-        isBuiltInChain(table, name) || (isKeptWhole(table, name) && !dumped[place]?.[table]?.has(name)),
-      isKnownJump,
-    );
-    // Which variant it is has to be said, where there are both.
-    return text === '' ? '' : `$ ${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save\n${text}`;
-  });
+  const rules = await Promise.all(
+    rulesPlaces.map(async (place) => {
+      const kept = iptables[place] ?? {};
+      if (Object.values(kept).every(({ size }) => size === 0)) return '';
+      const isShown = (table: TableName, { name }: Chain): boolean =>
+        isBuiltInChain(table, name) || !dumped[place]?.[table]?.has(name);
+      let text: string;
+      try {
+        const command = { tool: rulesTool(place, 'save', variants), args: [], room: new Room(mostListed) };
+        text = formatChains(parseIptablesSave(await readWith(host, command)).tables, isShown, isKnownJump);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        onLeftOut('chains of iptables of other programs', error);
+        // Of these, no more than what names something of kube-proxy's was read.
+        const isWhole = (table: TableName, chain: Chain) => isKeptWhole(table, chain.name) && isShown(table, chain);
+        text = formatChains(kept, isWhole, isKnownJump);
+      }
+      // Which variant it is has to be said, where there are both.
+      return text === '' ? '' : `$ ${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save\n${text}`;
+    }),
+  );
   const list = async (what: string, prompt: string, read: () => Promise<string>, isNeeded = true): Promise<string> => {
     try {
       return `$ ${prompt}\n${await read()}`;
