@@ -127,11 +127,21 @@ await suite.check('a dump has routes, and the tables of others: what these drop 
     'route add default via 192.0.2.1',
   ])
     run('ip', words.split(' '));
-  const stopped = await traceDump();
-  assert(stopped.verdict === 'dropped' && stopped.tables.at(-1) === 'inet filter', JSON.stringify(stopped));
-  run('nft', ['chain', 'inet', 'filter', 'forward', '{ policy accept; }']);
+  const docker = (policy: 'ACCEPT' | 'DROP') => run('iptables-nft', ['-P', 'FORWARD', policy]);
+  const firewall = (policy: 'accept' | 'drop') =>
+    run('nft', ['chain', 'inet', 'filter', 'forward', `{ policy ${policy}; }`]);
+  docker('ACCEPT');
+  const byFirewall = await traceDump();
+  firewall('accept');
   const passed = await traceDump();
-  run('nft', ['chain', 'inet', 'filter', 'forward', '{ policy drop; }']);
+  docker('DROP');
+  const byDocker = await traceDump();
+  firewall('drop');
+  for (const [stopped, table] of [
+    [byFirewall, 'inet filter'],
+    [byDocker, 'filter'],
+  ] as const)
+    assert(stopped.verdict === 'dropped' && stopped.tables.at(-1) === table, JSON.stringify(stopped));
   assert(passed.verdict === 'delivered' && passed.out === 'eth9', JSON.stringify(passed));
   run('ip', ['link', 'del', 'eth9']);
 });
