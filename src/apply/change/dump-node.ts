@@ -75,10 +75,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     dumped: true,
     network: await listNetwork(
       host,
-      present,
-      state.iptables,
-      variants,
-      programs(mode, 'nftables'),
+      { ...present, dumped: state.iptables, variants, needsTables: programs(mode, 'nftables') },
       (what, { message }) => onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
     ),
   };

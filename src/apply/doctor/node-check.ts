@@ -22,10 +22,7 @@ export function nodeCheck(severity: NodeCheck['severity'], subject: string, text
 }
 
 /** The modes that the node is fit for: what one of them lacks is nothing to the others. */
-export function fitModes<Mode extends ProxyMode>(
-  checks: readonly NodeCheck[],
-  modes: readonly Mode[],
-): readonly Mode[] {
+export function fitModes(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly ProxyMode[] {
   const errors = checks.filter(({ severity }) => severity === 'error');
   return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
 }

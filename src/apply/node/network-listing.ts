@@ -5,8 +5,9 @@ import {
   tableNames,
   type Chain,
   type TableName,
+  type Tables,
 } from '../../kernel/iptables/iptables.ts';
-import { familyOfPlace, rulesPlaces } from '../../kernel/iptables/iptables-delta.ts';
+import { familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { formatIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { forwardingSysctls, formatSysctls, sysctlOfLink, sysctlPath } from '../../kernel/sysctl.ts';
@@ -46,70 +47,78 @@ const sysctlsOfLink = [
   ...(['arp_ignore', 'arp_filter'] as const),
 ];
 
+/** What a dump lists its network with. Of rules it lists what `dumped`, the other files of the dump, lack. */
+interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
+  readonly dumped: KernelState['iptables'];
+  readonly variants: Variants;
+  /** Whether it is a loss if nft is not there. */
+  readonly needsTables: boolean;
+}
+
 /**
  * The text of network.txt: what packets meet on this node besides what kube-proxy made, as prompts and what tools print there. Of links
- * it has what kpc reads and nothing else: an alias or the key of a tunnel may be a secret, as may a comment. Of rules it has what `dumped`, the other
- * files of the dump, lack.
+ * it has what kpc reads and nothing else: an alias or the key of a tunnel may be a secret, as may a comment.
  */
 export async function listNetwork(
   host: Host,
-  { links, iptables }: Pick<KernelState, 'links' | 'iptables'>,
-  dumped: KernelState['iptables'],
-  variants: Variants,
-  needsTables: boolean,
+  node: Dumped,
   onLeftOut: (what: string, failure: Failure) => void,
 ): Promise<string> {
-  const rules = await Promise.all(
-    rulesPlaces.map(async (place) => {
-      const kept = iptables[place] ?? {};
-      if (Object.values(kept).every(({ size }) => size === 0)) return '';
-      const isShown = (table: TableName, { name }: Chain): boolean =>
-        isBuiltInChain(table, name) || !dumped[place]?.[table]?.has(name);
-      let text: string;
-      try {
-        const command = { tool: rulesTool(place, 'save', variants), args: [], room: new Room(mostListed) };
-        text = formatChains(parseIptablesSave(await readWith(host, command)).tables, isShown, isKnownJump);
-      } catch (error) {
-        if (!(error instanceof Failure)) throw error;
-        onLeftOut('chains of iptables of other programs', error);
-        // Of these, no more than what names something of kube-proxy's was read.
-        const isWhole = (table: TableName, chain: Chain) => isKeptWhole(table, chain.name) && isShown(table, chain);
-        text = formatChains(kept, isWhole, isKnownJump);
-      }
-      // Which variant it is has to be said, where there are both.
-      return text === '' ? '' : `$ ${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save\n${text}`;
-    }),
-  );
-  const list = async (what: string, prompt: string, read: () => Promise<string>, isNeeded = true): Promise<string> => {
+  const { links, iptables, variants, needsTables } = node;
+  /** What is read; undefined, which is reported, if it cannot be. */
+  const attempt = async (what: string, read: () => Promise<string>, isNeeded = true): Promise<string | undefined> => {
     try {
-      return `$ ${prompt}\n${await read()}`;
+      return await read();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       if (isNeeded || error.code !== 'tool-missing') onLeftOut(what, error);
-      return '';
+      return undefined;
     }
   };
-  const tables = await Promise.all([
-    ...listings.map(([what, args]) =>
-      list(what, `ip ${args.join(' ')}`, () => readWith(host, { tool: 'ip', args, room: new Room(mostListed) })),
+  const prompted = (prompt: string, text: string | undefined): string =>
+    text === undefined ? '' : `$ ${prompt}\n${text}`;
+  const rules = rulesPlaces.map(async (place) => {
+    if (Object.values(iptables[place] ?? {}).every(({ size }) => size === 0)) return '';
+    const whole = await attempt('chains of iptables of other programs', () => listRules(host, node, place));
+    const text = whole ?? formatLacking(node, place, iptables[place] ?? {}, isKeptWhole);
+    // Which variant it is has to be said, where there are both.
+    const prompt = `${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save`;
+    return prompted(prompt, text === '' ? undefined : text);
+  });
+  const routes = listings.map(async ([what, args]) =>
+    prompted(
+      `ip ${args.join(' ')}`,
+      await attempt(what, () => readWith(host, { tool: 'ip', args, room: new Room(mostListed) })),
     ),
-    list(
-      'tables of nftables of other programs',
-      'nft list ruleset',
-      () => listOtherTables(host, iptables, variants),
-      needsTables,
-    ),
-  ]);
+  );
+  const tables = attempt(
+    'tables of nftables of other programs',
+    () => listOtherTables(host, iptables, variants),
+    needsTables,
+  ).then((text) => prompted('nft list ruleset', text));
+  const read = await Promise.all([...rules, ...routes, tables]);
   const sysctls = await readSysctls(host, [
     ...sysctlsOfNode,
     ...['all', ...links.map(({ name }) => name)].flatMap((link) => sysctlsOfLink.map((key) => sysctlOfLink(link, key))),
   ]);
-  return [
-    ...rules,
-    ...tables,
-    `$ ip -j -d addr\n${formatIpAddrJson(links)}\n`,
-    `$ sysctl -a\n${formatSysctls(sysctls)}`,
-  ].join('');
+  return [...read, `$ ip -j -d addr\n${formatIpAddrJson(links)}\n`, `$ sysctl -a\n${formatSysctls(sysctls)}`].join('');
+}
+
+/** All rules of a place that the dump lacks. They are read anew: of other programs' chains, a reading of the node keeps few rules. */
+async function listRules(host: Host, node: Dumped, place: RulesPlace): Promise<string> {
+  const command = { tool: rulesTool(place, 'save', node.variants), args: [], room: new Room(mostListed) };
+  return formatLacking(node, place, parseIptablesSave(await readWith(host, command)).tables, () => true);
+}
+
+function formatLacking(
+  { dumped }: Dumped,
+  place: RulesPlace,
+  tables: Tables,
+  isWhole: (table: TableName, chain: string) => boolean,
+): string {
+  const isLacking = (table: TableName, { name }: Chain): boolean =>
+    isWhole(table, name) && (isBuiltInChain(table, name) || !dumped[place]?.[table]?.has(name));
+  return formatChains(tables, isLacking, isKnownJump);
 }
 
 /** The tables of nftables that are neither kube-proxy's nor those that the nft variant of iptables lists. */
