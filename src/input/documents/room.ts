@@ -1,8 +1,8 @@
 import { heapLimit } from '#heap';
 import { mostItems, mostLines, mostWords } from '../../base/bounds.ts';
 
-/** What V8 sets aside for new objects, and the program itself. */
-const bytesOfProgram = 80_000_000;
+/** What the program itself takes. */
+const bytesOfProgram = 32_000_000;
 /** One text's values may take half of the rest: a mapping that grows takes twice its room, and more is made of them later. */
 const room = Math.max(0, heapLimit() - bytesOfProgram) / 2;
 
