@@ -47,8 +47,9 @@ export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
     const world = worlds[packet.destination.family];
     const sources = new Set<AskedSource>();
     const run = (each: World) =>
-      sumUp(
+      settle(
         each,
+        packet,
         explore((choices) => walk(each, packet, choices), { chains: 0, sources }),
       );
     const fate = run(world);
@@ -190,6 +191,13 @@ function bridgeBetween(
     return hop?.link === input && places.isHere(hop);
   };
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
+}
+
+/** How the ways of a packet end, unless something that is not known decides that; the ways are as what is known has them. */
+function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUp> {
+  const fate = sumUp(world, ways);
+  const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? []);
+  return doubts.length === 0 ? fate : { ...fate, verdict: 'unknown', reasons: eachOnce([...fate.reasons, ...doubts]) };
 }
 
 function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' | 'otherwise'> {
