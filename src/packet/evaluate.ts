@@ -1,6 +1,6 @@
 import { compareAddresses, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { followConnection, linksIn, reasonOfInput } from './answer.ts';
+import { arrivalOf, followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, transportOf, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
@@ -100,12 +100,40 @@ function eachOnce(reasons: readonly Reason[]): readonly Reason[] {
 
 /** One way of a packet, from where it enters to where it ends. */
 function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
-  const { family, routing, visitors, assume } = world;
+  const { routing, visitors } = world;
+  const { enters, port } = packet;
+  const flow = firstFlow(world, packet, choices);
+  const end = enters ? enter(world, flow, enters.interface) : leave(flow, visitors);
+  const verdict = typeof end === 'object' ? 'unknown' : end;
+  const isMasqueraded = flow.connection?.masqueraded === true;
+  return {
+    probability: 1,
+    verdict,
+    endpoint: verdict === 'delivered' ? flow.endpoint : undefined,
+    source: isMasqueraded ? 'masqueraded' : flow.source,
+    masqueradedAs: isMasqueraded && routing.isListed && !flow.candidates ? flow.source : undefined,
+    redirectedTo: verdict === 'local' && flow.port !== port ? flow.port : undefined,
+    arrival: enters && enters.interface === undefined ? arrivalOf(world, flow) : undefined,
+    end: flow,
+    kept: keptOf(flow),
+    steps: flow.steps,
+    reasons: typeof end === 'object' ? [end.reason] : [],
+  };
+}
+
+function keptOf({ connection }: Flow): string {
+  if (!connection) return 'untracked';
+  const { zones, mark, rewritten } = connection;
+  return [zones.original, zones.reply, mark, ...[...rewritten].toSorted()].join(' ');
+}
+
+/** The first packet of a connection, before anything sees it. */
+function firstFlow({ family, routing, assume }: World, packet: Packet, choices: Choices): Flow {
   const { enters, destination, protocol, port } = packet;
   const transport = transportOf({ protocol, port, sourcePort: undefined });
   const way = routing.find({ to: destination, from: packet.source, mark: 0, input: loopbackInterface, transport });
   const sender = packet.source ? { address: packet.source } : routing.sourceBy(destination, way);
-  const flow: Flow = {
+  return {
     family,
     protocol,
     isOwn: enters === undefined,
@@ -143,20 +171,6 @@ function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
     written: [],
     facts: new Map(),
     assume,
-  };
-  const end = enters ? enter(world, flow, enters.interface) : leave(flow, visitors);
-  const verdict = typeof end === 'object' ? 'unknown' : end;
-  const isMasqueraded = flow.connection?.masqueraded === true;
-  return {
-    probability: 1,
-    verdict,
-    endpoint: verdict === 'delivered' ? flow.endpoint : undefined,
-    source: isMasqueraded ? 'masqueraded' : flow.source,
-    masqueradedAs: isMasqueraded && routing.isListed && !flow.candidates ? flow.source : undefined,
-    redirectedTo: verdict === 'local' && flow.port !== port ? flow.port : undefined,
-    end: flow,
-    steps: flow.steps,
-    reasons: typeof end === 'object' ? [end.reason] : [],
   };
 }
 
@@ -224,6 +238,7 @@ function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' |
     source: way.source,
     masqueradedAs: way.masqueradedAs,
     redirectedTo: way.redirectedTo,
+    arrival: way.arrival,
     steps: way.steps,
     ways,
     connection: () => (connection ??= followConnection(world, ways)),

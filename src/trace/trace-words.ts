@@ -20,7 +20,7 @@ import { percent } from './expectation.ts';
 import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
 import { lostWayWords } from './lost-jump.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
-import { hasAddress, type Sender, type Trace } from './question.ts';
+import { hasAddress, packetOf, type Sender, type Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
 import { addressKind, portAt } from './port-at.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
@@ -233,6 +233,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     port ? undefined : otherFamilyNote(trace, scene),
     port ? undefined : unprogrammedNote(trace, scene),
     causeNote(trace, scene),
+    arrivalNote(trace, scene),
     undetectedNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
@@ -240,6 +241,24 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
   ];
   return notes.filter((note) => note !== undefined);
+}
+
+/** Where it matters by which link a packet of another host comes in, which is taken for granted. */
+function arrivalNote(trace: Trace, scene: Scene): string | undefined {
+  const { sender, target, fate } = trace;
+  if (!fate.arrival || fate.verdict === 'unknown') return undefined;
+  const { link, others } = fate.arrival;
+  const elsewhere = others.flatMap((other) => {
+    const found = scene.evaluate(packetOf({ ...sender, enters: { interface: other } }, target));
+    return endKey(found) === endKey(fate)
+      ? []
+      : [`by ${other} it is ${verdictWords(found, trace, scene)} (--in-interface ${other})`];
+  });
+  return elsewhere.length === 0 ? undefined : `it is taken to come in by ${link}; ${elsewhere.join('; ')}`;
+}
+
+function endKey({ verdict, endpoints }: Fate): string {
+  return [verdict, ...endpoints.map(formatSocketAddress)].join(' ');
 }
 
 /** Where flows of the same ends go that the dump lists. */
