@@ -24,7 +24,7 @@ import { hasAddress, packetOf, type Sender, type Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
 import { addressKind, portAt } from './port-at.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
-import { knowsEndpoints } from './doubted-ends.ts';
+import { servicesWithoutEndpoints } from './doubted-ends.ts';
 import { assumedPlace, causeNote, causeOf, undetectedNote } from './stop-words.ts';
 
 interface StepInWords {
@@ -639,7 +639,7 @@ export function healthCheckWords(
   side: Snapshot,
 ): string {
   const words = `health check of ${namespace}/${service} on port ${port}: kube-proxy answers`;
-  if (side.kind !== 'dump' && !knowsEndpoints(side, { namespace, service }))
+  if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(`${namespace}/${service}`))
     return `${words} 200 with a ready endpoint on this node, and 503 without; the input holds no EndpointSlices of ${namespace}/${service}`;
   const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.node?.name).length;
   const status = local > 0 ? 200 : 503;
