@@ -29,7 +29,7 @@ interface Expectation {
   readonly verdict: (typeof expectedEnds)[number];
   /** Undefined if any endpoints will do. */
   readonly endpoints: readonly ExpectedEndpoint[] | undefined;
-  /** A word of `expectedSources`, or an address in canonical form. */
+  /** "kept", "masqueraded", "mixed", or an address in canonical form. */
   readonly source: string | undefined;
 }
 

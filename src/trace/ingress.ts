@@ -208,7 +208,7 @@ function compareCandidates(a: Candidate, b: Candidate): number {
   return a.from.object.kind === 'Ingress' ? 0 : compareAge(a.from.object, b.from.object);
 }
 
-/** For each object, the conditional matches up to and including the first that takes the request in any case. */
+/** The matches up to and including the first that takes the request in any case, grouped by object. */
 function takeUntilCertain(candidates: readonly Candidate[]): readonly Followed[] {
   const certain = candidates.findIndex(({ route }) => !route.isConditional && route.pathType !== 'pattern');
   const taken = certain < 0 ? candidates : candidates.slice(0, certain + 1);

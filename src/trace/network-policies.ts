@@ -155,7 +155,7 @@ class PolicyJudge {
   #clientsSeen(source: Address | 'masqueraded', client: Address | undefined, family: Family) {
     if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
     const known = this.#scene.side.node?.nodeIPs[family];
-    // An unknown node address may be a loopback address here.
+    // A loopback address here means that the node address is unknown.
     const node = known && isLoopback(known) ? undefined : known;
     return this.#isOfNode(client) ? [node] : [client, node];
   }

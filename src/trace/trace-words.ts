@@ -83,7 +83,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   };
 }
 
-/** The start of a sentence; a list of endpoints follows. */
+/** A colon if a list of endpoints follows. */
 function endOf({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
