@@ -65,7 +65,7 @@ export interface NftRule {
 
 interface Container {
   readonly name: string;
-  /** The types of the parts of a key: ['ipv4_addr', 'inet_proto', 'inet_service']. */
+  /** The types of a key's parts: ['ipv4_addr', 'inet_proto', 'inet_service']. */
   readonly keyType: readonly string[];
   /** `dynamic`, `timeout`, `interval`, `constant`; sorted. */
   readonly flags: readonly string[];
@@ -74,7 +74,7 @@ interface Container {
   readonly size?: number | undefined;
   readonly comment?: string | undefined;
   readonly elements: readonly Element[];
-  /** The types of a key's parts: ['ipv4_addr', 'inet_proto', 'inet_service']. */
+  /** Whether a listing shows only some of its elements. */
   readonly isPart?: true | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -83,10 +83,10 @@ export interface NftSet extends Container {
   readonly kind: 'set';
 }
 
-/** Whether a listing shows only some of its elements. */
+/** A map from keys to verdicts, or to data of other types. */
 export interface NftMap extends Container {
   readonly kind: 'map';
-  /** `['verdict']` where each element says what becomes of the packet. */
+  /** `['verdict']` if its elements are verdicts. */
   readonly valueType: readonly string[];
 }
 
@@ -103,7 +103,7 @@ export function isOwnedByProgram({ strange }: NftTable): boolean {
 }
 
 /**
- * Whether rules write the set's elements (`update @affinity-… { ip saddr }`). Such elements come from the traffic:
+ * Whether rules write the set's elements (`update @affinity-… { ip saddr }`). Such elements come from traffic:
  * equality ignores them, and a change of anything else keeps them. Some versions of `nft -j` do not print the flag
  * `dynamic`.
  */
