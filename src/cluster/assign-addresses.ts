@@ -17,10 +17,7 @@ export interface AssignmentRanges {
   readonly nodePorts?: PortRange | undefined;
   /** Networks that load balancers take addresses from. */
   readonly loadBalancerIPs?: readonly Network[] | undefined;
-  /**
-   * Set if no flag names these networks. A Service that already has a cluster IP then keeps waiting for its cluster's load
-   * balancer.
-   */
+  /** Set if no flag names these networks. A Service that already has a cluster IP then keeps waiting for its cluster's load balancer. */
   readonly sparesPending?: true | undefined;
 }
 
@@ -56,10 +53,9 @@ export interface Assignment {
 }
 
 /**
- * Gives Services what the API server would assign on creation and manifests omit: cluster IPs, node ports and health check node
- * ports. The choice follows from the Service's name unless that value is taken, so the order of the input does not matter and
- * another Service rarely changes it. Addresses and ports in use are never assigned. Warns of what could not be assigned, and what
- * kube-proxy ignores.
+ * Gives Services what the API server would assign on creation and manifests omit: cluster IPs, node ports and health check node ports. The
+ * choice follows from the Service's name unless that value is taken, so the order of the input does not matter and another Service rarely
+ * changes it. Addresses and ports in use are never assigned. Warns of what could not be assigned, and what kube-proxy ignores.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
@@ -130,10 +126,7 @@ function addressesOf({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>): read
   return [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
 }
 
-/**
- * Whether another Service blocks the loadBalancerIP that a Service asks for: it has the address, or asks for it with the same
- * port.
- */
+/** Whether another Service blocks the loadBalancerIP that a Service asks for: it has the address, or asks for it with the same port. */
 function takesFrom(service: Service, other: Service): boolean {
   const asked = parseAddress(other.spec.loadBalancerIP ?? '')?.text;
   const isAsked = (text: string | undefined): boolean => parseAddress(text ?? '')?.text === asked;

@@ -337,8 +337,7 @@ class FieldPlaces implements ServicePortPlaces {
 }
 
 /**
- * Adds ready endpoints from all slices of a Service, whatever their ports: the health check node port counts them
- * (LocalReadyEndpoints).
+ * Adds ready endpoints from all slices of a Service, whatever their ports: the health check node port counts them (LocalReadyEndpoints).
  */
 function addHealthChecks(
   service: Service,

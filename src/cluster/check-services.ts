@@ -32,9 +32,8 @@ export function findUnserved(
 }
 
 /**
- * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset in IPVS mode (open-source-range in the
- * table of releases). The kernel's hash sets refuse such a range: kube-proxy logs the error and goes on, but `ipset restore`
- * stops there.
+ * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset in IPVS mode (open-source-range in the table of
+ * releases). The kernel's hash sets refuse such a range: kube-proxy logs the error and goes on, but `ipset restore` stops there.
  */
 export function findUnloadableRanges({ servicePorts }: Cluster): readonly Finding[] {
   return servicePorts

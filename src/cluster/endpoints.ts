@@ -113,9 +113,8 @@ export function endpointsByPort(
 }
 
 /**
- * The endpoints as in v1 Endpoints, where a Service port takes those of its name whatever their protocol
- * (BuildPortsToEndpointsMap in pkg/proxy/util/utils.go). An address listed both as ready and as not ready is not ready
- * (RepackSubsets in pkg/api/v1/endpoints/util.go).
+ * The endpoints as in v1 Endpoints, where a Service port takes those of its name whatever their protocol (BuildPortsToEndpointsMap in
+ * pkg/proxy/util/utils.go). An address listed both as ready and as not ready is not ready (RepackSubsets in pkg/api/v1/endpoints/util.go).
  */
 function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): ReadonlyMap<PortKey, readonly Endpoint[]> {
   const byName = new Map<string, SlicedEndpoint[]>();
@@ -189,10 +188,7 @@ export function pickFromRivals(
   return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
-/**
- * A slice's endpoint at one of its ports, and its place in the file. There are very many, so it only holds what the slice does
- * not.
- */
+/** A slice's endpoint at one of its ports, and its place in the file. There are very many, so it only holds what the slice does not. */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;

@@ -54,10 +54,9 @@ interface MirroredPort {
 }
 
 /**
- * The slices that the control plane makes from v1 Endpoints (pkg/controller/endpointslicemirroring), here one for each port and
- * family. Honours the labels and annotations that make the control plane skip an object. Does not mirror Endpoints if the input
- * holds their copies: slices of the mirroring controller or, for a Service with a selector, any slice, because then both come
- * from the same Pods.
+ * The slices that the control plane makes from v1 Endpoints (pkg/controller/endpointslicemirroring), here one for each port and family.
+ * Honours the labels and annotations that make the control plane skip an object. Does not mirror Endpoints if the input holds their copies:
+ * slices of the mirroring controller or, for a Service with a selector, any slice, because then both come from the same Pods.
  */
 export function mirrorEndpoints({ services, endpoints, slices }: MirrorSources): MirroredSlices {
   if (endpoints.length === 0) return { slices: [], diagnostics: [] };

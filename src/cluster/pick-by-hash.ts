@@ -33,8 +33,7 @@ export function poolSize({ family, prefixLength }: Network): number {
 }
 
 /**
- * Picks a free address in a network. Skips the first `skipped`, such as the network's own, and the broadcast address of an IPv4
- * network.
+ * Picks a free address in a network. Skips the first `skipped`, such as the network's own, and the broadcast address of an IPv4 network.
  */
 export function pickAddress(
   name: string,

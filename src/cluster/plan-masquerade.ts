@@ -18,10 +18,7 @@ export interface MasqueradePlan {
 /** Clients that endpoints see under the node's address. */
 export type MasqueradedClients =
   | { readonly kind: 'all' }
-  /**
-   * A packet to a cluster IP from outside the cluster may be routed through any node. The answer must come back through the same
-   * one.
-   */
+  /** A packet to a cluster IP from outside the cluster may be routed through any node. The answer must come back through the same one. */
   | { readonly kind: 'all-but-pods'; readonly pods: LocalTraffic }
   /** The node itself, when it uses external addresses with policy Local. */
   | { readonly kind: 'node' };

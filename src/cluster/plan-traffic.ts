@@ -37,8 +37,7 @@ export interface TrafficPlan {
   /** The port's endpoints on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
   /**
-   * Reachable endpoints on the node. A packet from such an endpoint to itself must be masqueraded, or it would arrive from its
-   * own address.
+   * Reachable endpoints on the node. A packet from such an endpoint to itself must be masqueraded, or it would arrive from its own address.
    */
   readonly hairpin: readonly Endpoint[];
   /** How many seconds a client keeps its endpoint after its last connection; undefined without session affinity. */
@@ -83,8 +82,7 @@ export type TrafficPolicy = 'Cluster' | 'Local';
  */
 interface ExternalPath extends TrafficPath {
   /**
-   * Whether the path exists, even if it refuses packets because no endpoint is local: the node and its Pods can still use their
-   * short cut.
+   * Whether the path exists, even if it refuses packets because no endpoint is local: the node and its Pods can still use their short cut.
    */
   readonly isUsed: boolean;
 }

@@ -107,10 +107,7 @@ export function line(role: ReportLine['role'], text: string): ReportLine {
   return { role, text: printable(text) };
 }
 
-/**
- * The first lines, and how many more there are. If only one more line follows, prints it, because the count would take a line
- * too.
- */
+/** The first lines, and how many more there are. If only one more line follows, prints it, because the count would take a line too. */
 function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.slice(limit);

@@ -294,9 +294,7 @@ export class DumpDraft {
     return this.#routes.read(output, kind, file);
   }
 
-  /**
-   * Reads the log of one pod or node, in one file or several. Skips a log without a line that kpc knows, as another program's.
-   */
+  /** Reads the log of one pod or node, in one file or several. Skips a log without a line that kpc knows, as another program's. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
     if (!this.#log.isKnown) return;

@@ -13,9 +13,8 @@ interface DraftLink {
 }
 
 /**
- * Reads the text that `ip addr` prints: a block for each link, a line for each address (-o), or columns (-br). Of the blocks, it
- * also reads what grep leaves, if a line names its link. Takes any text: skips lines without an address; addresses it cannot read
- * are in `unread`.
+ * Reads the text that `ip addr` prints: a block for each link, a line for each address (-o), or columns (-br). Of the blocks, it also reads
+ * what grep leaves, if a line names its link. Takes any text: skips lines without an address; addresses it cannot read are in `unread`.
  */
 export function parseIpAddrText(text: string): {
   readonly links: readonly Link[];

@@ -152,8 +152,7 @@ function readWithoutTable(
   family: Family,
 ): void {
   const { file } = at;
-  // iptables -S prints the policies of a table's built-in chains first. Lines of iptables-save without their table's line are a
-  // part.
+  // iptables -S prints the policies of a table's built-in chains first. Lines of iptables-save without their table's line are a part.
   const policies = new Set<string>();
   const chains = new Set<string>();
   /** The lines in iptables-save's form. */

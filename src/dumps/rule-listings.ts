@@ -123,9 +123,8 @@ export class RuleListings {
   }
 
   /**
-   * The complete tables. kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to them,
-   * the other was not printed. `lacksLegacy`: the dump lacks existing tables of iptables-legacy, and kube-proxy's chains are
-   * there if not here.
+   * The complete tables. kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to them, the other
+   * was not printed. `lacksLegacy`: the dump lacks existing tables of iptables-legacy, and kube-proxy's chains are there if not here.
    */
   wholeTables(lacksLegacy: boolean): readonly TableName[] {
     const { tables } = this;

@@ -220,9 +220,7 @@ function startOf(line: string, next: string, current: DraftOutput | undefined): 
 const longestStart = 400;
 const longestAhead = 1 << 14;
 
-/**
- * Whether a line that may begin an output continues the current one; `single` is the part of the line that a listing has once.
- */
+/** Whether a line that may begin an output continues the current one; `single` is the part of the line that a listing has once. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
   // A tool prints it only once, so it is from a second listing, of another node or time.

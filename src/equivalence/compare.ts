@@ -195,8 +195,7 @@ function* destinationsOf(
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
     // An address only matched with certain ports is, on any other port, like the addresses around it.
     const isWhole = own?.isWhole !== false;
-    // In kube-proxy's rules, a port on any address leads to the node's own addresses: elsewhere, one port of each chain is
-    // enough.
+    // In kube-proxy's rules, a port on any address leads to the node's own addresses: elsewhere, one port of each chain is enough.
     if (isWhole && !isNode)
       for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as PortKey);
     if (isNode || isWhole) for (const key of free) keys.add(key);

@@ -486,10 +486,7 @@ function causeOf(
   return stops.has('source-ranges') ? 'source-ranges' : 'other';
 }
 
-/**
- * Whether a load balancer's source ranges shut out the sender; or the node, which has no single address, if one side has no
- * ranges.
- */
+/** Whether a load balancer's source ranges shut out the sender; or the node, which has no single address, if one side has no ranges. */
 function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
   const ranges = sourceRangesOf(ports);
   if (!sender) return ranges.length > 0 && ports.some(({ sourceRanges = [] }) => sourceRanges.length === 0);

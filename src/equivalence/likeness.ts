@@ -42,9 +42,7 @@ export interface Described {
   readonly addresses: readonly string[];
 }
 
-/**
- * The order in which addresses and Service ports were first met, which makes two descriptions equal if they only differ in names.
- */
+/** The order in which addresses and Service ports were first met, which makes two descriptions equal if they only differ in names. */
 interface Cast {
   readonly addresses: Map<string, number>;
   readonly ports: Map<string, number>;

@@ -14,10 +14,7 @@ export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffB
 /** The same table, typed for lookup by a kind's name. */
 const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;
 
-/**
- * The difference in meaning between two states. Ignores origins and the order of chains, sets and entries; the order of rules
- * counts.
- */
+/** The difference in meaning between two states. Ignores origins and the order of chains, sets and entries; the order of rules counts. */
 export function diffStates(from: KernelState, to: KernelState): KernelDelta {
   const diff = <K extends ObjectKind>(kind: K): KernelDelta[K] => rows[kind](from[kind], to[kind]);
   return Object.fromEntries(objectKinds.map((kind) => [kind, diff(kind)])) as KernelDelta;
@@ -33,9 +30,8 @@ export function equalStates(a: KernelState, b: KernelState): boolean {
 }
 
 /**
- * For kinds whose objects come and go one by one, splits the changes into additions, and removals to make after them. Both
- * together make the whole change. iptables-restore changes a table at once, so rules that use a set are gone before the set is
- * removed.
+ * For kinds whose objects come and go one by one, splits the changes into additions, and removals to make after them. Both together make
+ * the whole change. iptables-restore changes a table at once, so rules that use a set are gone before the set is removed.
  */
 export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelta) {
   return {

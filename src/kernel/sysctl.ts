@@ -2,9 +2,7 @@ import type { Family } from './family.ts';
 import { itemOf, pairUp } from './diff-by-key.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 
-/**
- * For each family, the sysctl that a node needs to forward packets. kube-proxy sets only the one of IPv4, and only in IPVS mode.
- */
+/** For each family, the sysctl that a node needs to forward packets. kube-proxy sets only the one of IPv4, and only in IPVS mode. */
 export const forwardingSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.ip_forward',
   ipv6: 'net.ipv6.conf.all.forwarding',

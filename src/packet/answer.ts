@@ -9,10 +9,9 @@ import { arrive, cross, leave, type End } from './walk.ts';
 import { findUnansweredArp } from './way-back.ts';
 
 /**
- * Follows a connection after its first packet: the endpoint's answer passes the node like any other packet, and so does the
- * client's next packet. Neither meets rules of type nat, because conntrack already holds what was done to the first packet. An
- * answer gets the client's address back before it is routed, and the address the client asked for only when it leaves: rules in
- * between see the endpoint's address.
+ * Follows a connection after its first packet: the endpoint's answer passes the node like any other packet, and so does the client's next
+ * packet. Neither meets rules of type nat, because conntrack already holds what was done to the first packet. An answer gets the client's
+ * address back before it is routed, and the address the client asked for only when it leaves: rules in between see the endpoint's address.
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
@@ -151,8 +150,7 @@ type Passing =
   | { readonly kind: 'unlisted' };
 
 /**
- * Whether the endpoint's answer passes the node, and where. The node's programs and pods have no other way; other hosts choose
- * their own.
+ * Whether the endpoint's answer passes the node, and where. The node's programs and pods have no other way; other hosts choose their own.
  */
 function passingOf({ routing, visitors }: World, first: Flow, choices: Choices): Passing {
   const { places } = routing;

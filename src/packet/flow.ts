@@ -359,10 +359,7 @@ export function cameByBridge(flow: Flow): Answer {
   return recall(flow, routing.showsBridged(input));
 }
 
-/**
- * Repeats on a later packet what rules did to the first one, or undoes it for an answer. Returns whether that changed the
- * destination.
- */
+/** Repeats on a later packet what rules did to the first one, or undoes it for an answer. Returns whether that changed the destination. */
 export function translate(flow: Flow, half: NatHalf): boolean {
   const { connection, turn, sender, asked } = flow;
   if (!connection) return false;

@@ -21,10 +21,7 @@ const otherTypes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/**
- * Whether a type, given by name or number and perhaps with a code ("8/0"), is a ping or its answer; undefined for an unknown
- * name.
- */
+/** Whether a type, given by name or number and perhaps with a code ("8/0"), is a ping or its answer; undefined for an unknown name. */
 export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' | 'family'>): boolean | undefined {
   const [type = '', code = '0'] = text.split('/');
   const isAnswer = turn === 'answer';

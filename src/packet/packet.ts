@@ -19,9 +19,7 @@ export interface Packet {
   readonly port: number;
   /** Whether the destination may be an address of the node that the input does not show. */
   readonly isUnplaced?: boolean | undefined;
-  /**
-   * Where the packet enters the node; undefined if the node itself sends it. If no interface is named, the node's routes decide.
-   */
+  /** Where the packet enters the node; undefined if the node itself sends it. If no interface is named, the node's routes decide. */
   readonly enters: { readonly interface?: string | undefined } | undefined;
 }
 
@@ -114,9 +112,7 @@ export type Loss =
     }
   /** The client's packets after the answer go elsewhere. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
-  /**
-   * The endpoint is the cluster IP of a Service, and connections are translated only once. `isHeld`: the node has that address.
-   */
+  /** The endpoint is the cluster IP of a Service, and connections are translated only once. `isHeld`: the node has that address. */
   | {
       readonly kind: 'service-address';
       readonly address: Address;

@@ -118,8 +118,7 @@ export function lacks(missing: Missing, fact?: string): Reason {
 }
 
 /**
- * Whether the reason is something missing that may see packets, such as a table. Anything else that stops a packet is a separate
- * question.
+ * Whether the reason is something missing that may see packets, such as a table. Anything else that stops a packet is a separate question.
  */
 export function isGap(reason: Reason): boolean {
   if (reason.kind === 'unread-rule') return reason.rule === undefined;

@@ -16,9 +16,7 @@ import { routingOf, type Routing } from './routing/routing.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
 import type { Hook, Listener } from './step.ts';
 
-/**
- * What sees packets at each hook, and the program that takes packets addressed to the node itself and connects to an endpoint.
- */
+/** What sees packets at each hook, and the program that takes packets addressed to the node itself and connects to an endpoint. */
 export type Visitors = { readonly [H in Hook]: Ordered } & {
   readonly findListener: (flow: Flow) => Listener | Unknown | undefined;
 };

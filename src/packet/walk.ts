@@ -112,8 +112,7 @@ function takeWay(flow: Flow, way: RouteFound): void {
 }
 
 /**
- * What the sender learns if no route takes its packet: nothing, or an ICMP error, most of which UDP ignores (ip_error,
- * icmp_err_convert).
+ * What the sender learns if no route takes its packet: nothing, or an ICMP error, most of which UDP ignores (ip_error, icmp_err_convert).
  */
 function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit'): Verdict {
   report(flow, { kind: why });

@@ -125,9 +125,7 @@ class RulesReader {
     this.#checkWay(rule, draft);
   }
 
-  /**
-   * filter: reads refused packets. In KUBE-SERVICES they go to the cluster IP; elsewhere the rule does not show to which address.
-   */
+  /** filter: reads refused packets. In KUBE-SERVICES they go to the cluster IP; elsewhere the rule does not show to which address. */
   #readRefusal(rule: ReadRule, isOfServices: boolean): void {
     const { refusal, address, port } = rule;
     const draft = refusal && this.#draftOf(rule);

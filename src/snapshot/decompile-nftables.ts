@@ -21,10 +21,7 @@ import {
   type MarkedSource,
 } from './decompiled-port.ts';
 
-/**
- * Reads Service ports back from kube-proxy's tables, whose chains are named after them. `whole`: the families whose table is
- * complete.
- */
+/** Reads Service ports back from kube-proxy's tables, whose chains are named after them. `whole`: the families whose table is complete. */
 export function decompileNftables(
   state: KernelState,
   owners: Owners,

@@ -33,10 +33,7 @@ interface Attachment {
   readonly doubt?: string | undefined;
 }
 
-/**
- * The entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer
- * ones.
- */
+/** The entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer ones. */
 export function listEntrances(scene: Scene): readonly Entrance[] {
   const { gateways, ingresses } = scene.side.objects;
   const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));

@@ -63,9 +63,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   return request?.scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: question.to });
 }
 
-/**
- * Kinds of objects that a way from outside depends on. One that could not be read may be the first part of the way, or forbid it.
- */
+/** Kinds of objects that a way from outside depends on. One that could not be read may be the first part of the way, or forbid it. */
 const waysIn = [
   ['ingresses', 'Ingresses or routes'],
   ['gateways', 'Gateways'],

@@ -33,10 +33,7 @@ function servesLoopback(mode: ProxyMode): boolean {
 
 const localnet = 'net.ipv4.conf.all.route_localnet';
 
-/**
- * In iptables mode, kube-proxy sets route_localnet when it writes the rule that keeps others from loopback addresses
- * (NewProxier).
- */
+/** In iptables mode, kube-proxy sets route_localnet when it writes the rule that keeps others from loopback addresses (NewProxier). */
 function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'] {
   const rules = iptables.ipv4?.filter?.get(baseChains.kubeletFirewall)?.rules ?? [];
   const guards = rules.some(({ args }) =>

@@ -44,8 +44,7 @@ interface MatrixCell extends Trace {
 }
 
 /**
- * Sends a packet to each address of the Service ports from each kind of sender, from an endpoint on the node, and from the named
- * sender.
+ * Sends a packet to each address of the Service ports from each kind of sender, from an endpoint on the node, and from the named sender.
  */
 export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
   const names = [...(named ? [named.from] : []), ...senderKinds, 'itself'];

@@ -238,10 +238,7 @@ class PolicyJudge {
   }
 }
 
-/**
- * Whether a port rule covers this port of a Pod with these named ports; undefined if the rule names a port and the Pod's are
- * unknown.
- */
+/** Whether a port rule covers this port of a Pod with these named ports; undefined if the rule names a port and the Pod's are unknown. */
 export function allowsPort(
   { protocol, port, endPort }: PolicyPort,
   asked: { readonly port: number; readonly protocol: string },

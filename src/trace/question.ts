@@ -221,9 +221,8 @@ function findPod(
 }
 
 /**
- * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules
- * name; pods of this node are in a link's network within it. If the rules name no network, takes an address next to an endpoint
- * that is not a host's.
+ * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name; pods of
+ * this node are in a link's network within it. If the rules name no network, takes an address next to an endpoint that is not a host's.
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = scene.podTraffic.networks.filter((network) => network.family === family);

@@ -197,9 +197,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   return { ...base, scales: true, replicas, place };
 }
 
-/**
- * The Nodes whose taints the Pods tolerate; all Nodes if there are none, because the input then says little about where they run.
- */
+/** The Nodes whose taints the Pods tolerate; all Nodes if there are none, because the input then says little about where they run. */
 function nodesFor(tolerations: readonly Toleration[], nodes: readonly Node[]): readonly Node[] {
   const fitting = nodes.filter((node) => admitsPods(node, tolerations));
   return fitting.length === 0 ? nodes : fitting;

@@ -6,10 +6,7 @@ import { diffByKey, pairUp, partition, type Pair, type Split } from '../diff-by-
 /** The types of kube-proxy's sets, as ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
-/**
- * One ipset. Hash sets have a family, bitmap:port sets a range. Sets of types that kube-proxy does not use keep their type's
- * name.
- */
+/** One ipset. Hash sets have a family, bitmap:port sets a range. Sets of types that kube-proxy does not use keep their type's name. */
 export interface IpSet {
   readonly name: string;
   readonly type: SetType | (string & {});
@@ -165,16 +162,13 @@ export type SetChange =
  */
 export const temporarySetName = 'KPC-SWAP';
 
-/**
- * How to get from some sets to others. Ignores the order of entries and the hash size, which the kernel doubles as a set grows.
- */
+/** How to get from some sets to others. Ignores the order of entries and the hash size, which the kernel doubles as a set grows. */
 export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
   const changes: SetChange[] = [];
   const leftover = from.find(({ name }) => name === temporarySetName);
   if (leftover && !to.some(({ name }) => name === temporarySetName))
     changes.push({ kind: 'set', from: leftover, to: undefined });
-  // A set of sets is created after its members, and ipset refuses to destroy a member first: so destroy from the last to the
-  // first.
+  // A set of sets is created after its members, and ipset refuses to destroy a member first: so destroy from the last to the first.
   // Test: a set of sets goes before those that it holds.
   for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
     const { from: old, to: set } = pair;

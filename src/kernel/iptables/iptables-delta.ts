@@ -20,10 +20,7 @@ import type { Family } from '../family.ts';
 export type ChainChange =
   /** Rewrites or deletes a whole chain. */
   | ({ readonly kind: 'chain' } & Pair<Chain>)
-  /**
-   * In a built-in chain: inserts a rule at a position counted from 1, or without a position deletes the first rule of the same
-   * meaning.
-   */
+  /** In a built-in chain: inserts a rule at a position counted from 1, or without a position deletes the first rule of the same meaning. */
   | { readonly kind: 'rule'; readonly chain: string; readonly rule: Rule; readonly position?: number };
 
 export function changedChain(change: ChainChange): string {

@@ -141,9 +141,8 @@ function isCounter(arg: RuleArg): boolean {
 }
 
 /**
- * Finds the tables that iptables-save says it cannot show, with the line that says so. If iptables keeps its rules in nftables,
- * other programs can add parts to its tables that iptables does not know. It then omits the whole table, and still reports
- * success.
+ * Finds the tables that iptables-save says it cannot show, with the line that says so. If iptables keeps its rules in nftables, other
+ * programs can add parts to its tables that iptables does not know. It then omits the whole table, and still reports success.
  */
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();

@@ -295,9 +295,8 @@ function formatWords(words: readonly string[]): string {
 const plainWord = /^[\w./:,+@%=[\]-]+$/;
 
 /**
- * Writes one word of a restore file: bare if that is safe, else in double quotes with a backslash before quotes and backslashes.
- * A restore file cannot hold a line break, which other programs' rules may have: it is written as `\n` here, and assertWritable
- * refuses it.
+ * Writes one word of a restore file: bare if that is safe, else in double quotes with a backslash before quotes and backslashes. A restore
+ * file cannot hold a line break, which other programs' rules may have: it is written as `\n` here, and assertWritable refuses it.
  */
 export function formatWord(word: string): string {
   if (plainWord.test(word) || word === '!') return word;

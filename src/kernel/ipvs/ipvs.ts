@@ -145,9 +145,7 @@ export interface PrintedServer extends PrintedName {
   readonly options: readonly string[] | undefined;
 }
 
-/**
- * Collects virtual servers while ipvsadm's output is read. Methods that add to it return why they cannot; undefined on success.
- */
+/** Collects virtual servers while ipvsadm's output is read. Methods that add to it return why they cannot; undefined on success. */
 export class ServerDrafts {
   readonly #servers = new Map<string, DraftServer>();
 

@@ -197,8 +197,7 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
 }
 
 /**
- * Splits changes into additions and removals. A link or address that is replaced by one of the same name is removed among the
- * additions.
+ * Splits changes into additions and removals. A link or address that is replaced by one of the same name is removed among the additions.
  */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
   const made = new Set(changes.filter(({ to }) => to).map(nameOf));

@@ -147,9 +147,7 @@ function formatWord(text: string): string {
   return plainWord.test(text) ? text : quote(text);
 }
 
-/**
- * Words of nft's scanner, 1.0.6 to 1.1.6, that may also be interface names. Unquoted, nft does not read most of them as names.
- */
+/** Words of nft's scanner, 1.0.6 to 1.1.6, that may also be interface names. Unquoted, nft does not read most of them as names. */
 const scannerWords: ReadonlySet<string> = new Set(
   `
     a-rwnd abort accept ackseq add addr ah alert all and arp asconf asconf-ack audit auto-merge avgpkt bridge

@@ -133,9 +133,8 @@ export function compareTables(a: NftTable, b: NftTable): number {
 }
 
 /**
- * Splits changes into what to make now and what to make later. Kernels before 6.2 cannot delete a chain that an element referred
- * to a moment ago: it is emptied first, as in kube-proxy, and deleted after the rest. Counters are deleted with the chains that
- * used them.
+ * Splits changes into what to make now and what to make later. Kernels before 6.2 cannot delete a chain that an element referred to a
+ * moment ago: it is emptied first, as in kube-proxy, and deleted after the rest. Counters are deleted with the chains that used them.
  */
 export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableDelta> {
   const additions: NftTableDelta[] = [];

@@ -25,9 +25,7 @@ export function elementMeaning(element: Element): string {
   return formatElement(canonicalElement(element));
 }
 
-/**
- * Drops the comment: kube-proxy compares only key and value, and leaves a comment as it is (ensureElem in nftables/proxier.go).
- */
+/** Drops the comment: kube-proxy compares only key and value, and leaves a comment as it is (ensureElem in nftables/proxier.go). */
 export function canonicalElement(element: Element): Element {
   return { ...element, key: element.key.map(canonicalValue), comment: undefined };
 }

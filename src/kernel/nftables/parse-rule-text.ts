@@ -28,10 +28,7 @@ export function readRule(words: Words, family: Family): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
 }
 
-/**
- * Reads one expression as kube-proxy writes it or nft prints it; undefined if unknown, and then any number of words may be
- * consumed.
- */
+/** Reads one expression as kube-proxy writes it or nft prints it; undefined if unknown, and then any number of words may be consumed. */
 export function readExpression(words: Words, family: Family): Expression | undefined {
   const verdict = readVerdict(words);
   if (verdict) return { kind: 'verdict', verdict };

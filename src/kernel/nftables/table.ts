@@ -4,10 +4,9 @@ import type { Element } from './element.ts';
 import type { Expression } from './expression.ts';
 
 /**
- * One nftables table of family ip or ip6; kube-proxy's are named `kube-proxy`. Chains, sets, maps and counters compare by name,
- * rules in order, elements in any order. Equality ignores what no tool can change or print back: origins; comments of tables,
- * chains, sets, maps and counters, which some versions of nft omit; and comments of elements, see elementMeaning. Comments of
- * rules count.
+ * One nftables table of family ip or ip6; kube-proxy's are named `kube-proxy`. Chains, sets, maps and counters compare by name, rules in
+ * order, elements in any order. Equality ignores what no tool can change or print back: origins; comments of tables, chains, sets, maps and
+ * counters, which some versions of nft omit; and comments of elements, see elementMeaning. Comments of rules count.
  */
 export interface NftTable {
   readonly family: Family;
@@ -95,17 +94,15 @@ export function findTable(tables: readonly NftTable[], family: Family, name: str
 }
 
 /**
- * Whether a running program owns the table (flag owner): the kernel lets no other program change it, and removes it
- * when that program ends.
+ * Whether a running program owns the table (flag owner): the kernel lets no other program change it, and removes it when that program ends.
  */
 export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }
 
 /**
- * Whether rules write the set's elements (`update @affinity-… { ip saddr }`). Such elements come from traffic:
- * equality ignores them, and a change of anything else keeps them. Some versions of `nft -j` do not print the flag
- * `dynamic`.
+ * Whether rules write the set's elements (`update @affinity-… { ip saddr }`). Such elements come from traffic: equality ignores them, and a
+ * change of anything else keeps them. Some versions of `nft -j` do not print the flag `dynamic`.
  */
 export function isLearned(set: NftSet | NftMap): boolean {
   return set.flags.includes('dynamic') || set.flags.includes('timeout');

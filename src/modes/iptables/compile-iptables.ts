@@ -30,10 +30,9 @@ import {
 const largeClusterEndpoints = 1000;
 
 /**
- * What kube-proxy in iptables mode programs for the families: tables filter and nat, and route_localnet if node ports listen on
- * 127.0.0.1. Where kube-proxy fills a chain in no fixed order, Service ports have the cluster's order. Omits the nfacct
- * accounting rules, which kube-proxy adds if the kernel has it. `memo` is for runs that compile one cluster and its settings for
- * many nodes.
+ * What kube-proxy in iptables mode programs for the families: tables filter and nat, and route_localnet if node ports listen on 127.0.0.1.
+ * Where kube-proxy fills a chain in no fixed order, Service ports have the cluster's order. Omits the nfacct accounting rules, which
+ * kube-proxy adds if the kernel has it. `memo` is for runs that compile one cluster and its settings for many nodes.
  */
 export function compileIptables(
   cluster: Cluster,

@@ -26,9 +26,8 @@ import {
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
 /**
- * What kube-proxy in IPVS mode programs for the families. If several Service ports claim one address, port and protocol, the
- * first in the cluster's order gets the virtual server. `memo` is for runs that compile one cluster and its settings for many
- * nodes.
+ * What kube-proxy in IPVS mode programs for the families. If several Service ports claim one address, port and protocol, the first in the
+ * cluster's order gets the virtual server. `memo` is for runs that compile one cluster and its settings for many nodes.
  */
 export function compileIpvs(
   cluster: Cluster,

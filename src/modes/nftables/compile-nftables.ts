@@ -20,9 +20,8 @@ import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceOb
 import { diagnose, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 
 /**
- * What kube-proxy in nftables mode programs: a table for each family, and nothing else. Chains and sets of Service ports follow
- * the cluster's order, elements the order of their keys. `memo` is for runs that compile one cluster and its settings for many
- * nodes.
+ * What kube-proxy in nftables mode programs: a table for each family, and nothing else. Chains and sets of Service ports follow the
+ * cluster's order, elements the order of their keys. `memo` is for runs that compile one cluster and its settings for many nodes.
  */
 export function compileNftables(
   cluster: Cluster,

@@ -66,8 +66,7 @@ function makeTables(portals: readonly Portal[]): Tables {
 }
 
 /**
- * EnsureRule does not add a rule twice, for example for an address that is listed twice. Rules of different Service ports differ
- * by name.
+ * EnsureRule does not add a rule twice, for example for an address that is listed twice. Rules of different Service ports differ by name.
  */
 function onlyOnce(rules: readonly Rule[]): readonly Rule[] {
   const texts = rules.map(formatRule);

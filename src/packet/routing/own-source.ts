@@ -24,9 +24,8 @@ export function networkAround({ address, prefixLength }: LinkAddress): Network |
 }
 
 /**
- * The source address that the kernel chooses for packets leaving by a link (inet_select_addr in devinet.c). Only an address that
- * was first in its network counts; the first of these in the next hop's network wins, else the first of all. A link without any
- * borrows from another.
+ * The source address that the kernel chooses for packets leaving by a link (inet_select_addr in devinet.c). Only an address that was first
+ * in its network counts; the first of these in the next hop's network wins, else the first of all. A link without any borrows from another.
  */
 export function selectIPv4(own: readonly OwnAddress[], link: string, near: Address | undefined): Address | undefined {
   const onLink = own.filter((each) => each.link === link);
@@ -45,9 +44,8 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
 }
 
 /**
- * The source address that the kernel chooses for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): an address of that
- * link first, then one of the destination's kind of network, then the most bits in common; on a tie the latest added, which ip
- * lists first.
+ * The source address that the kernel chooses for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): an address of that link
+ * first, then one of the destination's kind of network, then the most bits in common; on a tie the latest added, which ip lists first.
  */
 export function selectIPv6(own: readonly OwnAddress[], link: string, to: Address): Address | undefined {
   const able = own.filter((each) => (isLinkLocal(to) ? each.link === link : isOutward(each)));

@@ -78,10 +78,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
 
 const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [] };
 
-/**
- * The node's routing in one family. `links` in the knowledge are the node's own; those in the state, such as kube-ipvs0, are
- * added.
- */
+/** The node's routing in one family. `links` in the knowledge are the node's own; those in the state, such as kube-ipvs0, are added. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0;

@@ -25,9 +25,7 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
-/**
- * Whether a folder holds a file of that name. A fleet's node may be called manifest.json or golden.json, which is then a folder.
- */
+/** Whether a folder holds a file of that name. A fleet's node may be called manifest.json or golden.json, which is then a folder. */
 function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   const path = tree.join(folder, name);
   return tree.exists(path) && !tree.isFolder(path);

@@ -9,9 +9,7 @@ import { loadInputs, readHostText } from './read-texts.ts';
 /** How to open paths, apart from how to compile manifests. */
 interface OpenOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
-  /**
-   * Whether flows listed beside manifests are added to them: the flows say what exists, the manifests where the next packet goes.
-   */
+  /** Whether flows listed beside manifests are added to them: the flows say what exists, the manifests where the next packet goes. */
   readonly addsFlows?: boolean;
   /** What to call the manifests as a whole. */
   readonly name?: string;

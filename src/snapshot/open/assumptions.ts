@@ -38,10 +38,7 @@ export interface Assumptions {
   readonly podNetworks: readonly Network[];
   /** Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
-  /**
-   * The networks by which kube-proxy recognises Pods of assumed Nodes, as kubeadm configures them; empty if others are
-   * configured.
-   */
+  /** The networks by which kube-proxy recognises Pods of assumed Nodes, as kubeadm configures them; empty if others are configured. */
   readonly clusterCIDRs: readonly string[];
 }
 

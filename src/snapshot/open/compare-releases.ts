@@ -26,10 +26,7 @@ interface ReleaseSide {
   readonly side: CompiledSnapshot;
 }
 
-/**
- * Compiles the same manifests for two releases, and reports each difference with the behaviour that causes it, and what was
- * compared.
- */
+/** Compiles the same manifests for two releases, and reports each difference with the behaviour that causes it, and what was compared. */
 export function compareReleases(
   loaded: LoadedInputs,
   name: string,

@@ -317,9 +317,7 @@ export function compileState(
   }
 }
 
-/**
- * The node's name: --node, else hostnameOverride, else the only Node in the inputs or the first assumed one; '' if there is none.
- */
+/** The node's name: --node, else hostnameOverride, else the only Node in the inputs or the first assumed one; '' if there is none. */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));

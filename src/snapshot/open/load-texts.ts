@@ -243,10 +243,7 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/**
- * The requested kube-proxy release; 'auto' means the one that each node runs. Undefined: the newest, unless the input says
- * otherwise.
- */
+/** The requested kube-proxy release; 'auto' means the one that each node runs. Undefined: the newest, unless the input says otherwise. */
 export type VersionChoice = Release | 'auto' | undefined;
 
 /** Reads the value of --kubernetes-version, or of a flag with the same values. After an error, the choice is undefined. */
@@ -338,9 +335,7 @@ export function parseHostAddresses(file: HostText | Finding): {
   return { addresses, diagnostics };
 }
 
-/**
- * The links in the output of `ip -j addr` or `ip addr`, including kube-ipvs0; none if a diagnostic reports the text as faulty.
- */
+/** The links in the output of `ip -j addr` or `ip addr`, including kube-ipvs0; none if a diagnostic reports the text as faulty. */
 export function parseHostLinks(file: HostText | Finding): {
   readonly links: readonly Link[];
   readonly diagnostics: readonly Finding[];
