@@ -241,7 +241,7 @@ export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   return compareText(a.label, b.label);
 }
 
-/** For each byte, how many others precede it in text order, given the character that follows it in a label. */
+/** For each byte, its rank in text order when this character follows it in a label. */
 const rankBeforeDot = rankBytes('.');
 const rankBeforeColon = rankBytes(':');
 

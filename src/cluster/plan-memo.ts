@@ -2,7 +2,7 @@ import type { NodeIdentity, ServicePort } from './model.ts';
 import { planTraffic, type TrafficPlan } from './plan-traffic.ts';
 
 /**
- * Reuses a Service port's plan for later nodes that do not differ for the port. In a large cluster most Service ports are the
+ * Reuses a Service port's plan for later nodes that would get the same plan. In a large cluster most Service ports are the
  * same on nearly every node, and a run for thousands of nodes plans them once. Results are the same without it: a plan depends on
  * nothing of the node but its identity.
  */

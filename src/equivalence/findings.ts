@@ -169,7 +169,7 @@ export class Findings {
     return (difference, alike = []) => {
       const { cause, because, ports, effect: found } = explain(difference);
       const others = alike.map(({ address, port, protocol }) => find({ destination: address, port, protocol }));
-      // For all Services of a cluster, numbers of endpoints would split differences with one cause.
+      // Across all Services of a cluster, differences with one cause must not be split by their number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {
         effects: new Map(),

@@ -303,7 +303,7 @@ export function linksIn(world: World, source: Address, destination: Address): re
   return [back, ...outer.filter((link) => link !== back)];
 }
 
-/** Undefined if there is only one link, or if the sender is a pod or a neighbour of the node and only one link fits. */
+/** Undefined if no other link is possible: there is none, or the sender is a pod, or on the network of the address that it asked for. */
 export function arrivalOf({ routing }: World, { entered: link, sender, asked }: Flow): Arrival | undefined {
   const { places } = routing;
   if (!routing.isListed || link === undefined) return undefined;

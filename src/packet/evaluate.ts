@@ -22,17 +22,17 @@ import { prepareFamily, type World } from './visitors.ts';
 import { arrive, cross, leave, type End } from './walk.ts';
 
 /**
- * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator of a kernel's state and of what else is known of
- * the node; the evaluator takes a packet, the first of a connection, and returns its fate: verdict, endpoints with
- * probabilities, source in the end, and the steps with the rules that matched. Both are pure and know no tool's files:
+ * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator from a kernel's state and what else is known
+ * about the node. The evaluator takes the first packet of a connection and returns its fate: verdict, endpoints with
+ * probabilities, final source, and the steps with the rules that matched. Both are pure and know no tool's files:
  *
  *     const evaluate = prepare(side.state, knowAll(links));
  *     const { verdict, endpoints, source, steps } = evaluate({
  *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
  *     });
  *
- * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. Where something is not known, both its outcomes
- * are tried; if the packet ends differently, the verdict is unknown, and the fate has the reasons.
+ * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. If something is
+ * unknown, both outcomes are tried; if the packet ends differently, the verdict is unknown, and the fate has the reasons.
  */
 
 export type Evaluator = (packet: Packet) => Fate;

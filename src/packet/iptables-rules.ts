@@ -279,7 +279,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
         sets.get(arg.set)?.(flow, arg.directions) ?? lacks({ kind: 'set', tool: 'iptables', set: arg.set }),
       );
     case 'physdev-is-in':
-      // Packets are routed, not bridged. In kube-proxy's rules this only picks one of two rules with the same target.
+      // Assumes a routed packet. kube-proxy uses this match only to choose between two rules with the same target.
       return false;
     case 'virtual-server': {
       const { server } = flow;

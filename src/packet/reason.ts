@@ -75,7 +75,7 @@ export type Reason = {
 } & (
   | { readonly kind: 'missing-listing'; readonly missing: Missing }
   | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
-  /** Which of the node's addresses a packet `to` an address has; this one is likely. */
+  /** Which of its addresses the node sends `to` an address from is unknown; `such` is the likely one. */
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
   /** A rule, or part of one, that kpc does not read, in the tool's words. */
   | { readonly kind: 'unread-rule'; readonly text: string }

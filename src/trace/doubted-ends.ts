@@ -66,7 +66,7 @@ function lacksTranslation(reason: Reason): boolean {
   }
 }
 
-/** Whether kube-proxy knows the networks of cluster IPs but they could not be read. */
+/** Whether kube-proxy uses the networks of cluster IPs, and kpc could not read them. */
 function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
   if (!settings || !objects.unread.has('serviceCidrs')) return false;
   const { mode, release } = settings;

@@ -3,7 +3,7 @@ import { formatSocketAddress, type SocketAddress } from '../kernel/socket-addres
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** Where the flows listed in the dump between the packet's two ends go. */
+/** Destinations of the dump's flows between the packet's two ends. */
 interface ExistingFlows {
   /** Whether these are the sender's own flows; if not, they are those of all clients. */
   readonly isSender: boolean;

@@ -43,7 +43,7 @@ export interface TraceInWords {
   readonly heading: string;
   readonly verdict: string;
   readonly isGood: boolean;
-  /** Further reasons why the verdict is unknown, and how the packet ends otherwise. */
+  /** Further reasons why the verdict is unknown, and the outcome without them. */
   readonly doubts: readonly string[];
   readonly endpoints: readonly string[];
   readonly notes: readonly string[];
