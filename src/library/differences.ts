@@ -42,10 +42,9 @@ export async function compareSides(
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 
-/** What one side lacks, in words; '' if nothing. */
-export function describeUncompared({ diff }: Differences): string {
-  const missed = describeGaps(diff.gaps).join(', ');
-  return missed === '' ? '' : `not compared, because one side lacks them: ${missed}`;
+/** What one side lacks, in words. */
+export function listUncompared({ diff }: Differences): readonly string[] {
+  return describeGaps(diff.gaps);
 }
 
 /** Whether nothing differs. Refuses sides that have nothing in common that could differ. */

@@ -34,7 +34,7 @@ const rows = [
   }),
   input('list', '--render-values <file>', 'a file of values for the charts (repeat for more)', {
     isOfCall: true,
-    idle: [{ without: '--render', what: '--render-values: only with --render' }],
+    idle: [{ without: '--render' }],
   }),
   input('on', '--skip-invalid', 'leave out objects with errors, and those defined twice, and continue with the others'),
   input('text', '-n, --namespace <name>', 'the namespace of objects that name none (default: default)', {

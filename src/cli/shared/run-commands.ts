@@ -3,7 +3,14 @@ import { Command, CommanderError, Help } from 'commander';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
 import { version } from '../../base/version.ts';
 import { helpWidth, layOutHelp } from './help.ts';
-import { describeUsageError, keepWrongValues, type Slips } from './usage-errors.ts';
+import {
+  describeUsageError,
+  keepWrongValues,
+  readCall,
+  type Slips,
+  type UsageCall,
+  type UsageFault,
+} from './usage-errors.ts';
 
 /** A program with commands. Each command calls `done` with its exit status. */
 export interface Program {
@@ -11,11 +18,13 @@ export interface Program {
   readonly description: string;
   /** Adds at least the command that the words name, and all if they name none. */
   readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
+  /** Says what is wrong with a command line, in the format that it asks for. */
+  readonly refuse: (faults: readonly UsageFault[], call: UsageCall) => Promise<void>;
   /**
-   * Reports other errors before a command runs, and returns whether there are any. If so, or if the command line has
-   * wrong values, which have been reported, the command does not run.
+   * Reports the wrong values of the command line and other errors before a command runs, and returns whether there are any. If so,
+   * the command does not run.
    */
-  readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
+  readonly checkCommand?: (program: Command, called: Command, wrong: readonly UsageFault[]) => Promise<boolean>;
   readonly slips?: Slips;
 }
 
@@ -45,10 +54,10 @@ export async function runCommands(
   argv: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { addCommands, checkCommand, slips } = definition;
+  const { addCommands, checkCommand, refuse, slips } = definition;
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
-  let wrongValues: readonly string[] = [];
+  let wrongValues: readonly UsageFault[] = [];
   const program: Command = newProgram(definition)
     .exitOverride()
     .configureOutput({
@@ -61,9 +70,9 @@ export async function runCommands(
     })
     .showSuggestionAfterError(false)
     .hook('preAction', async (_, called) => {
-      for (const text of wrongValues) await terminal.err(text);
-      const isWrong = (await checkCommand?.(program, called, wrongValues.length > 0)) ?? false;
-      if (isWrong || wrongValues.length > 0) throw new CommanderError(exitStatus.badInput, wrongFlags, '');
+      const isWrong = checkCommand ? await checkCommand(program, called, wrongValues) : wrongValues.length > 0;
+      if (isWrong && !checkCommand) await refuse(wrongValues, readCall({ program, argv }));
+      if (isWrong) throw new CommanderError(exitStatus.badInput, wrongFlags, '');
     });
   const done: Done = (result) => {
     status = result;
@@ -84,8 +93,8 @@ export async function runCommands(
     // Help and version end by an "error" of status 0.
     status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
     if (status !== exitStatus.ok && error.code !== wrongFlags) {
-      for (const text of [...wrongValues, describeUsageError(error, { program, argv, slips })])
-        await terminal.err(text);
+      const usage = { program, argv, slips };
+      await refuse([...wrongValues, describeUsageError(error, usage)], readCall(usage));
     }
   }
   await Promise.all(written);
