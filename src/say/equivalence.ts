@@ -116,7 +116,8 @@ function countClasses(effects: readonly Effect[]): string {
 
 function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
   const { target, senders, from, to, severity, lacks } = effect;
-  const what = `${targetWords[target]}, from ${senders.join(', ')}: ${from} → ${to}`;
+  const who = senders.map(({ text }) => text).join(', ');
+  const what = `${targetWords[target]}, from ${who}: ${from} → ${to}`;
   return [
     line(severity === 'breaks' ? 'bad' : 'plain', 1, `${what} (${countClasses([effect])})`),
     ...(lacks === undefined ? [] : [line('plain', 2, lacks)]),
@@ -235,12 +236,17 @@ export function formatEquivalence(
   }
 }
 
+/** An effect for programs. */
+export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
+  return { ...effect, senders: effect.senders.map(({ text }) => text), trace: traceEffect(trace, effect) };
+}
+
 /** The result that `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
   const { from, to, nodes, standIns, classes, unknown, reasons, trace, findings } = report;
   const causes = findings.map((finding) => ({
     ...finding,
-    effects: finding.effects.map((effect) => ({ ...effect, trace: traceEffect(trace, effect) })),
+    effects: finding.effects.map((effect) => effectJson(effect, trace)),
   }));
   return { from, to, nodes, standIns, classes, unknown, reasons, summary: summaryWords(report), causes };
 }

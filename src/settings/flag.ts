@@ -53,6 +53,8 @@ export interface FlagFacts {
   readonly rivals?: readonly string[];
   readonly needs?: FlagNeed;
   readonly idle?: readonly Idle[];
+  /** Neither a Service nor a packet shows it: only what is programmed on a node, and a change of that, depends on it. */
+  readonly isOfNode?: boolean;
   /** No kpc.yaml may hold it: it selects one, or has other programs run. */
   readonly isOfCall?: boolean;
 }

@@ -41,7 +41,7 @@ const moreManifests =
   'more manifests for each side that is manifests, such as Nodes: a file, a folder, or - for stdin (repeat for more)';
 
 const diffFlags: readonly Flag[] = [
-  ...openFlags('looks', { file: { help: moreManifests } }),
+  ...openFlags('compares', { file: { help: moreManifests } }),
   nodeFlag('the node to compile manifests for (default: the node of a bundle on the other side)'),
   flagRow(
     'text',

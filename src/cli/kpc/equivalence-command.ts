@@ -123,7 +123,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
       },
     ),
     upgradeFlag,
-    ...openFlags('looks', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
+    ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
     nodeFlag('on one node only'),
     outputFlag(['text', 'json', 'markdown']),
     ...messageFlags,

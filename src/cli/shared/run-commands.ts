@@ -1,8 +1,9 @@
 import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
+import { count } from '../../base/format-count.ts';
 import { version } from '../../base/version.ts';
-import { helpWidth, layOutHelp } from './help.ts';
+import { asksInShort, helpWidth, hiddenInShort, layOutHelp } from './help.ts';
 import {
   describeUsageError,
   keepWrongValues,
@@ -45,7 +46,7 @@ export function newProgram({ name, description }: Program): Command {
   return command
     .description(description)
     .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help');
+    .helpOption('-h, --help', 'print help: -h the usual flags, --help all');
 }
 
 /** Parses the command line and runs its command. Errors of the command are thrown. */
@@ -79,8 +80,9 @@ export async function runCommands(
   };
   await addCommands(program, done, argv);
   wrongValues = keepWrongValues(program);
-  addHelpTexts(program);
-  layOutHelp(program);
+  const isShort = asksInShort(argv);
+  addHelpTexts(program, isShort);
+  layOutHelp(program, isShort);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
     await Promise.all(written);
@@ -200,17 +202,22 @@ export function notesOf(program: string, command: string): readonly string[] {
   return notes[program]?.[command] ?? [];
 }
 
-/** Appends notes and examples to each command's help, and the first examples to the program's. */
-function addHelpTexts(program: Command): void {
+/** Appends notes and examples to each command's help, and the first examples to the program's; in short, how to see the rest. */
+function addHelpTexts(program: Command, isShort: boolean): void {
   for (const command of program.commands) {
-    const paragraphs = notesOf(program.name(), command.name());
+    const paragraphs = isShort ? [] : notesOf(program.name(), command.name());
     if (paragraphs.length > 0) {
       command.addHelpText('after', () => {
         const width = helpWidth(command.configureOutput().getOutHelpWidth?.());
         return `\n${command.createHelp().boxWrap(paragraphs.join('\n\n'), width)}`;
       });
     }
-    addExamples(command, examplesOf(program.name(), command.name()));
+    const lines = examplesOf(program.name(), command.name());
+    addExamples(command, lines);
+    const hidden = isShort ? hiddenInShort(command) : 0;
+    if (hidden === 0) continue;
+    const all = `"${program.name()} ${command.name()} --help" shows ${count(hidden, 'more flag')}.`;
+    command.addHelpText('after', `${lines.length === 0 ? '\n' : ''}${all}`);
   }
   const first = program.commands.flatMap((command) => examplesOf(program.name(), command.name()).slice(0, 1));
   addExamples(program, first.slice(0, mostInOverview));

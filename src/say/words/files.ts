@@ -161,7 +161,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'follows-release': ({ release }) => `follows the kube-proxy of Kubernetes ${release}`,
     'two-releases': ({ from, fromRelease, to, toRelease }) => [
       `${from} follows Kubernetes ${fromRelease}, ${to} follows ${toRelease}: a Service can differ though its manifest is the same`,
-      `see why: kpc diff --kubernetes-version ${fromRelease} --to-kubernetes-version ${toRelease} -f MANIFESTS`,
+      `to see why: kpc diff --kubernetes-version ${fromRelease} --to-kubernetes-version ${toRelease} -f MANIFESTS`,
     ],
     'read-as': ({ text }) => text,
     'taken-as-other': ({ text }) => text,
