@@ -66,7 +66,6 @@ const choiceShape = objectOf({
   from: sharesShape,
   to: sharesShape,
   kept: about('endpoints that both choose from', wholeNumber(0)),
-  added: optional(about('endpoints that only the new side chooses from, if they are few', listOf(anyText))),
   source: optional(about('whose address receivers see, if that differs', objectOf({ from: anyText, to: anyText }))),
   lost: optional(
     about(
@@ -404,8 +403,6 @@ function rangesWith(address: Address, ranges: readonly string[]): readonly strin
   });
 }
 
-const mostAdded = 3;
-
 /** How the choice of endpoints differs; undefined if it does not, or if a side delivers to none. */
 function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | undefined {
   if (from.verdict !== 'delivered' || to.verdict !== 'delivered') return undefined;
@@ -419,11 +416,9 @@ function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | unde
     return { endpoints: values.length, least: Math.min(...values), most: Math.max(...values) };
   };
   const kept = [...before.keys()].filter((endpoint) => after.has(endpoint)).length;
-  const fresh = [...after.keys()].filter((endpoint) => !before.has(endpoint)).toSorted();
-  const added = fresh.length > 0 && fresh.length <= mostAdded ? fresh : undefined;
   const lost = { from: lossOf(from), to: lossOf(to) };
   const isLost = !isNearly(lost.from, 0) || !isNearly(lost.to, 0);
-  return { from: sharesOf(before), to: sharesOf(after), kept, added, source, lost: isLost ? lost : undefined };
+  return { from: sharesOf(before), to: sharesOf(after), kept, source, lost: isLost ? lost : undefined };
 }
 
 /** Finds the destinations of packets among the Services of either side. `nodes` are the node's own addresses. */

@@ -15,6 +15,7 @@ import { formatReviewMarkdown } from '../say/review-markdown.ts';
 import type { Tracing } from '../say/equivalence.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
 import { formatSideDiffs } from '../say/formats/unified.ts';
+
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse } from './refusal.ts';
 
@@ -45,6 +46,16 @@ export async function compareSides(
 /** What one side lacks, in words. */
 export function listUncompared({ diff }: Differences): readonly string[] {
   return describeGaps(diff.gaps);
+}
+
+/** The Services of which neither side programs anything, as they have no cluster IP yet. */
+export function listSkipped({ from, to }: Differences): readonly string[] {
+  const skippedBy = ({ cluster }: Snapshot) =>
+    (cluster?.services ?? []).flatMap((each) =>
+      each.skipped === 'no-cluster-ip' ? [`${each.namespace}/${each.name}`] : [],
+    );
+  const fresh = new Set(skippedBy(to));
+  return skippedBy(from).filter((name) => fresh.has(name));
 }
 
 /** Whether nothing differs. Refuses sides that have nothing in common that could differ. */

@@ -232,7 +232,7 @@ export interface PacketReview {
 }
 
 /** What happens to packets, the worst first. */
-export function listEffects({ packets, to, trace }: Review): {
+export function listEffects({ packets, diff, to, trace }: Review): {
   readonly title: string;
   /** Why there are none. */
   readonly note?: string;
@@ -252,10 +252,12 @@ export function listEffects({ packets, to, trace }: Review): {
   }
   const effects = packets.effects.filter(isTelling).map((effect): PacketReview => {
     const { target, senders, services: names, severity, example, lacks } = effect;
+    const [service = '', ...others] = names;
+    const added = others.length > 0 ? [] : addedTo(service, diff);
     const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
     const asked = example.nodePort === undefined ? example.to : `every node's port ${example.nodePort}`;
     const who = joinWords([...new Set(senders.filter((each) => isClientOf(target, each)).map(inShort))]);
-    const text = `${targetWords[target]}${whose} (${asked}), from ${who}: ${endWords(effect)}${lacks === undefined ? '' : ` (${lacks})`}`;
+    const text = `${targetWords[target]}${whose} (${asked}), from ${who}: ${endWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
     return { severity, text, trace: traceEffect(trace, effect) };
   });
   const isSame = packets.effects.length === 0;
@@ -268,6 +270,15 @@ export function listEffects({ packets, to, trace }: Review): {
       : {}),
   };
 }
+
+/** The endpoints that a change adds to a Service, if they are few. */
+function addedTo(service: string, { servicePorts }: SideDiff): readonly string[] {
+  const reasons = servicePorts.filter((each) => each.service === service).flatMap((each) => each.reasons);
+  const added = reasons.flatMap((each) => (each.kind === 'endpoint-added' ? [each.endpoint] : []));
+  return new Set(added).size > mostAdded ? [] : [...new Set(added)];
+}
+
+const mostAdded = 3;
 
 const onlyFailures = 'no packet that works before or after is treated differently';
 
@@ -298,12 +309,12 @@ function unchangedWords(unknown: number): string {
   return `no packet is known to be treated differently; ${count(unknown, 'class', 'classes')} of packets ${unknown === 1 ? 'is' : 'are'} unknown: "kpc equivalence" says why`;
 }
 
-function endWords({ from, to, choice }: ServiceEffects['effects'][number]): string {
+function endWords({ from, to, choice }: ServiceEffects['effects'][number], added: readonly string[]): string {
   if (!choice) return `${from} → ${to}`;
   const [before, after] = [choice.from.endpoints, choice.to.endpoints];
   const fresh = after - choice.kept;
-  const { source, lost, added } = choice;
-  const named = added === undefined ? '' : `: ${added.join(', ')}`;
+  const { source, lost } = choice;
+  const named = added.length === fresh ? `: ${added.join(', ')}` : '';
   const isOther = before === after && fresh > 0;
   const numbers = before === after ? count(after, 'endpoint') : `${before} → ${count(after, 'endpoint')}`;
   return [

@@ -144,29 +144,30 @@ function summaryWords(report: EquivalenceReport): string {
   const { from, to, modeFrom = '', sharedMode, nodes, classes, findings, preparations = [] } = report;
   const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
   const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
-  const effects = findings.flatMap((finding) => finding.effects);
-  const counts = severities.map((severity) => ({
-    severity,
-    classes: effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0),
-  }));
-  const known = counts.filter((each) => each.severity !== 'unknown' && each.classes > 0);
-  const differing = known.reduce((sum, each) => sum + each.classes, 0);
-  const open = counts.filter((each) => each.severity === 'unknown' && each.classes > 0);
-  const doubt = open.map((each) => `; ${countWords(each)}`).join('');
+  const counts = severities.flatMap((severity) => {
+    const causes = findings.filter(({ effects }) => effects.some((each) => each.severity === severity)).length;
+    return causes === 0 ? [] : [{ severity, causes }];
+  });
+  const telling = counts.filter(({ severity }) => severity !== 'unknown' && severity !== 'fails-otherwise');
+  const doubt = counts.some(({ severity }) => severity === 'unknown') ? ' that is known' : '';
   const all = count(classes, 'class of packets', 'classes of packets');
   const result =
-    differing === 0
-      ? `${all}, no ${doubt === '' ? '' : 'known '}difference`
-      : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${known.map(countWords).join(', ')}`;
+    counts.length === 0
+      ? `${all}, no difference`
+      : [
+          ...(telling.length === 0 ? [] : [telling.map(countWords).join(', ')]),
+          ...counts.filter(({ severity }) => severity === 'unknown').map(countWords),
+          `nothing ${telling.length === 0 ? '' : 'else '}that works changes${doubt} (${all})`,
+        ].join('; ');
   const required = preparations.filter(isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
-  return `${from}${modeFrom} → ${to}${mode}${where}: ${result}${doubt}${first}`;
+  return `${from}${modeFrom} → ${to}${mode}${where}: ${result}${first}`;
 }
 
-/** "2 break". */
-function countWords({ severity, classes }: { readonly severity: Severity; readonly classes: number }): string {
+/** "2 things break". */
+function countWords({ severity, causes }: { readonly severity: Severity; readonly causes: number }): string {
   const { one, many } = severityWords[severity];
-  return `${formatCount(classes)} ${classes === 1 ? one : many}`;
+  return `${count(causes, 'thing')} ${causes === 1 ? one : many}`;
 }
 
 function notes({ unknown, reasons, nodes, standIns }: EquivalenceReport): readonly string[] {

@@ -214,7 +214,7 @@ const elsewhere: ReadonlySet<string> = new Set([
 ]);
 
 describe('a flag of a command has an effect, or is refused by its name', () => {
-  const general = new Set<string | undefined>(openFlags('looks').map(({ name }) => name));
+  const general = new Set<string | undefined>(openFlags('compares').map(({ name }) => name));
   const cases = Object.entries(calls).flatMap(([name, { add, of }]) => {
     const program = new Command();
     add(program, {} as Terminal, () => undefined);

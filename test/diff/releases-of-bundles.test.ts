@@ -16,7 +16,7 @@ status: { loadBalancer: { ingress: [{ ip: 198.51.100.12 }] } }
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-releases-of-bundles-'));
 const compile = ['compile', '-f', 'services.yaml', '--proxy-mode', 'iptables'];
 const advice =
-  'a Service can differ though its manifest is the same; "kpc diff --kubernetes-version 1.33 --to-kubernetes-version 1.36 -f MANIFESTS" says why';
+  'a Service can differ though its manifest is the same [reading]\n  help: to see why: kpc diff --kubernetes-version 1.33 --to-kubernetes-version 1.36 -f MANIFESTS';
 
 beforeAll(async () => {
   writeFolder(cwd, { 'services.yaml': services });

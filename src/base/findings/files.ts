@@ -132,6 +132,8 @@ export const fileFindings = {
     'read-as': Texts<'text'>;
     /** One side shows it, and the other is taken to be alike. */
     'taken-as-other': Texts<'text'>;
+    /** Services that kube-proxy skips on both sides of a comparison. */
+    'skipped-on-both': Lists<'services'>;
     'taken-as-subject': Texts<'word'>;
     'misnamed-file': Texts<'file'>;
   }>(severityBy('problem', 'note', { 'may-hold-more': 'warning', 'manifests-left-out': 'warning' })),

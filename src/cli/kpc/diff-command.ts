@@ -4,6 +4,7 @@ import {
   diffOutputs,
   formatDifferences,
   isUnchanged,
+  listSkipped,
   listUncompared,
   type Differences,
 } from '../../library/differences.ts';
@@ -156,6 +157,8 @@ async function print(
   differences: Differences,
   taken: readonly string[] | undefined,
 ): Promise<ExitStatus> {
+  const services = listSkipped(differences);
+  if (services.length > 0) await call.note({ problem: 'skipped-on-both', services });
   const parts = listUncompared(differences);
   // Their list is in the result of JSON.
   if (parts.length > 0) await call.say(`note: not compared, because one side lacks them: ${parts.join(', ')}\n`);

@@ -5,7 +5,7 @@ import type { BadCall } from '../../library/refusal.ts';
 import { helpGroups } from '../shared/help.ts';
 
 /** An option of the command line, with the row that it is made of. */
-export class FlagOption extends Option {
+class FlagOption extends Option {
   readonly row: Flag;
 
   constructor(row: Flag) {

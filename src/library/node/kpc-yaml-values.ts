@@ -24,7 +24,16 @@ import type { Ignore } from '../../lint/ignores.ts';
 import type { Flag, FlagKind } from '../../settings/flag.ts';
 
 /** The commands that a kpc.yaml configures. */
-export const configuredCommands = ['compile', 'lint', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
+export const configuredCommands = [
+  'compile',
+  'lint',
+  'diff',
+  'describe',
+  'trace',
+  'test',
+  'equivalence',
+  'migrate',
+] as const;
 
 /** A flag that a kpc.yaml sets, with its value and place there. */
 export interface GivenFlag {

@@ -15,7 +15,7 @@ import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import type { Flag } from '../../settings/flag.ts';
 import { knownNetworks } from '../options.ts';
-import { Refusal, refuse } from '../refusal.ts';
+import { Refusal, refuse as refuseCall } from '../refusal.ts';
 import {
   hasRightValue,
   keyOf,
@@ -214,13 +214,13 @@ function parseWords(row: Flag, words: readonly string[]): unknown {
   if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
   if (kind === 'optional' && words.length === 1 && (isOn || first === 'false')) return isOn ? knownNetworks : undefined;
   const isStrange = choices && !words.every((word) => choices.includes(word));
-  if (isStrange) refuse({ problem: 'value', reason: `Allowed choices are ${choices.join(', ')}.` });
+  if (isStrange) refuseCall({ problem: 'value', reason: `Allowed choices are ${choices.join(', ')}.` });
   try {
     const values = words.map((word) => parse(word));
     if (kind === 'list' || kind === 'codes') return values.flat();
     return row.parse ? values.at(-1) : values.join(',');
   } catch (error) {
-    return refuse({ problem: 'value', reason: error instanceof Error ? error.message : String(error) });
+    return refuseCall({ problem: 'value', reason: error instanceof Error ? error.message : String(error) });
   }
 }
 

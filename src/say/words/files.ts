@@ -165,6 +165,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     ],
     'read-as': ({ text }) => text,
     'taken-as-other': ({ text }) => text,
+    'skipped-on-both': ({ services }) => [
+      `not compared, because kube-proxy skips them on both sides: ${nameSome(services)}, which ${services.length === 1 ? 'has' : 'have'} no cluster IP yet`,
+      'leave out --no-assume, or choose cluster IPs with --service-cluster-ip-range',
+    ],
     'taken-as-subject': ({ word }) => [
       `${quotePrintable(word)} is taken for what is asked about`,
       `write ${quotePrintable(`./${word}`)} to read it`,
