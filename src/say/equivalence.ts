@@ -149,7 +149,7 @@ function summaryWords(report: EquivalenceReport): string {
     return causes === 0 ? [] : [{ severity, causes }];
   });
   const telling = counts.filter(({ severity }) => severity !== 'unknown' && severity !== 'fails-otherwise');
-  const doubt = counts.some(({ severity }) => severity === 'unknown') ? ' that is known' : '';
+  const changes = counts.some(({ severity }) => severity === 'unknown') ? 'is known to change' : 'changes';
   const all = count(classes, 'class of packets', 'classes of packets');
   const result =
     counts.length === 0
@@ -157,7 +157,7 @@ function summaryWords(report: EquivalenceReport): string {
       : [
           ...(telling.length === 0 ? [] : [telling.map(countWords).join(', ')]),
           ...counts.filter(({ severity }) => severity === 'unknown').map(countWords),
-          `nothing ${telling.length === 0 ? '' : 'else '}that works changes${doubt} (${all})`,
+          `nothing ${telling.length === 0 ? '' : 'else '}that works ${changes} (${all})`,
         ].join('; ');
   const required = preparations.filter(isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
