@@ -60,7 +60,7 @@ describe('a kpc.yaml with many faults', () => {
   test.each([
     ['compile', ['compile', '-f', 'in.yaml']],
     ['diff', ['diff', 'in.yaml', 'in.yaml']],
-    ['describe', ['describe', '-f', 'in.yaml']],
+    ['migrate', ['migrate', '-f', 'in.yaml']],
   ])('is told of all of them in one run of kpc %s', async (_, args) => {
     const run = await runKpc(args, { cwd: write({ 'kpc.yaml': wrongYaml }) });
     expect(run).toMatchObject({ status: 2, stdout: '' });
