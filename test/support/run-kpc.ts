@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { main as kpcApplyMain } from '../../src/cli/kpc-apply/main.ts';
@@ -19,6 +20,17 @@ export interface Run {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** What a program writes at once, to standard output (1) or error. */
+export interface Written {
+  readonly stream: 1 | 2;
+  readonly text: string;
+}
+
+export interface ServedRun {
+  readonly status: number;
+  readonly written: readonly Written[];
 }
 
 export interface RunOptions {
@@ -72,6 +84,26 @@ function callInTurn(main: (terminal: Terminal) => Promise<number>, options: RunO
   const call = lastCall.then(() => callMain(main, options));
   lastCall = call.catch(() => undefined);
   return call;
+}
+
+/** Runs kpc within this process, with a folder before the others of PATH, and gives what it wrote in the order in which it did. */
+export async function runKpcAmong(
+  folder: string,
+  args: readonly string[],
+  options: Pick<RunOptions, 'cwd' | 'stdin'>,
+): Promise<ServedRun> {
+  const written: Written[] = [];
+  const { status } = await callInTurn(async (terminal) => {
+    const keep = (stream: Written['stream']) => async (text: string) => void written.push({ stream, text });
+    const before = process.env['PATH'];
+    process.env['PATH'] = [folder, before].join(delimiter);
+    try {
+      return await kpcMain(args, { ...terminal, out: keep(1), err: keep(2) });
+    } finally {
+      process.env['PATH'] = before;
+    }
+  }, options);
+  return { status: status ?? 1, written };
 }
 
 async function callMain(main: (terminal: Terminal) => Promise<number>, options: RunOptions): Promise<Run> {
