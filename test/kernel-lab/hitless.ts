@@ -31,7 +31,7 @@ for (const mode of modes) {
   const [before, after] = [`${bundles}/before-${mode}`, `${bundles}/after-${mode}`];
 
   // In User Mode Linux an apply takes seconds.
-  const applies = mode === 'iptables' || isFull ? 10 : 4;
+  const applies = mode === 'iptables' || isFull ? 10 : 2;
   await suite.check(`${mode}: a transfer over an unchanged endpoint survives ${applies} applies`, async () => {
     await expectApply(['apply', before], 0);
     assert((await traffic.transfer('steady', 'client', '10.96.0.23', 80)) === 'pod-a', 'no connection');

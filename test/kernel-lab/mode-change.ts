@@ -304,7 +304,8 @@ await suite.check(
     // The flows of UDP from before: these have no end.
     run('conntrack', ['-F']);
     const said = new Set<string>();
-    for (const bundle of changes) {
+    // Back in IPVS mode, the fast kernel shows it.
+    for (const bundle of isFull || other === 'iptables' ? changes : changes.slice(0, 1)) {
       const { err } = await expectApply(['apply', bundle, '--drain-timeout', '0'], 0);
       for (const [name] of err.matchAll(/\bnet\.[\w.]+/g)) said.add(name);
       assertSameNode(saveNode(), {

@@ -4,7 +4,7 @@
 //
 //   neighbours.ts legacy|nft      nft: only what a network namespace of this machine's own kernel can have
 //
-// Unless KPC_FULL=1 is set, iptables mode is tried with the nft variant alone: its kernel is fast.
+// Unless KPC_FULL=1 is set, iptables mode, and a kube-proxy that runs, are tried with the nft variant alone: its kernel is fast.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -287,7 +287,7 @@ if (variant === 'legacy' || preferNft()) {
   const before = save();
   await checkBeside('all of them', others, before);
   await checkTies(before);
-  await checkRunning(before);
+  if (variant === 'nft' || isFull) await checkRunning(before);
 }
 
 // On top of them, since nothing takes them away: what kubelets up to 1.26 made. Its KUBE-POSTROUTING is in the way of IPVS mode.
