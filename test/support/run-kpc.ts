@@ -41,14 +41,13 @@ export interface RunOptions {
 
 /**
  * Runs kpc from its sources, within this process: no build is needed, and vitest knows which tests a change of src concerns.
- * With KPC_TEST_SPAWN=1 (as .ci/run does), for an environment of its own, and for --jobs, whose threads load the program's file, it
- * is the built program in a process. Tests of
- * what only a process has (signals, streams that close, /dev/stdin, memory) call spawnKpc. JSON that it prints must be as its
+ * For an environment of its own, and for --jobs, whose threads load the program's file, it is the built program in a process. Tests
+ * of what only a process has (signals, streams that close, /dev/stdin, memory) call spawnKpc. JSON that it prints must be as its
  * schema says.
  */
 export async function runKpc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const run =
-    options.env !== undefined || alwaysSpawns || args.includes('--jobs')
+    options.env !== undefined || args.includes('--jobs')
       ? await spawnKpc(args, options)
       : await callInTurn((terminal) => kpcMain(args, terminal), options);
   checkPrinted('kpc', args, run.stdout);
@@ -58,7 +57,7 @@ export async function runKpc(args: readonly string[], options: RunOptions = {}):
 /** The same for kpc-apply, which works on this machine. */
 export async function runKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const run =
-    options.env !== undefined || alwaysSpawns
+    options.env !== undefined
       ? await spawnKpcApply(args, options)
       : await callInTurn((terminal) => kpcApplyMain(args, { terminal, host: realHost }), options);
   checkPrinted('kpc-apply', args, run.stdout);
@@ -74,8 +73,6 @@ export function spawnKpc(args: readonly string[], options: RunOptions = {}): Pro
 function spawnKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   return runProgram(process.execPath, [kpcApplyProgram, ...args], options);
 }
-
-const alwaysSpawns = process.env['KPC_TEST_SPAWN'] === '1';
 
 /** The working folder belongs to the process: one call at a time. */
 let lastCall: Promise<unknown> = Promise.resolve();
