@@ -5,7 +5,6 @@ import { readDump } from '../../src/dumps/read-dump.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { splitWords } from '../../src/kernel/iptables/parse-rule.ts';
-import { rounds } from '../support/rounds.ts';
 
 const signs = fc
   .array(fc.constantFrom('"', '\\', 'a', ' ', '\t', '\n', '\\"'), { maxLength: 12 })
@@ -33,7 +32,7 @@ test('a rule is cut into words as by a regular expression', () => {
   );
 });
 
-const long = 'x'.repeat(rounds(20_000_000));
+const long = 'x'.repeat(20_000_000);
 const klog = 'I1117 14:27:29.000000       1 server.go:72] "Using iptables proxy"\n';
 
 test.each([
