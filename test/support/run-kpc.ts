@@ -23,7 +23,7 @@ export interface Run {
 }
 
 /** What a program writes at once, to standard output (1) or error. */
-export interface Written {
+interface Written {
   readonly stream: 1 | 2;
   readonly text: string;
 }
