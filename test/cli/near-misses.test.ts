@@ -71,7 +71,7 @@ describe('kpc says what was meant by', () => {
 
   test('no word that is near nothing', async () => {
     const { stderr } = await kpc('frobnicate');
-    expect(stderr).toBe("error: unknown command 'frobnicate'\n  help: --help lists the commands\n");
+    expect(stderr).toBe("error: unknown command 'frobnicate' [bad-call]\n  help: --help lists the commands\n");
   });
 });
 
