@@ -276,7 +276,7 @@ const tests = [
       assert.equal(asked.data.snapshots[0].mode, 'iptables', asked.text);
       assert.doesNotMatch(asked.text, /from kpc\.yaml/);
       writeFileSync(path, 'proxy-mode: sixtables\nnode: { a: b }\n');
-      const wrong = await ask('lint', { manifests: ['shop.yaml'] });
+      const wrong = await ask('trace', question);
       assert.ok(wrong.isError, wrong.text);
       assert.match(wrong.text, /kpc\.yaml/);
       writeFileSync(path, 'file: ../secret.yaml\n');
