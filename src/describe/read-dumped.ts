@@ -100,9 +100,9 @@ export function readingJson(read: DumpReading) {
   };
 }
 
-/** A dump's notes, for programs. */
-export function remarksJson({ notes, skipped }: Pick<DumpReading, 'notes' | 'skipped'>) {
-  return { notes: notes.length > 0 ? notes : undefined, skipped: skipped.length > 0 ? skipped : undefined };
+/** A dump's skipped outputs, for programs. */
+export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
+  return { skipped: skipped.length > 0 ? skipped : undefined };
 }
 
 function notesOf(

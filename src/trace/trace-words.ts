@@ -1,6 +1,6 @@
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
-import { assignedTexts } from '../cluster/assign-addresses.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../cluster/model.ts';
 import { planNodePorts } from '../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
@@ -615,26 +615,42 @@ function valuesOfStep(step: Step): readonly string[] {
 
 /** A line naming the values that kpc chose because the input lacks them; empty if it chose none. */
 export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
-  const named = assumedValues(values, side);
-  return named.length === 0 ? [] : [line('dim', 1, `assumed: ${named.join(', ')}`)];
+  const chosen = chosenValues(side);
+  const named = groupBy(assumedValues(values, side), (value) => chosen.get(value) ?? '');
+  const parts = [...named].map(([kind, own]) => `${kind} ${joinWords(own)}`);
+  return parts.length === 0 ? [] : [line('dim', 1, `assumed: ${parts.join(', ')}`)];
 }
 
 /** The values that kpc chose because the input lacks them. */
 function assumedValues(values: readonly string[], side: Snapshot): readonly string[] {
-  if (side.kind === 'dump') return [];
-  const { assumed, node } = side;
-  const chosen = new Set([
-    ...assumed.services.flatMap(assignedTexts),
-    ...assumed.pods,
-    ...(assumed.node ? [node.name, ...node.hostAddresses.map(({ text }) => text)] : []),
-  ]);
+  const chosen = chosenValues(side);
   return [...new Set(values)].filter((value) => chosen.has(value));
 }
 
-/**
- * kube-proxy's answer to a load balancer's health check on the node: 200 with ready endpoints here, else 503
- * (healthcheck/service_health.go).
- */
+/** The values that kpc chose because the input lacks them, each with its kind. */
+function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
+  if (side.kind === 'dump') return new Map();
+  const { assumed, node } = side;
+  const all = (kind: string, texts: readonly (string | number)[]) => texts.map((text) => [String(text), kind] as const);
+  return new Map([
+    ...(assumed.node
+      ? all(
+          'address',
+          node.hostAddresses.map(({ text }) => text),
+        )
+      : []),
+    ...(assumed.node ? all('node', [node.name]) : []),
+    ...all('Pod', [...assumed.pods]),
+    ...assumed.services.flatMap(({ clusterIPs, nodePorts, healthCheckNodePort = [], loadBalancerIPs = [] }) => [
+      ...all('cluster IP', clusterIPs),
+      ...all('node port', Object.values(nodePorts)),
+      ...all('health check port', [healthCheckNodePort].flat()),
+      ...all('load balancer address', loadBalancerIPs),
+    ]),
+  ]);
+}
+
+/** kube-proxy's answer to a load balancer's health check on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
 export function healthCheckWords(
   { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
   side: Snapshot,

@@ -23,7 +23,17 @@ import type { FieldPath } from '../../cluster/objects.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import type { Flag, FlagKind } from '../../settings/flag.ts';
 
-const configuredCommands = ['compile', 'lint', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
+/** The commands that a kpc.yaml configures. */
+export const configuredCommands = [
+  'compile',
+  'lint',
+  'diff',
+  'describe',
+  'trace',
+  'test',
+  'equivalence',
+  'migrate',
+] as const;
 
 /** A flag that a kpc.yaml sets, with its value and place there. */
 export interface GivenFlag {
