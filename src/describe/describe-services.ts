@@ -152,7 +152,7 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
     const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
     // Drops the "+" of rules added to a chain that every node has: here they are present.
     const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
-    // If another Service port has the object, it is not as this one needs it.
+    // An object that belongs to another Service port has different content.
     const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
     return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
   });

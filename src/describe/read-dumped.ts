@@ -34,7 +34,7 @@ export interface DumpReading {
   readonly notes: readonly string[];
   /** Sentences on what was skipped. */
   readonly skipped: readonly string[];
-  /** If no Service is shown: that fact, why, and what to add; undefined if something else is known about Services. */
+  /** Says that no Service is shown, why, and what to add; undefined if anything is known about Services. */
   readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;
 }
 

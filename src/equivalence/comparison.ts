@@ -8,7 +8,7 @@ export interface Compared {
   /** Packet classes that were compared, and those without an answer on either side. */
   readonly classes: number;
   readonly unknown: number;
-  /** Why, and what would settle it. */
+  /** Why some have no answer, and what would settle it. */
   readonly reasons: readonly string[];
   readonly findings: readonly Divergence[];
 }

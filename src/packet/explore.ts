@@ -102,7 +102,7 @@ export function explore<End>(
   return ways;
 }
 
-/** Ways that end alike, with the others' ends where connection tracking keeps something different. */
+/** Adds to each way, as a doubt, the other ways that end alike but for what connection tracking keeps. */
 function withDoubt<End>(ways: readonly Way<End>[], others: readonly Way<End>[], reason: Reason): readonly Way<End>[] {
   const differing = others.filter(({ kept }) => ways.every((way) => way.kept !== kept));
   if (differing.length === 0) return ways;

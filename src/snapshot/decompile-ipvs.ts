@@ -27,8 +27,7 @@ interface Listener {
 /**
  * Reads Service ports back from virtual servers and sets. Neither has names: unless something else shows them, each address and
  * port counts by itself, and the virtual servers of a node port, on all the node's addresses, count as one. The internal policy
- * would only show in the endpoints, which may be few for other reasons, so it is left out. If only some virtual servers were
- * printed, one without real servers may have some.
+ * would only show in the endpoints, which may be few for other reasons, so it is left out. If only some virtual servers were printed, missing real servers may exist too.
  */
 export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly DecompiledPort[] {
   const reader = new ServersReader(state);

@@ -131,7 +131,7 @@ interface DumpedFacts extends Facts {
   readonly log?: ProxyLog | undefined;
   /** The node's own addresses; undefined if the dump does not show them. */
   readonly hostAddresses?: readonly Address[] | undefined;
-  /** The Services from manifests beside it, which name what it shows. */
+  /** Services from manifests beside the dump, to name the dump's contents. */
   readonly named?: Cluster | undefined;
   /** The release of these manifests, by which flows are followed through the change to their Services. */
   readonly release?: Release | undefined;

@@ -82,8 +82,8 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchor
 }
 
 /**
- * The wanted rules, in between the other programs' rules that the wanted chain was read with, if it was read. Rules it did not
- * have then go right before the next one it had.
+ * The wanted rules. If the wanted chain was read from a node, they keep their places between other programs' rules. A rule
+ * that the chain lacked then goes right before the next rule it had.
  */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
