@@ -1,5 +1,5 @@
 import { count } from '../base/format-count.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { formatError } from '../say/formats/text.ts';
 import { decompiledJson, serviceJson } from '../describe/describe-json.ts';
 import { flowsJson } from '../describe/describe-flows.ts';
@@ -13,7 +13,7 @@ import { formatDescription } from '../say/formats/description.ts';
 import { describeFound, formatDump, isAmong } from '../say/dump-text.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
-import { describe as described, type describedDump } from '../say/outputs/describe.ts';
+import type { describe as described, describedDump } from '../say/outputs/describe.ts';
 import { printable } from '../base/printable.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
@@ -61,7 +61,7 @@ export function describeSnapshot(
   const description = describeIn(side, what, style);
   const { result } = description;
   if (result === undefined) return description;
-  return { ...description, text: formatJson(described, { ...said, snapshots: snapshotsJson([side]), result }) };
+  return { ...description, text: formatJson<typeof described>({ ...said, snapshots: snapshotsJson([side]), result }) };
 }
 
 /** The same for programs that take it as data: `result` is undefined if nothing was found, and `error` says why. */

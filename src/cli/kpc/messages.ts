@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { anything } from '../../base/json-shape.ts';
 import { type Finding, isError } from '../../base/findings/finding.ts';
 import { formatFindings } from '../../say/formats/text.ts';
 import { formatCount } from '../../base/format-count.ts';
@@ -104,6 +103,6 @@ export function showProgress(total: number, terminal: Terminal): Progress {
 /** The errors of an input that has no answer, in the formats of --output that are for programs. */
 export function formatFailure(format: string | undefined, said: Said): string {
   if (!said.findings.some(isError)) return '';
-  if (format === 'json') return formatJson(anything, { ...said, snapshots: [] });
+  if (format === 'json') return formatJson({ ...said, snapshots: [] });
   return format === 'github' ? formatGithub(said.findings, repositoryPaths()) : '';
 }
