@@ -497,7 +497,7 @@ function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): bo
 
 /** Whether a balancer on the node takes the packet. */
 function isBalanced({ steps }: Fate): boolean {
-  return steps.some(({ kind }) => kind === 'proxy-port');
+  return steps.some((step) => step.kind === 'listener' && step.server.program === 'balancer');
 }
 
 /**

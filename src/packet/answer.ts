@@ -1,7 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
-import type { Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
+import type { Arrival, Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
 import { lacks, type Reason } from './reason.ts';
 import type { AskedSource } from './step.ts';
 import type { World } from './visitors.ts';
@@ -29,6 +29,12 @@ export function followConnection(world: World, ways: readonly Way<Flow>[]): Conn
 }
 
 function outcomeOf(world: World, way: Way<Flow>): Outcome {
+  const outcome = outcomeAt(world, way);
+  const doubts = (way.doubts ?? []).filter(({ end }) => outcomeAt(world, { ...way, end }).kind !== outcome.kind);
+  return doubts.length === 0 ? outcome : { kind: 'unknown', reasons: doubts.map(({ reason }) => reason) };
+}
+
+function outcomeAt(world: World, way: Way<Flow>): Outcome {
   const { verdict, end, reasons } = way;
   switch (verdict) {
     case 'dropped':
@@ -293,6 +299,17 @@ export function linksIn(world: World, source: Address, destination: Address): re
   const isRemote = hop === undefined || hop.gateway !== undefined;
   if (isRemote) return [back];
   return [back, ...outer.filter((link) => link !== back)];
+}
+
+/** Undefined where there is but one link, and for pods and hosts beside the one that they must have come by. */
+export function arrivalOf({ routing }: World, { entered: link, sender, asked }: Flow): Arrival | undefined {
+  const { places } = routing;
+  if (!routing.isListed || link === undefined) return undefined;
+  const hop = routing.hopTo(sender.address);
+  const isBeside = hop?.link === link && hop.gateway === undefined && places.linkAround(asked.address) === link;
+  if (places.isHere(hop) || isBeside) return undefined;
+  const others = places.outer.filter((each) => each !== link && !places.isTunnel(each));
+  return others.length === 0 ? undefined : { link, others };
 }
 
 export function reasonOfInput(link: string | undefined): Reason {

@@ -1,6 +1,6 @@
 import { compareAddresses, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { followConnection, linksIn, reasonOfInput } from './answer.ts';
+import { arrivalOf, followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, transportOf, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
@@ -47,8 +47,9 @@ export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
     const world = worlds[packet.destination.family];
     const sources = new Set<AskedSource>();
     const run = (each: World) =>
-      sumUp(
+      settle(
         each,
+        packet,
         explore((choices) => walk(each, packet, choices), { chains: 0, sources }),
       );
     const fate = run(world);
@@ -99,12 +100,40 @@ function eachOnce(reasons: readonly Reason[]): readonly Reason[] {
 
 /** One way of a packet, from where it enters to where it ends. */
 function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
-  const { family, routing, visitors, assume } = world;
+  const { routing, visitors } = world;
+  const { enters, port } = packet;
+  const flow = firstFlow(world, packet, choices);
+  const end = enters ? enter(world, flow, enters.interface) : leave(flow, visitors);
+  const verdict = typeof end === 'object' ? 'unknown' : end;
+  const isMasqueraded = flow.connection?.masqueraded === true;
+  return {
+    probability: 1,
+    verdict,
+    endpoint: verdict === 'delivered' ? flow.endpoint : undefined,
+    source: isMasqueraded ? 'masqueraded' : flow.source,
+    masqueradedAs: isMasqueraded && routing.isListed && !flow.candidates ? flow.source : undefined,
+    redirectedTo: verdict === 'local' && flow.port !== port ? flow.port : undefined,
+    arrival: enters && enters.interface === undefined ? arrivalOf(world, flow) : undefined,
+    end: flow,
+    kept: keptOf(flow),
+    steps: flow.steps,
+    reasons: typeof end === 'object' ? [end.reason] : [],
+  };
+}
+
+function keptOf({ connection }: Flow): string {
+  if (!connection) return 'untracked';
+  const { zones, mark, rewritten } = connection;
+  return [zones.original, zones.reply, mark, ...[...rewritten].toSorted()].join(' ');
+}
+
+/** The first packet of a connection, before anything sees it. */
+function firstFlow({ family, routing, assume }: World, packet: Packet, choices: Choices): Flow {
   const { enters, destination, protocol, port } = packet;
   const transport = transportOf({ protocol, port, sourcePort: undefined });
   const way = routing.find({ to: destination, from: packet.source, mark: 0, input: loopbackInterface, transport });
   const sender = packet.source ? { address: packet.source } : routing.sourceBy(destination, way);
-  const flow: Flow = {
+  return {
     family,
     protocol,
     isOwn: enters === undefined,
@@ -143,20 +172,6 @@ function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
     facts: new Map(),
     assume,
   };
-  const end = enters ? enter(world, flow, enters.interface) : leave(flow, visitors);
-  const verdict = typeof end === 'object' ? 'unknown' : end;
-  const isMasqueraded = flow.connection?.masqueraded === true;
-  return {
-    probability: 1,
-    verdict,
-    endpoint: verdict === 'delivered' ? flow.endpoint : undefined,
-    source: isMasqueraded ? 'masqueraded' : flow.source,
-    masqueradedAs: isMasqueraded && routing.isListed && !flow.candidates ? flow.source : undefined,
-    redirectedTo: verdict === 'local' && flow.port !== port ? flow.port : undefined,
-    end: flow,
-    steps: flow.steps,
-    reasons: typeof end === 'object' ? [end.reason] : [],
-  };
 }
 
 /** A packet of another host, or of a pod. A bridge may carry it to another port, unseen by rules or not. */
@@ -192,6 +207,13 @@ function bridgeBetween(
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
 }
 
+/** How the ways of a packet end, unless something that is not known decides that; the ways are as what is known has them. */
+function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUp> {
+  const fate = sumUp(world, ways);
+  const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? []);
+  return doubts.length === 0 ? fate : { ...fate, verdict: 'unknown', reasons: eachOnce([...fate.reasons, ...doubts]) };
+}
+
 function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' | 'otherwise'> {
   let connection: Connection | undefined;
   const chances = sumChances(ways, (way) => way.verdict);
@@ -216,6 +238,7 @@ function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' |
     source: way.source,
     masqueradedAs: way.masqueradedAs,
     redirectedTo: way.redirectedTo,
+    arrival: way.arrival,
     steps: way.steps,
     ways,
     connection: () => (connection ??= followConnection(world, ways)),

@@ -91,12 +91,26 @@ export function explore<End>(
     } else {
       const doubts = choices.points.filter(({ kind }) => kind === 'doubt').length;
       const others = doubts > mostDoubts ? [] : explore(walk, budget, [...before, 1]);
-      if (isSameEnd(ways, others, exactEnd, 1e-9)) continue;
+      if (isSameEnd(ways, others, exactEnd, 1e-9)) {
+        ways = withDoubt(ways, others, point.reason);
+        continue;
+      }
       const reasons = [...ways, ...others].flatMap((way) => way.reasons);
       ways = [unknownWay(first, point.steps, [point.reason, ...reasons])];
     }
   }
   return ways;
+}
+
+/** Ways that end alike, with the ends of the others where connection tracking keeps something else. */
+function withDoubt<End>(ways: readonly Way<End>[], others: readonly Way<End>[], reason: Reason): readonly Way<End>[] {
+  const differing = others.filter(({ kept }) => ways.every((way) => way.kept !== kept));
+  if (differing.length === 0) return ways;
+  return ways.map((way) => {
+    const same = differing.filter((other) => exactEnd(other) === exactEnd(way));
+    const further = same.flatMap(({ end, doubts = [] }) => [{ reason, end }, ...doubts]);
+    return { ...way, doubts: [...(way.doubts ?? []), ...further] };
+  });
 }
 
 function scale<End>(ways: readonly Way<End>[], factor: number): readonly Way<End>[] {

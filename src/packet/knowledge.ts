@@ -5,8 +5,8 @@ import type { Chain, Rule, TableName } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { Routes } from '../kernel/route/route.ts';
 import type { NftChain, NftRule } from '../kernel/nftables/table.ts';
-import type { Packet } from './packet.ts';
-import { hooks, type Hook } from './step.ts';
+import type { Packet, Way } from './packet.ts';
+import { hooks, type Hook, type Listener } from './step.ts';
 import type { Reason } from './reason.ts';
 
 /** What is known of a node besides the state that kube-proxy has a part in, and what is not known. */
@@ -32,6 +32,8 @@ export interface Knowledge {
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
   /** Whether kube-proxy itself, or a balancer, takes connections at ports that the state does not have. */
   readonly lacksProxyPorts: boolean;
+  /** Where kube-proxy itself listens, by no rule and no part of the state. */
+  readonly listeners: readonly Listener[];
   /** Rules of the variant of iptables that the state's are not of. */
   readonly otherVariant: FamilyTables;
   /** What may see packets and is not known. */
@@ -53,6 +55,8 @@ export interface Knowledge {
   readonly isElsewhere: (address: Address) => boolean;
   /** Whether the destination of a packet is likely the node's own, where that is not known. */
   readonly isLikelyOwn: (packet: Packet) => boolean;
+  /** What is not known and decides whether a packet that ends so, by what is known, does; undefined if nothing does. */
+  readonly doubtOfEnd: (packet: Packet, end: Pick<Way, 'verdict' | 'steps'>) => Reason | undefined;
 }
 
 /** A Service; `isHeld`: if the mode gives the node the address, so that a program of the node may answer there. */
@@ -131,6 +135,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     lacksEntries: false,
     lacksPolicies: () => false,
     lacksProxyPorts: false,
+    listeners: [],
     otherVariant: {},
     gaps: [],
     supposed: [],
@@ -140,5 +145,6 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     isOwn: () => false,
     isElsewhere: () => false,
     isLikelyOwn: () => false,
+    doubtOfEnd: () => undefined,
   };
 }

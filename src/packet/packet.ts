@@ -54,13 +54,24 @@ export interface Way<End = unknown> {
   readonly masqueradedAs?: Address | undefined;
   /** The port of the node that a rule redirected it to, if it reaches the node there. */
   readonly redirectedTo?: number | undefined;
+  readonly arrival?: Arrival | undefined;
   /** The packet at its end; undefined if no simulation made the way. */
   readonly end?: End | undefined;
+  /** A text of what connection tracking keeps of it. */
+  readonly kept?: string | undefined;
+  /** What makes no difference to this packet, and ends where connection tracking keeps something else for those that follow. */
+  readonly doubts?: readonly { readonly reason: Reason; readonly end: End | undefined }[] | undefined;
   /** Of an answer: why it does not come to the client. */
   readonly loss?: Loss | undefined;
   readonly steps: readonly Step[];
   /** Why the verdict is unknown. The steps end where the first of them came up. */
   readonly reasons: readonly Reason[];
+}
+
+/** By which link a packet of another host is taken to come in, where neither the question nor the routes settle it; and what other links there are. */
+export interface Arrival {
+  readonly link: string;
+  readonly others: readonly string[];
 }
 
 /** An endpoint that packets are delivered to. */
@@ -158,6 +169,7 @@ export interface Fate {
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
+  readonly arrival?: Arrival | undefined;
   /** The likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];

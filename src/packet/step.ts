@@ -1,8 +1,8 @@
+import type { ProxyPort } from '../kernel/balancer/balancer.ts';
 import type { AddressRange } from '../kernel/address-range.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import type { SetEntry } from '../kernel/ipset/set-entry.ts';
-import type { ProxyPort } from '../kernel/balancer/balancer.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Element, NftVerdict, Value } from '../kernel/nftables/element.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
@@ -73,6 +73,13 @@ export type RuleStep = InChain & {
     | { readonly tool: 'nftables'; readonly rule: NftRule; readonly element: Element | undefined }
   );
 
+/** A port of the node at which a program takes connections and opens others to endpoints, each with an equal chance. */
+export interface Listener extends Pick<ProxyPort, 'protocol' | 'address' | 'port' | 'origin'> {
+  readonly program: 'balancer' | 'kube-proxy';
+  /** Undefined where they are not known. */
+  readonly endpoints: readonly SocketAddress[] | undefined;
+}
+
 /** One thing that happens to a packet on its way. */
 export type Step =
   | RuleStep
@@ -85,8 +92,13 @@ export type Step =
       readonly server: VirtualServer;
       readonly chosen: RealServer | undefined;
     }
-  /** A balancer on the node takes the connection, and opens one to an endpoint, or has none. */
-  | { readonly kind: 'proxy-port'; readonly server: ProxyPort; readonly chosen: SocketAddress | undefined }
+  /** A program on the node takes the connection, and opens one to one of `count` endpoints, or has none. */
+  | {
+      readonly kind: 'listener';
+      readonly server: Listener;
+      readonly count: number;
+      readonly chosen: SocketAddress | undefined;
+    }
   /** What routing decided. */
   | { readonly kind: 'route'; readonly decision: RouteDecision; readonly destination: Address };
 

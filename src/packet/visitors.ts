@@ -1,5 +1,5 @@
 import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
-import { proxyPortKey, type ProxyPort } from '../kernel/balancer/balancer.ts';
+import { proxyPortKey } from '../kernel/balancer/balancer.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -14,11 +14,11 @@ import { unknown, type Decision, type Unknown } from './packet.ts';
 import { circumstance } from './reason.ts';
 import { routingOf, type Routing } from './routing/routing.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
-import type { Hook } from './step.ts';
+import type { Hook, Listener } from './step.ts';
 
-/** What sees packets at each hook, and the balancer that takes some of those that come to the node itself. */
+/** What sees packets at each hook, and the program that takes some of those that come to the node itself and connects to an endpoint. */
 export type Visitors = { readonly [H in Hook]: Ordered } & {
-  readonly findProxyPort: (flow: Flow) => ProxyPort | Unknown | undefined;
+  readonly findListener: (flow: Flow) => Listener | Unknown | undefined;
 };
 
 /** What packets of a family meet on a node. */
@@ -31,6 +31,7 @@ export interface World {
   readonly serviceAt: Knowledge['serviceAt'];
   readonly isRemote: Knowledge['isRemote'];
   readonly isPodHere: Knowledge['isPodHere'];
+  readonly doubtOfEnd: Knowledge['doubtOfEnd'];
   readonly assume: Flow['assume'];
 }
 
@@ -51,7 +52,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     }),
     ...ipvsVisitors(state),
   ];
-  const findProxyPort = indexProxyPorts(state, knowledge);
+  const findListener = indexListeners(state, knowledge);
   const unseen = gaps
     .filter((gap) => gap.family === family)
     .flatMap(({ stations, reason, at }) =>
@@ -68,11 +69,12 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
   return {
     family,
     routing: routingOf(knowledge, state, family),
-    visitors: { ...arrange([...seen, ...unseen]), findProxyPort },
-    withoutGaps: { ...arrange(seen), findProxyPort },
+    visitors: { ...arrange([...seen, ...unseen]), findListener },
+    withoutGaps: { ...arrange(seen), findListener },
     serviceAt: knowledge.serviceAt,
     isRemote: knowledge.isRemote,
     isPodHere: knowledge.isPodHere,
+    doubtOfEnd: knowledge.doubtOfEnd,
     assume: undefined,
   };
 }
@@ -104,9 +106,13 @@ function tableVisitors(table: RuleTable, listing: string, place: number): readon
     }));
 }
 
-/** Finds the port of the balancer that takes a packet which has come to the node itself. A dump does not show all of them. */
-function indexProxyPorts({ proxyPorts }: KernelState, { lacksProxyPorts }: Knowledge): Visitors['findProxyPort'] {
-  const ports = new Map(proxyPorts.map((port) => [proxyPortKey(port), port]));
+/** Finds what takes a packet that has come to the node itself. A dump does not show all balancers. */
+function indexListeners(
+  { proxyPorts }: KernelState,
+  { lacksProxyPorts, listeners }: Knowledge,
+): Visitors['findListener'] {
+  const balancers = proxyPorts.map((port): Listener => ({ program: 'balancer', ...port }));
+  const ports = new Map([...balancers, ...listeners].map((port) => [proxyPortKey(port), port]));
   return ({ protocol, destination, port, asked }) => {
     if (port === undefined) return undefined;
     // Rules have led it there.

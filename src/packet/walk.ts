@@ -12,7 +12,7 @@ import {
 } from './flow.ts';
 import { inOrder } from './order.ts';
 import { circumstance } from './reason.ts';
-import type { Unknown, Verdict } from './packet.ts';
+import { unknown, type Unknown, type Verdict } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
 import { natStations, type Visitors } from './visitors.ts';
@@ -195,18 +195,19 @@ function nextHop({ server, endpoint, destination }: Flow): Address {
 }
 
 /**
- * A packet that came to the node itself. A balancer that listens there opens a connection of its own to an endpoint, which leaves
- * the node like any of the node's.
+ * A packet that came to the node itself. A balancer or kube-proxy that listens there opens a connection of its own to an endpoint, which
+ * leaves the node like any of the node's.
  */
 function receive(flow: Flow, visitors: Visitors): End {
   if (flow.turn !== 'first') return 'local';
-  const isOfBalancer = flow.steps.some(({ kind }) => kind === 'proxy-port');
-  const server = isOfBalancer ? undefined : visitors.findProxyPort(flow);
+  const isOfListener = flow.steps.some(({ kind }) => kind === 'listener');
+  const server = isOfListener ? undefined : visitors.findListener(flow);
   if (!server) return arrived(flow, 'local');
   if ('kind' in server) return server;
   const { endpoints } = server;
+  if (!endpoints) return unknown(circumstance('listener', 'kube-proxy itself listens'));
   const chosen = endpoints[endpoints.length > 0 ? flow.choices.draw(endpoints.map(() => 1 / endpoints.length)) : -1];
-  flow.steps.push({ kind: 'proxy-port', server, chosen });
+  flow.steps.push({ kind: 'listener', server, count: endpoints.length, chosen });
   if (!chosen) return 'refused';
   const { address: destination, port } = chosen;
   const way = findWay(flow, destination, undefined, loopbackInterface);

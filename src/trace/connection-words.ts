@@ -124,7 +124,7 @@ function stoppedWords(step: Step): string {
     case 'route':
       return decisionWords(step.decision, step.destination.text);
     case 'virtual-server':
-    case 'proxy-port':
+    case 'listener':
       return 'the node refuses it';
   }
 }

@@ -14,6 +14,8 @@ import { unlistedWords, type UnlistedServer } from '../kube-proxy/unlisted-serve
 import { everywhere, ipvsStations, stationsOf, type Gap, type Knowledge, type Station } from '../packet/knowledge.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import { lacks, unreadRule, type Reason } from '../packet/reason.ts';
+import { doubtedEnds } from './doubted-ends.ts';
+import { localhostListeners } from './localhost-listeners.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 import { addressKind } from './port-at.ts';
 
@@ -58,6 +60,7 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
     ports.some(
       (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
     ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
+  const gaps = [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side)];
   const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter(isKnownOwn);
   return {
     links,
@@ -71,9 +74,10 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
     lacksEntries: isUnread(/^ipset/),
     // Of a table that is not shown whole, all is missing.
     lacksPolicies: (family, table) => kind === 'dump' && coverage.iptables[family].includes(table),
+    listeners: localhostListeners(side),
     lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
     otherVariant: Object.fromEntries(variants) as Knowledge['otherVariant'],
-    gaps: [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side)],
+    gaps,
     supposed: mode ? [...findUnshownJumps(side, mode), ...masquerading.flatMap(({ jumps }) => jumps)] : [],
     supposedChains: masquerading.flatMap(({ chains }) => chains),
     listed: coverage.listed ?? new Map(),
@@ -85,6 +89,7 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
       isNodePort(destination, port, protocol),
+    doubtOfEnd: doubtedEnds(side, gaps),
   };
 }
 

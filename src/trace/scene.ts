@@ -10,10 +10,7 @@ import { prepare, type Evaluator } from '../packet/evaluate.ts';
 import { unknownOwn } from '../packet/own-address.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
-import { withLocalhostListener } from './localhost-listener.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
-import { withoutBlindAnswers, withUngivenEndpoints } from './service-endpoints.ts';
-import { withUnreadRanges } from './unread-ranges.ts';
 
 /** A node that packets are sent to. */
 export interface Scene {
@@ -56,9 +53,7 @@ function atSomeAddress(side: Snapshot): Snapshot {
 }
 
 function evaluatorOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Evaluator {
-  const evaluate = prepare(wholeState(side), knowledgeOf(side, links, podTraffic));
-  const translating = withoutBlindAnswers(side.ports, withLocalhostListener(side, evaluate));
-  return withUnreadRanges(side, withUngivenEndpoints(side, translating));
+  return prepare(wholeState(side), knowledgeOf(side, links, podTraffic));
 }
 
 /** Whether an endpoint is on this node; undefined if not known. */

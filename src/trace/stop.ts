@@ -44,7 +44,7 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
   if (!last || (verdict !== 'dropped' && verdict !== 'refused')) return undefined;
   switch (last.kind) {
     case 'virtual-server':
-    case 'proxy-port':
+    case 'listener':
       return { kind: 'no-server', servicePort: last.server.origin?.servicePort };
     case 'route':
       return { kind: 'kernel', decision: last.decision.kind };

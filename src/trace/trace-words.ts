@@ -20,11 +20,11 @@ import { percent } from './expectation.ts';
 import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
 import { lostWayWords } from './lost-jump.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
-import { hasAddress, type Sender, type Trace } from './question.ts';
+import { hasAddress, packetOf, type Sender, type Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
 import { addressKind, portAt } from './port-at.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
-import { knowsEndpoints } from './service-endpoints.ts';
+import { knowsEndpoints } from './doubted-ends.ts';
 import { assumedPlace, causeNote, causeOf, undetectedNote } from './stop-words.ts';
 
 interface StepInWords {
@@ -168,7 +168,7 @@ function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string 
     default: {
       const others = lostShare({ ways, verdict });
       const rest = others > 1e-9 ? `; ${percent(others)} of connections end otherwise` : '';
-      const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'proxy-port';
+      const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'listener';
       const { end, meaning } = isClosed ? closedByBalancer : endWords[verdict];
       return `${end}${assumedPlace(target, fate, scene)}: ${meaning}${rest}`;
     }
@@ -229,10 +229,11 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     ...describeSkipped(scene.side.doubts),
     side.kind === 'dump' ? undefined : explainUnserved(target, side),
     port && (lostWayWords(trace, scene) ?? unservedNodePort(port, trace, scene)),
-    port && listenerNote(port, trace, scene),
+    port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),
     port ? undefined : unprogrammedNote(trace, scene),
     causeNote(trace, scene),
+    arrivalNote(trace, scene),
     undetectedNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
@@ -240,6 +241,24 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
   ];
   return notes.filter((note) => note !== undefined);
+}
+
+/** Where it matters by which link a packet of another host comes in, which is taken for granted. */
+function arrivalNote(trace: Trace, scene: Scene): string | undefined {
+  const { sender, target, fate } = trace;
+  if (!fate.arrival || fate.verdict === 'unknown') return undefined;
+  const { link, others } = fate.arrival;
+  const elsewhere = others.flatMap((other) => {
+    const found = scene.evaluate(packetOf({ ...sender, enters: { interface: other } }, target));
+    return endKey(found) === endKey(fate)
+      ? []
+      : [`by ${other} it is ${verdictWords(found, trace, scene)} (--in-interface ${other})`];
+  });
+  return elsewhere.length === 0 ? undefined : `it is taken to come in by ${link}; ${elsewhere.join('; ')}`;
+}
+
+function endKey({ verdict, endpoints }: Fate): string {
+  return [verdict, ...endpoints.map(formatSocketAddress)].join(' ');
 }
 
 /** Where flows of the same ends go that the dump lists. */
@@ -317,13 +336,14 @@ function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined
   return `node port ${target.port} is that of ${other.label}, which has no ${familyNames[family]}: it is ${familyNames[other.family]} only`;
 }
 
-/** Only kube-proxy itself delivers what comes to a loopback address in a mode without rules for that. */
-function listenerNote({ label, nodePort }: ShownPort, { target, fate }: Trace, { side: { mode } }: Scene) {
-  if (!mode || nodePort !== target.port || fate.verdict !== 'delivered' || !isLoopback(target.address))
-    return undefined;
-  if (modeFacts[mode].loopbackNodePorts.length > 0) return undefined;
-  return `kube-proxy itself listens for node port ${nodePort} of ${label} here, and forwards connections: no rule does this, so kube-proxy must be running`;
+function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
+  const isTaken = fate.steps.some((step) => step.kind === 'listener' && step.server.program === 'kube-proxy');
+  return isTaken
+    ? `kube-proxy itself listens for node port ${nodePort} of ${label} here, and forwards connections: no rule does this, so kube-proxy must be running`
+    : undefined;
 }
+
+const programs = { balancer: 'the balancer', 'kube-proxy': 'kube-proxy itself' } as const;
 
 /** How the kernel loses packets with loopback addresses. */
 const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);
@@ -409,13 +429,13 @@ export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scen
         place: server.origin?.place?.locate(),
       };
     }
-    case 'proxy-port': {
+    case 'listener': {
       const { server, chosen } = step;
       return {
         where: `proxy port ${server.protocol} ${formatSocketAddress(server)}`,
         what: chosen
-          ? `the balancer connects to ${formatSocketAddress(chosen)}, one of ${server.endpoints.length}`
-          : 'the balancer has no endpoint for it, and closes the connection',
+          ? `${programs[server.program]} connects to ${formatSocketAddress(chosen)}, one of ${step.count}`
+          : `${programs[server.program]} has no endpoint for it, and closes the connection`,
         servicePort: server.origin?.servicePort,
         place: server.origin?.place?.locate(),
       };
@@ -575,7 +595,7 @@ function addressValues(address: Address | undefined): readonly string[] {
 function valuesOfStep(step: Step): readonly string[] {
   switch (step.kind) {
     case 'virtual-server':
-    case 'proxy-port':
+    case 'listener':
       return [step.chosen, step.server].flatMap((at) => (at ? socketValues(at) : []));
     case 'route':
       return addressValues(step.destination);

@@ -86,7 +86,7 @@ function placeOf(step: Step): string | undefined {
       return chainOf(step);
     case 'virtual-server':
       return `virtual server ${joinHostPort(step.server.address.text, step.server.port)}`;
-    case 'proxy-port':
+    case 'listener':
       return `proxy port ${joinHostPort(step.server.address.text, step.server.port)}`;
     case 'route':
       return undefined;

@@ -6,7 +6,8 @@ import { readDump } from '../../src/dumps/read-dump.ts';
 import type { Connection } from '../../src/packet/packet.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { ask, type Trace } from '../../src/trace/question.ts';
-import { sceneOf } from '../../src/trace/scene.ts';
+import { sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { describeTrace } from '../../src/trace/trace-words.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 
 const node = readFileSync(join(projectFolder, 'fixtures/connections/node.txt'), 'utf8');
@@ -18,14 +19,18 @@ function after(line: string, more: string): Change {
   return [line, `${line}\n${more}`];
 }
 
-function trace(changes: readonly Change[], from: string, to: string, protocol: 'tcp' | 'udp', input?: string): Trace {
+function sceneWith(changes: readonly Change[]): Scene {
   const text = changes.reduce((whole, [old, by]) => {
     expect(whole).toContain(old);
     return whole.replace(old, by);
   }, node);
   const { state, coverage, doubts, flows, routes, log } = readDump(new Map([['node.txt', text]]));
   const side = new DumpedSnapshot({ name: 'node.txt', state: () => state, coverage, doubts, flows, routes, log });
-  const found = ask({ from, to, protocol, inInterface: input, namespace: undefined }, sceneOf(side));
+  return sceneOf(side);
+}
+
+function trace(changes: readonly Change[], from: string, to: string, protocol: 'tcp' | 'udp', input?: string): Trace {
+  const found = ask({ from, to, protocol, inInterface: input, namespace: undefined }, sceneWith(changes));
   if (found.kind === 'wrong') throw new Error(found.faults.map(({ diagnostic }) => diagnostic.code).join());
   return found.value;
 }
@@ -435,6 +440,25 @@ test('of ports with hairpin and without, nothing shows which one a pod is behind
   const { fate } = trace([after(port.trimEnd(), other.trimEnd())], '10.244.1.11', local, 'tcp');
   expect(fate.verdict).toBe('unknown');
   expect(fate.reasons).toMatchObject([{ kind: 'circumstance', of: 'bridge-port', text: 'cni0' }]);
+});
+
+test('what matters to the connection alone is asked, though the first packet is delivered either way', () => {
+  const zone = zoned[0]?.[1].replace('--dport 80', '--sport 40000:50000') ?? '';
+  const { fate } = trace([[zoned[0]?.[0] ?? '', zone]], far, '192.168.10.11:30082', 'tcp');
+  expect([fate.verdict, fate.connection().kind]).toEqual(['delivered', 'unknown']);
+  const asked = fate.connection().ways.map(({ outcome }) => 'reasons' in outcome && outcome.reasons);
+  expect(asked).toMatchObject([[{ kind: 'circumstance', of: 'source-port' }]]);
+});
+
+test('the link by which a packet is taken to come in is told where another would do', () => {
+  const arrivalOf = (from: string, to: string) => trace(strict, from, to, 'tcp').fate.arrival;
+  expect(arrivalOf('172.16.20.50', '192.168.10.11:30081')).toEqual({ link: 'eth0', others: ['eth1'] });
+  expect(arrivalOf(far, '172.16.20.11:30081')).toEqual({ link: 'eth1', others: ['eth0'] });
+  const told = describeTrace(trace(strict, far, '172.16.20.11:30081', 'tcp'), sceneWith(strict)).notes;
+  expect(told.filter((note) => note.includes('--in-interface eth0'))).toHaveLength(1);
+  // Beside the node, or on it, there is one way.
+  expect(arrivalOf(lan, '192.168.10.11:30081')).toBeUndefined();
+  expect(arrivalOf(pod, remote)).toBeUndefined();
 });
 
 test('a redirect to the node itself names the port', () => {

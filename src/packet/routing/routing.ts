@@ -104,7 +104,10 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
       return true;
     if (isRouted(address)) return true;
     const isOther = hasAll || knowledge.isElsewhere(address);
-    return isOther ? false : lacks({ kind: 'own-address', address }, `own ${address.text}`);
+    if (isOther) return false;
+    // An endpoint is the node itself only if its pod has the node's network.
+    const isEndpoint = knowledge.isRemote(address) !== undefined;
+    return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
   };
   const networks = networksOf(own);
   const findLink = (address: Address) => networks.find(({ network }) => contains(network, address))?.link;
