@@ -166,6 +166,7 @@ async function moduleText(root) {
   const predicates = join(root, 'src/checks/predicates.ts');
   const lines = [
     `import * as predicates from ${JSON.stringify(predicates)};`,
+    `import { isObject } from ${JSON.stringify(join(root, 'src/base/json/check.ts'))};`,
     functionTexts(parts.functions),
     ...[...parts.checks].map(([text, { str }]) => `const ${str} = ${text};`),
     `export { ${exported.map(([name, check]) => `${check} as ${name}`).join(', ')} };`,
@@ -204,6 +205,7 @@ function functionTexts(functions) {
     .default(ajv, Object.fromEntries(ids.map((id) => [id, id])))
     .replaceAll(/^export const (\w+) = (\w+);$(.*?)^function \2\(/gms, '$3function $1(')
     .replaceAll('(data, {instancePath="", parentData, parentDataProperty, rootData=data}={})', '(data)')
+    .replaceAll('data && typeof data == "object" && !Array.isArray(data)', 'isObject(data)')
     .replaceAll(/^let vErrors = null;\nlet errors = 0;$/gm, '')
     .replaceAll(
       /^const (err\d+) = .*;\nif\(vErrors === null\)\{\nvErrors = \[\1\];\n\}\nelse \{\nvErrors\.push\(\1\);\n\}\nerrors\+\+;$/gm,
