@@ -24,15 +24,18 @@ const project = join(dirname(fileURLToPath(import.meta.url)), '..');
 /** @typedef {import('ajv').Code} Code */
 
 /**
- * What src declares, by the name of its check.
+ * What src declares, by the name of its check, and the predicates that it names.
  *
  * @param {string} root a folder with src
- * @returns {Promise<Readonly<Record<string, Schema>>>}
+ * @returns {Promise<{ readonly schemas: Readonly<Record<string, Schema>>, readonly predicates: object }>}
  */
-async function readSchemas(root) {
+async function readDeclared(root) {
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: ['src/checks/schemas.ts'],
+    stdin: {
+      contents: `export * as schemas from './schemas.ts'; export * as predicates from './predicates.ts';`,
+      resolveDir: join(root, 'src/checks'),
+    },
     nodePaths: [join(project, 'node_modules')],
     bundle: true,
     write: false,
@@ -95,6 +98,12 @@ class Parts {
   checks = new Map();
   /** @type {Map<Name, Schema>} what stands for a part in the schema of a whole */
   #calls = new Map();
+  #predicates;
+
+  /** @param {object} predicates */
+  constructor(predicates) {
+    this.#predicates = predicates;
+  }
 
   /**
    * Adds a schema, and returns the name of its check.
@@ -120,6 +129,10 @@ class Parts {
       ...(isClosed && { additionalProperties: false }),
       ...(items && { items: this.#use(items) }),
     };
+    const unknown = [schema['format'], schema['passes']].find(
+      (name) => name !== undefined && !(name in this.#predicates),
+    );
+    if (unknown !== undefined) throw new Error(`src/checks/predicates.ts has no ${unknown}`);
     // What every object inherits would pass for a field of its own.
     const inherited = Object.keys(fields ?? {}).find((name) => name in {});
     if (inherited !== undefined) throw new Error(`a field must not be called ${inherited}`);
@@ -161,11 +174,11 @@ class Parts {
 
 /** @param {string} root a folder with src */
 async function moduleText(root) {
-  const parts = new Parts();
-  const exported = Object.entries(await readSchemas(root)).map(([name, schema]) => [name, parts.add(schema).str]);
-  const predicates = join(root, 'src/checks/predicates.ts');
+  const { schemas, predicates } = await readDeclared(root);
+  const parts = new Parts(predicates);
+  const exported = Object.entries(schemas).map(([name, schema]) => [name, parts.add(schema).str]);
   const lines = [
-    `import * as predicates from ${JSON.stringify(predicates)};`,
+    `import * as predicates from ${JSON.stringify(join(root, 'src/checks/predicates.ts'))};`,
     `import { isObject } from ${JSON.stringify(join(root, 'src/base/json/check.ts'))};`,
     functionTexts(parts.functions),
     ...[...parts.checks].map(([text, { str }]) => `const ${str} = ${text};`),
@@ -216,14 +229,12 @@ function functionTexts(functions) {
   return text;
 }
 
-/** @type {Map<string, Promise<string>>} by their folder */
-const texts = new Map();
+/** @type {Promise<string> | undefined} made once for all programs */
+let ofProject;
 
-/** @param {string} root */
-function textOf(root) {
-  const text = texts.get(root) ?? moduleText(root);
-  texts.set(root, text);
-  return text;
+function textOfProject() {
+  ofProject ??= moduleText(project);
+  return ofProject;
 }
 
 /**
@@ -236,7 +247,7 @@ export const checksModule = {
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^#checks$/ }, () => ({ path: 'checks', namespace: 'checks', sideEffects: false }));
     onLoad({ filter: /./, namespace: 'checks' }, async () => ({
-      contents: await textOf(project),
+      contents: await textOfProject(),
       resolveDir: project,
     }));
   },
@@ -251,7 +262,7 @@ export const checksInTests = {
   name: 'checks',
   enforce: 'pre',
   resolveId: (id, importer) => (id === '#checks' ? `\0checks:${rootOf(importer ?? '')}` : undefined),
-  load: (id) => (id.startsWith('\0checks:') ? textOf(id.slice('\0checks:'.length)) : undefined),
+  load: (id) => (id.startsWith('\0checks:') ? moduleText(id.slice('\0checks:'.length)) : undefined),
 };
 
 /**

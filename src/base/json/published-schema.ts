@@ -27,8 +27,11 @@ function publish({ $id, description, ...schema }: JsonSchema, definitions: Defin
   return description === undefined ? own : { ...own, description };
 }
 
+/** Keywords that say something to kpc alone. */
+const ownKeywords: ReadonlySet<string> = new Set(['expected', 'passes', 'toPass', 'format', 'discriminator']);
+
 function publishKeywords(schema: JsonSchema, definitions: Definitions): JsonSchema {
-  const { expected: _, passes: __, toPass: ___, format: ____, discriminator: _____, ...keywords } = schema;
+  const keywords = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ownKeywords.has(keyword)));
   const { type, minimum, maximum, items, anyOf, properties, additionalProperties, ...others } = keywords;
   const inner = (each: unknown): JsonSchema => publish(each as JsonSchema, definitions);
   const fields = Object.entries((properties ?? {}) as JsonSchema).map(([field, each]) => [field, inner(each)]);
