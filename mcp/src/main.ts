@@ -12,14 +12,16 @@ import { envelopeOf } from '../../src/say/outputs/envelope.ts';
 import { answerQuestions, Answers, refusal, type Answer } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { RefusedPath, TextsBelow } from './texts-below.ts';
-import { tools, type Tool } from './tools.ts';
+import { readConfigured } from './configured.ts';
+import { tools, type Tool, type ToolAnswer } from './tools.ts';
 
 const usage = `Usage: kpc-mcp <folder>
 
 Answers the questions of an agent about Kubernetes Services over the Model
 Context Protocol, on stdin and stdout: trace, describe, compile, equivalence,
 migrate, lint and explain. It reads texts that the agent sends, and files below the
-folder; it writes nothing, and opens no connection.
+folder, where kpc.yaml has the options of a question that names none, as for kpc;
+it writes nothing, and opens no connection.
 
 Options:
   -V, --version  print the version
@@ -95,6 +97,8 @@ const questionShape = z.object({ name: z.string(), given: z.unknown() });
 /** Answers for a server, in a process of its own. */
 function answer(folder: string): number {
   const files = new TextsBelow(folder);
+  // Paths in its kpc.yaml count from there.
+  process.chdir(folder);
   answerQuestions((question) => {
     const { name, given } = questionShape.parse(question);
     const tool = tools.find((each) => each.name === name);
@@ -103,14 +107,29 @@ function answer(folder: string): number {
   return 0;
 }
 
+const unconfigured = { values: {}, findings: [], isWrong: false } as const;
+const noAnswer: ToolAnswer = { snapshots: [], findings: [] };
+
 function answerOf(tool: Tool, given: unknown, files: TextsBelow): Answer {
   const { name, result: schema, answer: of } = tool;
   const checked = inputOf(tool).safeParse(given);
   if (!checked.success) return refused(`wrong arguments for ${name}: ${z.prettifyError(checked.error)}`);
   try {
-    const { result, ...said } = of(checked.data, files);
+    const {
+      values,
+      findings: taken,
+      isWrong,
+    } = tool.compiles ? readConfigured(name, checked.data, files) : unconfigured;
+    const own = isWrong ? noAnswer : of({ ...values, ...checked.data }, files);
+    const { result, snapshots } = own;
+    const findings = [...taken, ...own.findings];
     // The verdict first, then what it rests on.
-    const { kpc, command, result: _, ...rest } = makeEnvelope<typeof schema>({ command: `kpc ${name}`, ...said });
+    const {
+      kpc,
+      command,
+      result: _,
+      ...rest
+    } = makeEnvelope<typeof schema>({ command: `kpc ${name}`, snapshots, findings });
     const text = JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
     if (text.length <= longestAnswer) return { text, isError: result === undefined };
     return refusal(

@@ -1,5 +1,6 @@
-import { readdirSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { kpcYaml } from '../../src/base/file-names.ts';
 import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
 import type { NamedText } from '../../src/library/index.ts';
 
@@ -19,6 +20,12 @@ export class TextsBelow {
   constructor(folder: string) {
     this.#root = realpathSync(folder);
     readdirSync(this.#root);
+  }
+
+  /** The text of a file of this name in the folder itself; undefined if there is none. */
+  find(name: string): string | undefined {
+    const path = resolve(this.#root, name);
+    return existsSync(path) ? this.read(name, [''])[0]?.text : undefined;
   }
 
   /** The text of a file, or the texts of all files below a folder whose names end in one of `endings`. */
@@ -79,7 +86,7 @@ export class TextsBelow {
     }
     for (const entry of entries) {
       if (found.length > mostFiles) return;
-      if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
+      if (entry.name.startsWith('.') || entry.name === 'node_modules' || entry.name === kpcYaml) continue;
       const inner = join(path, entry.name);
       if (entry.isDirectory()) this.#collect(inner, endings, found);
       else if (entry.isFile() && endings.some((ending) => entry.name.endsWith(ending))) found.push(inner);

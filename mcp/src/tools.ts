@@ -19,7 +19,7 @@ import {
   type NamedText,
 } from '../../src/library/index.ts';
 import { openOptions } from '../../src/library/options.ts';
-import { inOptions } from '../../src/library/words.ts';
+import { diagnosticsOf, inOptions } from '../../src/library/words.ts';
 import type { Answer } from '../../src/say/formats/json.ts';
 import { formatFindings } from '../../src/say/formats/text.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
@@ -42,7 +42,7 @@ export interface Tool {
   readonly answer: (input: Readonly<Record<string, unknown>>, files: TextsBelow) => ToolAnswer;
 }
 
-type ToolAnswer = Omit<Answer<unknown>, 'command'>;
+export type ToolAnswer = Omit<Answer<unknown>, 'command'>;
 
 /** Gives a tool the types of its arguments. */
 function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
@@ -59,13 +59,13 @@ const manifestEndings = ['.yaml', '.yml', '.json'] as const;
 
 const modes = z.enum(['iptables', 'ipvs', 'nftables']);
 const manifests = sources.describe(
-  'Services, EndpointSlices, Nodes and so on: paths of files or folders below the folder of the server, or { name, text }',
+  'Services, EndpointSlices, Nodes and so on: paths of files or folders below the folder of the server, or { name, text }; without it, those that kpc.yaml names',
 );
 /** Those that agents need most; all of the library are taken, under its names, as advice has them. */
 const compiled = {
   proxyMode: modes
     .optional()
-    .describe("kube-proxy's mode; without it that of a configuration among the manifests, or else ipvs"),
+    .describe("kube-proxy's mode; without it that of kpc.yaml or of a configuration among the manifests, or else ipvs"),
   kubernetesVersion: z
     .enum([...releases, 'auto'])
     .optional()
@@ -92,19 +92,31 @@ interface Compiled {
   readonly node?: string | undefined;
   readonly namespace?: string | undefined;
   readonly assume?: boolean | undefined;
+  /** Paths. */
+  readonly config?: string;
+  readonly hostAddresses?: string;
 }
 
-/** The options of texts alone. */
-const optionNames = [...openOptions, 'node'].filter((name) => name !== 'config' && name !== 'hostAddresses');
+/** The options of texts, and the paths of two. */
+const optionNames = [...openOptions, 'node', 'ignore'];
 
 function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, files: TextsBelow) {
-  if (given.length === 0) throw new RefusedPath('name manifests');
+  if (given.length === 0) throw new RefusedPath('name manifests, or write file: into kpc.yaml');
   for (const name of Object.keys(options)) {
     if (optionNames.includes(name)) continue;
     const near = findNearest(name, optionNames);
     throw new RefusedPath(`there is no parameter ${name}${near === undefined ? '' : `: did you mean ${near}?`}`);
   }
-  return { manifests: readAll(given, files, manifestEndings), ...options };
+  const textOf = (path: string | undefined): readonly NamedText[] => (path === undefined ? [] : files.read(path, ['']));
+  const { config, hostAddresses, ...others } = options;
+  const [ofConfig] = textOf(config);
+  const [ofHost] = textOf(hostAddresses);
+  return {
+    ...others,
+    manifests: readAll(given, files, manifestEndings),
+    ...(ofConfig ? { config: ofConfig } : {}),
+    ...(ofHost ? { hostAddresses: ofHost } : {}),
+  };
 }
 
 /** A dump of one node. */
@@ -187,9 +199,8 @@ export const tools: readonly Tool[] = [
       const { namespace } = input;
       const { side, diagnostics } = input.dump ? dumpOf(input, files) : manifestsOf(input, files);
       if (!side) return { snapshots: [], findings: diagnostics };
-      const { result, error } = describeAsData(side, what, namespace);
-      if (error !== undefined) throw new RefusedPath(error);
-      return { snapshots: snapshotsJson([side]), findings: diagnostics, result };
+      const { result, findings: said } = describeAsData(side, what, namespace);
+      return { snapshots: snapshotsJson([side]), findings: [...diagnostics, ...diagnosticsOf(said)], result };
     },
   }),
   tool({
@@ -198,7 +209,7 @@ export const tools: readonly Tool[] = [
     description:
       'Ask this for the rules themselves: what kube-proxy would program on a node for these manifests. Without file, lists the files with their sizes; with it, returns one.',
     input: {
-      manifests,
+      manifests: manifests.optional(),
       ...compiled,
       file: z.string().optional().describe('such as nftables.nft, iptables.restore or ipvsadm.restore'),
     },
@@ -220,7 +231,7 @@ export const tools: readonly Tool[] = [
     description:
       'Ask this before a change of mode or release: traces a packet of every class through two sides, and says by cause which fare differently.',
     input: {
-      manifests,
+      manifests: manifests.optional(),
       ...compiled,
       from: z.string().describe('a mode or a release (such as 1.36)'),
       to: z.string().describe('likewise'),
@@ -238,7 +249,7 @@ export const tools: readonly Tool[] = [
     description:
       'Ask this when a cluster is to move to another kube-proxy mode or release: what to set before, and what breaks, on all Nodes of the manifests.',
     input: {
-      manifests,
+      manifests: manifests.optional(),
       ...compiled,
       from: modes.optional(),
       to: modes.optional(),
@@ -253,7 +264,7 @@ export const tools: readonly Tool[] = [
     title: 'Check manifests',
     description:
       'Ask this to review manifests: errors and warnings, and Services that are valid and do not do what they seem to say, each with the trace of a packet that shows it.',
-    input: { manifests, ...compiled },
+    input: { manifests: manifests.optional(), ...compiled },
     result: linted,
     answer: (input, files) => {
       const { findings, report: result, snapshots, diagnostics } = lint(optionsOf(input, files));

@@ -262,6 +262,30 @@ const tests = [
     },
   ],
   [
+    'takes the options that the kpc.yaml of the folder gives, as kpc does, and names the file',
+    async () => {
+      const path = join(folder, 'kpc.yaml');
+      const question = { node: 'worker-1', from: 'pod', to: 'svc/shop/web' };
+      writeFileSync(path, 'file: [shop.yaml, nodes.yaml, web.yaml]\nproxy-mode: nftables\nlint: { limit: 3 }\n');
+      const { data, text } = await ask('trace', question);
+      assert.equal(data.snapshots[0].mode, 'nftables', text);
+      assert.equal(data.result.traces[0].verdict, 'refused', text);
+      const notes = data.findings.map((/** @type {{ text: string }} */ { text: said }) => said);
+      assert.ok(notes.includes('from kpc.yaml: --file, proxyMode'), text);
+      const asked = await ask('trace', { ...question, proxyMode: 'iptables', manifests: ['.'] });
+      assert.equal(asked.data.snapshots[0].mode, 'iptables', asked.text);
+      assert.doesNotMatch(asked.text, /from kpc\.yaml/);
+      writeFileSync(path, 'proxy-mode: sixtables\nnode: { a: b }\n');
+      const wrong = await ask('trace', question);
+      assert.ok(wrong.isError, wrong.text);
+      assert.match(wrong.text, /kpc\.yaml/);
+      writeFileSync(path, 'file: ../secret.yaml\n');
+      const outside = await ask('lint', {});
+      assert.ok(outside.isError && !outside.text.includes('secret: yes'), outside.text);
+      rmSync(path);
+    },
+  ],
+  [
     'wrote nothing',
     () => {
       assert.deepEqual(treeOf(folder), before);

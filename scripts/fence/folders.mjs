@@ -46,7 +46,7 @@ export const folders = {
   changes: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   dumps: { folders: ['base', 'kernel', 'kube-proxy', 'base/findings'], packages: ['#checks'], node: [] },
   snapshot: {
-    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'cluster', 'input', 'changes', 'dumps'],
+    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'cluster', 'input', 'dumps'],
     ...pure,
   },
   bundle: {

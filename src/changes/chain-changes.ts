@@ -20,7 +20,7 @@ import {
   type KernelChange,
   type RuleEdits,
 } from './kernel-change.ts';
-import type { SideOwners } from './owners.ts';
+import type { SideOwners } from '../kube-proxy/owners.ts';
 
 interface PlacedTable {
   readonly rules: RulesPlace;

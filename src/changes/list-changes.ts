@@ -14,7 +14,7 @@ import {
   type Counted,
   countsOf,
 } from './kernel-change.ts';
-import type { SideOwners, Owners } from './owners.ts';
+import type { SideOwners, Owners } from '../kube-proxy/owners.ts';
 import { itemOf } from '../kernel/diff-by-key.ts';
 import {
   serviceOf,

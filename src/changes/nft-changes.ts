@@ -27,7 +27,7 @@ import {
   type ChangeKind,
   type KernelChange,
 } from './kernel-change.ts';
-import { targetsOf, type SideOwners } from './owners.ts';
+import { targetsOf, type SideOwners } from '../kube-proxy/owners.ts';
 
 interface At {
   readonly family: Family;

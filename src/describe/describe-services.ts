@@ -12,7 +12,7 @@ import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../snapshot/port-
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../kube-proxy/owners.ts';
 import { diffStates } from '../kernel/delta.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';

@@ -1,4 +1,4 @@
-import { isServiceChain, targetsOf, type Owners } from '../changes/owners.ts';
+import { isServiceChain, targetsOf, type Owners } from '../kube-proxy/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';

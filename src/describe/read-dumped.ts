@@ -103,8 +103,8 @@ export function readingJson(read: DumpReading) {
 }
 
 /** What there is to say of a dump, for programs. */
-export function remarksJson({ notes, skipped }: Pick<DumpReading, 'notes' | 'skipped'>) {
-  return { notes: notes.length > 0 ? notes : undefined, skipped: skipped.length > 0 ? skipped : undefined };
+export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
+  return { skipped: skipped.length > 0 ? skipped : undefined };
 }
 
 function notesOf(

@@ -10,7 +10,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
 import { subtract, type KernelChange } from '../changes/kernel-change.ts';
 import { settingChange } from '../changes/list-changes.ts';
-import { labelInComment } from '../changes/owners.ts';
+import { labelInComment } from '../kube-proxy/owners.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { Gap } from './not-compared.ts';

@@ -10,7 +10,7 @@ import { separate, type StatePair } from './foreign-items.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
 import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
-import { findOwners, indexChains } from '../changes/owners.ts';
+import { findOwners, indexChains } from '../kube-proxy/owners.ts';
 import { readBack, type ReadChanges } from './read-back.ts';
 import { diffServices, type ServicePortChange } from './service-changes.ts';
 import { findNodePortReasons } from './service-reasons.ts';

@@ -1,5 +1,5 @@
 import type { KernelChange } from '../changes/kernel-change.ts';
-import type { Owners, SideOwners } from '../changes/owners.ts';
+import type { Owners, SideOwners } from '../kube-proxy/owners.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ShownPort } from '../cluster/model.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';

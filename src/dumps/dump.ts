@@ -14,7 +14,7 @@ import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
-import { isWholeNftTable } from '../kube-proxy/nft-references.ts';
+import { isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';

@@ -85,7 +85,8 @@ export const causes = {
       nftables: 'masquerades it only if the pod is on this node',
       userspace: 'connects to it from the node, as for every client',
     },
-    advice: 'nothing, as long as pods reach Services through their own node, as they do with common network plugins',
+    advice:
+      'check that pods reach Services through their own node, as with common network plugins: then nothing changes for them',
   },
   masquerade: {
     title: 'Endpoints do not see the same source address',
@@ -124,7 +125,7 @@ export const causes = {
   },
   'proxy-port': {
     title: 'A port where connections to Services are taken on the node is not the same, or not there',
-    advice: 'nothing, unless a firewall or a program names the port: clients use the addresses of Services',
+    advice: 'check whether a firewall or a program names the port: clients use the addresses of Services',
   },
   'not-understood': {
     title: 'It depends on what kpc does not know',

@@ -2,7 +2,7 @@ import type { ArgumentsOf } from '../base/findings/codes.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import { announcedEnds } from '../kube-proxy/announced.ts';
-import { modeFacts, unnamedMode, type ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts, modeFromWords, type ProxyMode } from '../kube-proxy/modes.ts';
 import { isModeOf, parseRelease, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { announcementsFor, readUpgrade, setupAfter } from './upgrade.ts';
 
@@ -20,7 +20,7 @@ export interface SetupBefore {
   readonly gates: FeatureGates;
   readonly cluster: { readonly servicePorts: readonly ServicePort[] };
   /** Which mode was taken, and why: `default-mode` if neither a flag nor a configuration names it. */
-  readonly modeNote: { readonly code: string } | undefined;
+  readonly modeNote: Finding | undefined;
   /** The release by which the side before is compiled, if one is named. */
   readonly version: string | undefined;
 }
@@ -35,6 +35,7 @@ interface ChangedSide {
     readonly featureGates?: readonly string[];
     /** Gates with which kube-proxy does not start are left out: the preparations name them. */
     readonly refusedGates?: 'left-out';
+    readonly isModeUnnamed?: boolean;
   };
 }
 
@@ -56,7 +57,8 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   if (!upgrade) return refused({ problem: 'no-release', release: asked.toKubernetesVersion });
   // Without a configuration kpc compiles for IPVS mode, but a kube-proxy without one is in iptables mode.
   const { settings, gates, cluster } = before;
-  const namesMode = asked.from !== undefined || before.modeNote?.code !== 'default-mode';
+  const unnamed = unnamedBy(asked, before);
+  const namesMode = unnamed === undefined;
   const mode = asked.from ?? (namesMode ? settings.mode : 'iptables');
   const setup = { mode, namesMode, gates };
   const after = setupAfter(setup, upgrade);
@@ -71,7 +73,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   const from = before.version === undefined || before.version === 'auto' ? '' : `${before.version} `;
   return {
     kind: 'change',
-    from: { words: `${from}${mode}`, options: { proxyMode: mode } },
+    from: { words: `${from}${mode}`, options: { proxyMode: mode, isModeUnnamed: unnamed === 'nothing' } },
     to: {
       words: `1.${upgrade.minor} ${modeAfter}`,
       options: {
@@ -92,19 +94,27 @@ function refused(why: ArgumentsOf<'bad-call'>): Change {
   return { kind: 'refused', why };
 }
 
-function planMode(
-  { from: asked, to = 'nftables' }: AskedChange,
-  { settings, version = '', modeNote }: SetupBefore,
-): Change {
+/** What there was to name the mode before a change, if nothing did. */
+function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
+  return from === undefined && modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined;
+}
+
+function planMode(change: AskedChange, before: SetupBefore): Change {
+  const { from: asked, to = 'nftables' } = change;
+  const { settings, version = '' } = before;
   const from = asked ?? settings.mode;
   const release = parseRelease(version);
   if (release && !isModeOf(to, release))
     return refused({ problem: 'unknown-mode', mode: modeFacts[to].title, release, by: 'release' });
   if (from === to) return refused({ problem: 'same-mode', mode: from, isNamed: asked !== undefined });
-  const side = (proxyMode: ProxyMode): ChangedSide => ({ words: proxyMode, options: { proxyMode } });
-  const isUnnamed = asked === undefined && modeNote?.code === 'default-mode';
-  const modeFrom = isUnnamed ? ` ${unnamedMode}` : '';
-  return { kind: 'change', from: side(from), to: side(to), announced: [], modeFrom };
+  const unnamed = unnamedBy(change, before);
+  return {
+    kind: 'change',
+    from: { words: from, options: { proxyMode: from, isModeUnnamed: unnamed === 'nothing' } },
+    to: { words: to, options: { proxyMode: to } },
+    announced: [],
+    modeFrom: modeFromWords(unnamed),
+  };
 }
 
 /** What to do before a change, the required first: what is announced, and what the nodes need. */

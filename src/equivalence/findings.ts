@@ -90,10 +90,17 @@ const destinationKinds = [
   'node',
 ] as const;
 
+/** Who sends: what place it has, or what it is to the Service. */
+const senderKinds = ['outside', 'other-node', 'pod', 'node', 'endpoint', 'other-endpoint', 'range'] as const;
+
+const senderShape = objectOf({ kind: oneOf(...senderKinds), text: anyText });
+
+export type EffectSender = Shaped<typeof senderShape>;
+
 /** The fields of an Effect. */
 export const effectFields = {
   target: about('what the packets are sent to', oneOf(...destinationKinds)),
-  senders: listOf(anyText),
+  senders: listOf(senderShape),
   from: anyText,
   to: anyText,
   severity: severitySchema,
@@ -105,6 +112,7 @@ export const effectFields = {
     protocol: anyText,
     interface: optional(anyText),
     node: about('empty if the side that shows it names none', anyText),
+    nodePort: optional(about('sent to this port of every node: the input names no address of one', wholeNumber(0))),
   }),
   shownBy: about('the side whose answer to the example explains the difference', oneOf('old', 'new')),
   lacks: optional(about('why the example is not known on that side, and what settles it', anyText)),
@@ -238,9 +246,13 @@ function addTo(effects: Map<string, Effect>, effect: Effect): void {
   const key = JSON.stringify([effect.target, effect.severity, effect.from, effect.to, effect.choice]);
   const known = effects.get(key) ?? { ...effect, senders: [], classes: 0 };
   const worst = rank(effect) < rank(known) ? effect : known;
-  const isNew = effect.senders.some((sender) => !known.senders.includes(sender));
-  const senders = isNew ? [...known.senders, ...effect.senders].sort() : known.senders;
+  const added = effect.senders.filter(({ text }) => !known.senders.some((each) => each.text === text));
+  const senders = added.length > 0 ? [...known.senders, ...added].sort(byText) : known.senders;
   effects.set(key, { ...worst, senders, classes: known.classes + effect.classes });
+}
+
+function byText({ text: a }: EffectSender, { text: b }: EffectSender): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 function servedWords(served: Gathered['served']): readonly string[] {
@@ -282,7 +294,7 @@ function explainer(...scenes: readonly [Scene, Scene]) {
     const isSameChoice = from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints);
     const effect: Effect = {
       target: target.kind,
-      senders: [senderWords(sender, target, isOwnEndpoint)],
+      senders: [senderOf(sender, target, isOwnEndpoint)],
       from: fateWords({ sender, packet, fate: from }, isSameChoice, source?.from, scenes),
       to: fateWords({ sender, packet, fate: to }, isSameChoice, source?.to, [scenes[1], scenes[0]]),
       severity: severityOf(from, to, target),
@@ -294,6 +306,7 @@ function explainer(...scenes: readonly [Scene, Scene]) {
         protocol: packet.protocol,
         interface: sender.enters?.interface,
         node: scene.side.nodeName,
+        nodePort: isUnknownOwn(packet.destination) ? packet.port : undefined,
       },
       shownBy,
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
@@ -359,17 +372,23 @@ const mostReasons = 2;
  * Describes the sender as precisely as the line needs, including a range of clients that a Service names: kube-proxy binds
  * them to addresses of load balancers alone.
  */
-function senderWords(
+function senderOf(
   { words, address, place }: PlacedSender,
   { kind, ports }: Destination,
   isOwnEndpoint: boolean,
-): string {
-  if (isOwnEndpoint) return `an endpoint of the Service${place === 'other-node' ? ' on another node' : ''}`;
-  if (kind !== 'load-balancer-ip' && kind !== 'unknown') return words;
+): EffectSender {
+  if (isOwnEndpoint) {
+    return place === 'other-node'
+      ? { kind: 'other-endpoint', text: 'an endpoint of the Service on another node' }
+      : { kind: 'endpoint', text: 'an endpoint of the Service' };
+  }
+  const usual = { kind: place, text: words };
+  if (kind !== 'load-balancer-ip' && kind !== 'unknown') return usual;
   const ranges = sourceRangesOf(ports);
-  if (ranges.length === 0 || !address || place !== 'outside') return words;
+  if (ranges.length === 0 || !address || place !== 'outside') return usual;
   const own = rangesWith(address, ranges);
-  return own.length > 0 ? `a client in ${own.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
+  const text = own.length > 0 ? `a client in ${own.join(' and ')}` : `a client outside of ${nameSome(ranges)}`;
+  return { kind: 'range', text };
 }
 
 function sourceRangesOf(ports: readonly ShownPort[]): readonly string[] {

@@ -3,6 +3,7 @@ import { isLinkLocal, isLoopback, numberOf, type Address } from '../kernel/addre
 import { spanOf } from '../kernel/address-range.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import { servicesWithoutEndpoints } from '../trace/doubted-ends.ts';
 import type { Scene } from '../trace/scene.ts';
 import { portKey, type PortKey, type Questions } from './questions.ts';
 import type { Clients } from './senders.ts';
@@ -201,7 +202,7 @@ function indexIn(sorted: readonly bigint[], at: bigint): number {
 }
 
 function indexPorts(snapshot: CompiledSnapshot): Side {
-  const { servicePorts, services } = snapshot.cluster;
+  const { servicePorts } = snapshot.cluster;
   const claims = new Map<string, ServicePort[]>();
   const serves = new Map<string, ServicePort[]>();
   const nodePorts = new Map<string, ServicePort[]>();
@@ -217,13 +218,12 @@ function indexPorts(snapshot: CompiledSnapshot): Side {
     if (nodePort > 0) add(nodePorts, `${family} ${portKey(protocol, nodePort)}`, port);
     if (healthCheckNodePort > 0) add(nodePorts, `${family} ${portKey('tcp', healthCheckNodePort)}`, port);
   }
-  const ungiven = services.filter(({ endpointsGiven }) => endpointsGiven === false);
   return {
     snapshot,
     claims,
     serves,
     nodePorts,
     shapes: new Map(),
-    ungiven: new Set(ungiven.map(({ namespace, name }) => `${namespace}/${name}`)),
+    ungiven: servicesWithoutEndpoints(snapshot),
   };
 }

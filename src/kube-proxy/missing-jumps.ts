@@ -7,7 +7,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { isServiceChainName, listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';
-import { hookedChains } from './nft-jumps.ts';
+import { hookedChains } from './nft-table.ts';
 import { isKubeProxyTable, isNftServiceName, nftChains } from './nft-names.ts';
 
 /** A jump that kube-proxy makes, and that a state does not have, though it has rules to which the jump leads. */

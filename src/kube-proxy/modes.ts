@@ -11,6 +11,12 @@ export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or
 /** Behind the name of a mode that kpc chose. */
 export const unnamedMode = '(nothing names a mode)';
 
+/** Where the mode comes from, if nobody named it: words that follow it in a summary. `named`: what there was to name it. */
+export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' | undefined): string {
+  if (named === undefined) return '';
+  return named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
+}
+
 /** The modes that have a section of the configuration with masquerade settings. */
 const masqueradeSections = ['iptables', 'nftables'] as const;
 

@@ -1,6 +1,6 @@
 import { count } from '../base/format-count.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { formatError } from '../say/formats/text.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { decompiledJson, serviceJson } from '../describe/describe-json.ts';
 import { flowsJson } from '../describe/describe-flows.ts';
 import { describeService } from '../describe/describe-services.ts';
@@ -40,9 +40,8 @@ interface Description {
   /** For programs, in place of the text. */
   readonly result?: Shaped<typeof described> | undefined;
   readonly isFound: boolean;
-  readonly notes: readonly string[];
-  /** Why nothing is found. */
-  readonly error?: string | undefined;
+  /** What there is to say beside it, and why nothing is found. */
+  readonly findings: readonly Finding[];
 }
 
 /** The domain of most clusters in DNS. */
@@ -51,20 +50,14 @@ export const usualDomain = 'cluster.local';
 /** A table may be this many times longer than a list: its rows are short, and it is the result. */
 const rowsPerLine = 5;
 
-/** Describes what is asked about; without it, all Services. Programs get what was `said` beside it, too. */
-export function describeSnapshot(
-  side: Snapshot,
-  what: string | undefined,
-  style: DescriptionStyle,
-  said: Said,
-): Description {
-  const description = describeIn(side, what, style);
-  const { result } = description;
-  if (result === undefined) return description;
-  return { ...description, text: formatJson<typeof described>({ ...said, snapshots: snapshotsJson([side]), result }) };
+/** What was found as text, or for programs, with what was `said` beside it. */
+export function formatDescribed(side: Snapshot, { text, result }: Description, said: Said): string {
+  return result === undefined
+    ? text
+    : formatJson<typeof described>({ ...said, snapshots: snapshotsJson([side]), result });
 }
 
-/** The same for programs that take it as data: `result` is undefined if nothing was found, and `error` says why. */
+/** The same for programs that take it as data: `result` is undefined if nothing was found, and the findings say why. */
 export function describeAsData(side: Snapshot, what: string | undefined, namespace: string | undefined): Description {
   const style = {
     output: 'json',
@@ -73,10 +66,11 @@ export function describeAsData(side: Snapshot, what: string | undefined, namespa
     modeFrom: '',
     width: undefined,
   } as const;
-  return describeIn(side, what, { ...style, namespace, isColoured: false });
+  return describeSnapshot(side, what, { ...style, namespace, isColoured: false });
 }
 
-function describeIn(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
+/** Describes what is asked about; without it, all Services. */
+export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
   if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
   return what === undefined ? describeAll(side, style) : describeSubject(what, side, style);
 }
@@ -96,21 +90,22 @@ export function whyNoRules(kind: string, what: string | undefined, output: Descr
 function describeAll(side: CompiledSnapshot, { output, limit, width, modeFrom }: DescriptionStyle): Description {
   const rows = serviceRows(side);
   const isFound = rows.length > 0;
-  if (output === 'json') return { text: '', result: { services: summarizeServices(side) }, isFound, notes: [] };
+  if (output === 'json') return { text: '', result: { services: summarizeServices(side) }, isFound, findings: [] };
   const table = formatRows(rows, { rows: limit * rowsPerLine, width });
-  return { text: `${table}\n${printable(summarizeSide(side, modeFrom))}\n`, isFound, notes: [] };
+  return { text: `${table}\n${printable(summarizeSide(side, modeFrom))}\n`, isFound, findings: [] };
 }
 
-function nothing(why: string): Description {
-  return { text: '', isFound: false, notes: [], error: `error: ${printable(why)}\n` };
+function nothing(reason: string, notes: readonly Finding[] = [], help?: string): Description {
+  const findings = [...notes, diagnose('bad-call', { problem: 'nothing-found', reason, help })];
+  return { text: '', isFound: false, findings };
 }
 
-function found(text: string, notes: readonly string[] = []): Description {
-  return { text, isFound: true, notes };
+function found(text: string, findings: readonly Finding[] = []): Description {
+  return { text, isFound: true, findings };
 }
 
-function foundAsData(result: Shaped<typeof described>, notes: readonly string[] = []): Description {
-  return { ...found('', notes), result };
+function foundAsData(result: Shaped<typeof described>, findings: readonly Finding[] = []): Description {
+  return { ...found('', findings), result };
 }
 
 function describeSubject(what: string, side: CompiledSnapshot, style: DescriptionStyle): Description {
@@ -158,23 +153,20 @@ const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
   const { output, limit, isColoured, width } = style;
   const read = readDumped(side);
-  const { flows, nothing: lack, notes } = read;
+  const { flows, nothing: lack } = read;
+  const notes = read.notes.map(asNote);
   const { ports: all, leftovers } = side.shown;
   if (what === undefined) {
     const hasLeftovers = describeLeftovers(leftovers).length > 0;
-    const isSaid = lack && (output === 'text' || !hasLeftovers) ? lack : undefined;
-    const said = {
-      notes: [...notes, ...(isSaid && hasLeftovers ? [isSaid.text] : [])],
-      error: isSaid && !hasLeftovers ? formatError(isSaid.text, isSaid.help) : undefined,
-    };
     const isFound =
       all.length > 0 || hasLeftovers || (flows !== undefined && knowsServices(side)) || side.log !== undefined;
-    if (!isFound) return { ...said, text: '', isFound };
-    if (output === 'json') return { ...said, text: '', result: readingJson(read), isFound };
-    return { ...said, text: formatDump(read, { limit, rows: limit * rowsPerLine, width, isColoured }), isFound };
+    if (!isFound) return nothing(lack?.text ?? 'the dump shows no Service', notes, lack?.help);
+    const said = [...notes, ...(lack ? [asNote(lack.text)] : [])];
+    if (output === 'json') return foundAsData(readingJson(read), said);
+    return found(formatDump(read, { limit, rows: limit * rowsPerLine, width, isColoured }), said);
   }
   const subject = findInDump(what, side);
-  if (subject.kind === 'nothing') return { ...nothing(subject.why), notes };
+  if (subject.kind === 'nothing') return nothing(subject.why, notes);
   const { ports, subjects } = subject;
   if (output === 'text')
     return found(formatDescription(describeFound(ports, subjects ?? [], read, limit), isColoured, width), notes);
@@ -188,8 +180,12 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
   return foundAsData(result, notes);
 }
 
-/** The Services of a dump, as `kpc describe --output json` prints them. */
-export type DumpDescription = Shaped<typeof describedDump>;
+function asNote(text: string): Finding {
+  return diagnose('reading', { problem: 'dump', text });
+}
+
+/** The Services of a dump, as `kpc describe --output json` prints them, and what there is to say of it. */
+export type DumpDescription = Shaped<typeof describedDump> & { readonly notes: readonly string[] };
 
 /**
  * The Services of a side, as `kpc describe --output json` prints them.
@@ -205,5 +201,7 @@ export function describeServices(side: DumpedSnapshot): DumpDescription;
 export function describeServices(side: CompiledSnapshot): readonly ServiceSummary[];
 export function describeServices(side: Snapshot): readonly ServiceSummary[] | DumpDescription;
 export function describeServices(side: Snapshot): readonly ServiceSummary[] | DumpDescription {
-  return side.kind === 'dump' ? readingJson(readDumped(side)) : summarizeServices(side);
+  if (side.kind !== 'dump') return summarizeServices(side);
+  const read = readDumped(side);
+  return { ...readingJson(read), notes: read.notes };
 }

@@ -15,6 +15,7 @@ import { formatReviewMarkdown } from '../say/review-markdown.ts';
 import type { Tracing } from '../say/equivalence.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
 import { formatSideDiffs } from '../say/formats/unified.ts';
+
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse } from './refusal.ts';
 
@@ -42,10 +43,19 @@ export async function compareSides(
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 
-/** What one side lacks, in words; '' if nothing. */
-export function describeUncompared({ diff }: Differences): string {
-  const missed = describeGaps(diff.gaps).join(', ');
-  return missed === '' ? '' : `not compared, because one side lacks them: ${missed}`;
+/** What one side lacks, in words. */
+export function listUncompared({ diff }: Differences): readonly string[] {
+  return describeGaps(diff.gaps);
+}
+
+/** The Services of which neither side programs anything, as they have no cluster IP yet. */
+export function listSkipped({ from, to }: Differences): readonly string[] {
+  const skippedBy = ({ cluster }: Snapshot) =>
+    (cluster?.services ?? []).flatMap((each) =>
+      each.skipped === 'no-cluster-ip' ? [`${each.namespace}/${each.name}`] : [],
+    );
+  const fresh = new Set(skippedBy(to));
+  return skippedBy(from).filter((name) => fresh.has(name));
 }
 
 /** Whether nothing differs. Refuses sides that have nothing in common that could differ. */

@@ -34,7 +34,7 @@ const rows = [
   }),
   input('list', '--render-values <file>', 'a file of values for the charts (repeat for more)', {
     isOfCall: true,
-    idle: [{ without: '--render', what: '--render-values: only with --render' }],
+    idle: [{ without: '--render' }],
   }),
   input('on', '--skip-invalid', 'leave out objects with errors, and those defined twice, and continue with the others'),
   input('text', '-n, --namespace <name>', 'the namespace of objects that name none (default: default)', {
@@ -95,18 +95,19 @@ const assume = [
 
 /**
  * The flags that say what is opened and how it is compiled, in the order of help: a flag of `kpc` and an option of the library is a row
- * here, or in `settingTable` if it is kube-proxy's. A command that looks assumes what manifests from git lack; one that programs nodes
- * does so on request. `changes` are what a command says in other words, by the key of the flag.
+ * here, or in `settingTable` if it is kube-proxy's. A command that looks or compares assumes what manifests from git lack;
+ * one that programs nodes does so on request. One that looks has no settings that it would not show. `changes` are what a command says in other words, by the key of the flag.
  */
 export function openFlags(
-  use: 'looks' | 'programs',
+  use: 'looks' | 'compares' | 'programs',
   changes: Readonly<Record<string, Partial<Flag>>> = {},
 ): readonly Flag[] {
   const looks = [
     input('on', ...assume, { usual: 'by-default', isHidden: true }),
     input('off', '--no-assume', 'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes'),
   ];
-  const all = [...rows, ...(use === 'looks' ? looks : [input('on', ...assume)]), ...proxyFlags];
+  const settings = proxyFlags.filter(({ isOfNode }) => use !== 'looks' || !isOfNode);
+  const all = [...rows, ...(use === 'programs' ? [input('on', ...assume)] : looks), ...settings];
   return all.map((row) => ({ ...row, ...changes[row.key] }));
 }
 

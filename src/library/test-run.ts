@@ -91,7 +91,7 @@ export function writeHoldingTests(
     node: allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };
   const lack = leavesOutNodePorts(scenes)
-    ? "# Without node ports: the input does not show the node's addresses. Add what ip addr prints.\n"
+    ? '# Without some node ports: the input does not show what becomes of packets to them. Add what ip addr prints.\n'
     : '';
   return `# Written by kpc test --init: what holds now.\n${lack}${writeYaml(holdingTests(head, scenes))}`;
 }

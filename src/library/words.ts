@@ -1,7 +1,7 @@
 import type { Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { findingsForPeople } from '../say/words/for-people.ts';
-import { unnamedMode } from '../kube-proxy/modes.ts';
+import { modeFromWords as modeFrom } from '../kube-proxy/modes.ts';
 import { sayFindings, type SaidFinding } from '../say/words/said.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openOptions } from './options.ts';
@@ -54,6 +54,5 @@ export function nameOptions(words: string, { option, manifests }: CallerWords): 
 
 /** Where the mode comes from, if nobody named it: words that follow it in a summary. */
 export function modeFromWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
-  if (modeNote?.code !== 'default-mode') return '';
-  return modeNote.arguments.named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
+  return modeFrom(modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined);
 }

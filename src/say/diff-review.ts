@@ -9,9 +9,8 @@ import { listFacts, type WriteValue } from '../diff/port-facts.ts';
 import { reasonWords } from '../diff/reason-words.ts';
 import type { ServiceReason } from '../diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { EndpointShares, Severity, ServiceEffects } from '../equivalence/findings.ts';
+import type { Effect, EffectSender, EndpointShares, Severity, ServiceEffects } from '../equivalence/findings.ts';
 import { percent } from '../trace/expectation.ts';
-import { parseNodeSocket } from '../trace/question.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
 export interface Review {
@@ -30,7 +29,6 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
   // What belongs to no Service is all there is to say if no Service differs.
   if (diff.servicePorts.length === 0) return whole;
   const { services, hidden, hasAssumed } = listServices(review, limits);
-  const summary = whole.at(-1) ?? [];
   return [
     [
       line('title', 'Services'),
@@ -43,10 +41,15 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
     ],
     packetLines(review, limits),
     ...reportDiff({ ...diff, servicePorts: [], base: [] }, limits).slice(0, -1),
-    summary.map(({ role, text }) =>
+    summarizeReview(review, limits).map(({ role, text }) =>
       line(role, review.trace === 'no-command' ? text : `${text} --rules shows the rules.`),
     ),
   ];
+}
+
+/** How many Services differ: what belongs to none follows from them. */
+export function summarizeReview({ diff }: Review, limits: ReportLimits): ReportBlock {
+  return reportDiff({ ...diff, base: [] }, limits).at(-1) ?? [];
 }
 
 export const assumedNote = '* assumed';
@@ -211,11 +214,12 @@ function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBloc
   return [
     line('title', title),
     ...(note === undefined ? [] : [line('reason', note)]),
-    ...effects.slice(0, limit).flatMap(({ severity, text, trace }) => {
-      return [line(severityRoles[severity], text), ...(trace === undefined ? [] : [line('reason', trace)])];
-    }),
+    ...effects.slice(0, limit).map(({ severity, text }) => line(severityRoles[severity], text)),
     ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
     ...(gap === undefined ? [] : [line('more', gap)]),
+    ...(review.trace === 'no-command' ? [] : effects.slice(0, 1)).map(({ trace }) =>
+      line('reason', `to see why: ${trace}`),
+    ),
   ];
 }
 
@@ -224,11 +228,11 @@ export interface PacketReview {
   readonly severity: Severity;
   readonly text: string;
   /** The command that shows it. */
-  readonly trace: string | undefined;
+  readonly trace: string;
 }
 
 /** What happens to packets, the worst first. */
-export function listEffects({ packets, to, trace }: Review): {
+export function listEffects({ packets, diff, to, trace }: Review): {
   readonly title: string;
   /** Why there are none. */
   readonly note?: string;
@@ -246,17 +250,20 @@ export function listEffects({ packets, to, trace }: Review): {
       effects: [],
     };
   }
-  const effects = packets.effects.map((effect): PacketReview => {
+  const effects = packets.effects.filter(isTelling).map((effect): PacketReview => {
     const { target, senders, services: names, severity, example, lacks } = effect;
+    const [service = '', ...others] = names;
+    const added = others.length > 0 ? [] : addedTo(service, diff);
     const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
-    const nodePort = parseNodeSocket(example.to);
-    const asked = nodePort === undefined ? `such as ${example.to}` : `every node's port ${nodePort}`;
-    const text = `${targetWords[target]}${whose} (${asked}), from ${joinWords(senders)}: ${endWords(effect)}${lacks === undefined ? '' : ` (${lacks})`}`;
-    return { severity, text, trace: severity === 'fails-otherwise' ? undefined : traceEffect(trace, effect) };
+    const asked = example.nodePort === undefined ? example.to : `every node's port ${example.nodePort}`;
+    const who = joinWords([...new Set(senders.filter((each) => isClientOf(target, each)).map(inShort))]);
+    const text = `${targetWords[target]}${whose} (${asked}), from ${who}: ${endWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
+    return { severity, text, trace: traceEffect(trace, effect) };
   });
+  const isSame = packets.effects.length === 0;
   return {
     title,
-    ...(effects.length === 0 ? { note: unchangedWords(packets.unknown) } : {}),
+    ...(effects.length > 0 ? {} : { note: isSame ? unchangedWords(packets.unknown) : onlyFailures }),
     effects,
     ...(packets.touchesHairpins
       ? { gap: 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them' }
@@ -264,20 +271,55 @@ export function listEffects({ packets, to, trace }: Review): {
   };
 }
 
+/** The endpoints that a change adds to a Service, if they are few. */
+function addedTo(service: string, { servicePorts }: SideDiff): readonly string[] {
+  const reasons = servicePorts.filter((each) => each.service === service).flatMap((each) => each.reasons);
+  const added = reasons.flatMap((each) => (each.kind === 'endpoint-added' ? [each.endpoint] : []));
+  return new Set(added).size > mostAdded ? [] : [...new Set(added)];
+}
+
+const mostAdded = 3;
+
+const onlyFailures = 'no packet that works before or after is treated differently';
+
+/** Whether an effect is news to a client: what fails on both sides is none, nor is a client outside that asks for a cluster IP. */
+function isTelling({ severity, target, senders }: ServiceEffects['effects'][number]): boolean {
+  return severity !== 'fails-otherwise' && senders.some((each) => isClientOf(target, each));
+}
+
+function isClientOf(target: Effect['target'], { kind }: EffectSender): boolean {
+  return target !== 'cluster-ip' || kind !== 'outside';
+}
+
+function inShort({ kind, text }: EffectSender): string {
+  return kind === 'range' ? text : shortSenders[kind];
+}
+
+const shortSenders: Readonly<Record<Exclude<EffectSender['kind'], 'range'>, string>> = {
+  outside: 'outside',
+  'other-node': 'pods on other nodes',
+  pod: 'pods',
+  node: 'the node',
+  endpoint: 'its own endpoints',
+  'other-endpoint': 'its own endpoints on other nodes',
+};
+
 function unchangedWords(unknown: number): string {
   if (unknown === 0) return 'no packet is treated differently';
   return `no packet is known to be treated differently; ${count(unknown, 'class', 'classes')} of packets ${unknown === 1 ? 'is' : 'are'} unknown: "kpc equivalence" says why`;
 }
 
-function endWords({ from, to, choice }: ServiceEffects['effects'][number]): string {
+function endWords({ from, to, choice }: ServiceEffects['effects'][number], added: readonly string[]): string {
   if (!choice) return `${from} → ${to}`;
   const [before, after] = [choice.from.endpoints, choice.to.endpoints];
-  const isReplaced = before === after && choice.kept < after;
-  const numbers = before === after ? count(after, 'endpoint') : `${before} → ${count(after, 'endpoint')}`;
+  const fresh = after - choice.kept;
   const { source, lost } = choice;
+  const named = added.length === fresh ? `: ${added.join(', ')}` : '';
+  const isOther = before === after && fresh > 0;
+  const numbers = before === after ? count(after, 'endpoint') : `${before} → ${count(after, 'endpoint')}`;
   return [
-    numbers,
-    ...(isReplaced ? [`${formatCount(after - choice.kept)} of them new`] : []),
+    ...(isOther && after === 1 ? [`another endpoint${named}`] : [numbers]),
+    ...(isOther && after > 1 ? [`${formatCount(fresh)} of them new${named}`] : []),
     ...(after > 1 ? [shareWords(choice.to)] : []),
     ...(source ? [`with ${source.to} as source, before: ${source.from}`] : []),
     ...(lost ? [lossWords(lost)] : []),

@@ -116,7 +116,8 @@ function countClasses(effects: readonly Effect[]): string {
 
 function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
   const { target, senders, from, to, severity, lacks } = effect;
-  const what = `${targetWords[target]}, from ${senders.join(', ')}: ${from} → ${to}`;
+  const who = senders.map(({ text }) => text).join(', ');
+  const what = `${targetWords[target]}, from ${who}: ${from} → ${to}`;
   return [
     line(severity === 'breaks' ? 'bad' : 'plain', 1, `${what} (${countClasses([effect])})`),
     ...(lacks === undefined ? [] : [line('plain', 2, lacks)]),
@@ -143,29 +144,30 @@ function summaryWords(report: EquivalenceReport): string {
   const { from, to, modeFrom = '', sharedMode, nodes, classes, findings, preparations = [] } = report;
   const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
   const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes` : '';
-  const effects = findings.flatMap((finding) => finding.effects);
-  const counts = severities.map((severity) => ({
-    severity,
-    classes: effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0),
-  }));
-  const known = counts.filter((each) => each.severity !== 'unknown' && each.classes > 0);
-  const differing = known.reduce((sum, each) => sum + each.classes, 0);
-  const open = counts.filter((each) => each.severity === 'unknown' && each.classes > 0);
-  const doubt = open.map((each) => `; ${countWords(each)}`).join('');
+  const counts = severities.flatMap((severity) => {
+    const causes = findings.filter(({ effects }) => effects.some((each) => each.severity === severity)).length;
+    return causes === 0 ? [] : [{ severity, causes }];
+  });
+  const telling = counts.filter(({ severity }) => severity !== 'unknown' && severity !== 'fails-otherwise');
+  const changes = counts.some(({ severity }) => severity === 'unknown') ? 'is known to change' : 'changes';
   const all = count(classes, 'class of packets', 'classes of packets');
   const result =
-    differing === 0
-      ? `${all}, no ${doubt === '' ? '' : 'known '}difference`
-      : `${formatCount(differing)} of ${all} ${differing === 1 ? 'differs' : 'differ'}: ${known.map(countWords).join(', ')}`;
+    counts.length === 0
+      ? `${all}, no difference`
+      : [
+          ...(telling.length === 0 ? [] : [telling.map(countWords).join(', ')]),
+          ...counts.filter(({ severity }) => severity === 'unknown').map(countWords),
+          `nothing ${telling.length === 0 ? '' : 'else '}that works ${changes} (${all})`,
+        ].join('; ');
   const required = preparations.filter(isRequired).length;
   const first = required === 0 ? '' : `; ${formatCount(required)} to set before the change`;
-  return `${from}${modeFrom} → ${to}${mode}${where}: ${result}${doubt}${first}`;
+  return `${from}${modeFrom} → ${to}${mode}${where}: ${result}${first}`;
 }
 
-/** "2 break". */
-function countWords({ severity, classes }: { readonly severity: Severity; readonly classes: number }): string {
+/** "2 things break". */
+function countWords({ severity, causes }: { readonly severity: Severity; readonly causes: number }): string {
   const { one, many } = severityWords[severity];
-  return `${formatCount(classes)} ${classes === 1 ? one : many}`;
+  return `${count(causes, 'thing')} ${causes === 1 ? one : many}`;
 }
 
 function notes({ unknown, reasons, nodes, standIns }: EquivalenceReport): readonly string[] {
@@ -235,12 +237,17 @@ export function formatEquivalence(
   }
 }
 
+/** An effect for programs. */
+export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
+  return { ...effect, senders: effect.senders.map(({ text }) => text), trace: traceEffect(trace, effect) };
+}
+
 /** The result that `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
   const { from, to, nodes, standIns, classes, unknown, reasons, trace, findings } = report;
   const causes = findings.map((finding) => ({
     ...finding,
-    effects: finding.effects.map((effect) => ({ ...effect, trace: traceEffect(trace, effect) })),
+    effects: finding.effects.map((effect) => effectJson(effect, trace)),
   }));
   return { from, to, nodes, standIns, classes, unknown, reasons, summary: summaryWords(report), causes };
 }

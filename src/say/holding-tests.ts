@@ -4,7 +4,7 @@ import { isUnknownOwn } from '../packet/own-address.ts';
 import { isArrival, type Fate } from '../packet/packet.ts';
 import { seenSource, sharesOf } from '../trace/expectation.ts';
 import { traceMatrix } from '../trace/matrix.ts';
-import type { Sender } from '../trace/question.ts';
+import { nodeSocketText, type Sender } from '../trace/question.ts';
 import type { Scene } from '../trace/scene.ts';
 
 /** The head of a file for kpc test: everything but the tests. Undefined fields are left out. */
@@ -43,11 +43,13 @@ export function holdingTests(head: TestFileHead, scenes: readonly Scene[]): unkn
   return { ...head, inputs: oneOf(head.inputs), tests };
 }
 
-/** Whether node ports are left out because a side shows no address at which to ask for them. */
+/** Whether node ports are left out because a side does not show what becomes of packets to them. */
 export function leavesOutNodePorts(scenes: readonly Scene[]): boolean {
   return scenes.some((scene) =>
     scene.side.ports.some((port) =>
-      traceMatrix([port], scene).cells.some(({ target }) => isUnknownOwn(target.address)),
+      traceMatrix([port], scene).cells.some(
+        ({ target, fate }) => isUnknownOwn(target.address) && fate.verdict === 'unknown',
+      ),
     ),
   );
 }
@@ -59,13 +61,13 @@ function oneOf(values: readonly string[]): string | readonly string[] {
 function testsOnNode(scene: Scene): readonly HoldingTest[] {
   const node = [scene.side.nodeName];
   return scene.side.ports.flatMap((port) =>
-    // What is not known holds nothing, and nobody can ask at an address that is not known.
+    // What is not known holds nothing.
     traceMatrix([port], scene)
-      .cells.filter(({ fate, target }) => fate.verdict !== 'unknown' && !isUnknownOwn(target.address))
+      .cells.filter(({ fate }) => fate.verdict !== 'unknown')
       .map(({ from, kind, sender, target: { address, port: number, protocol }, fate }) => ({
         name: printable(`${port.label} ${kind}`),
         from: [from === 'itself' ? (sender.address?.text ?? from) : from],
-        to: [joinHostPort(address.text, number)],
+        to: [isUnknownOwn(address) ? nodeSocketText({ port: number, protocol }) : joinHostPort(address.text, number)],
         proto: protocol === 'tcp' ? undefined : protocol,
         node,
         ...outcomeOf(fate, sender),

@@ -5,7 +5,7 @@ import { reasonJson } from '../diff/reason-words.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { describeGaps } from '../diff/not-compared.ts';
 import type { Review } from './diff-review.ts';
-import { traceEffect } from './equivalence.ts';
+import { effectJson } from './equivalence.ts';
 import type { difference, servicePortDifference } from './outputs/diff.ts';
 import type { kernelChange } from './outputs/shared.ts';
 
@@ -26,9 +26,7 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     servicePorts: diff.servicePorts.map(servicePortToJson),
     ...(review?.packets
       ? {
-          packets: review.packets.effects.map((effect) => {
-            return { ...effect, trace: traceEffect(review.trace, effect) };
-          }),
+          packets: review.packets.effects.map((effect) => effectJson(effect, review.trace)),
         }
       : {}),
     base: diff.base.map(changeToJson),

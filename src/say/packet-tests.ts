@@ -12,7 +12,7 @@ import type { Scene } from '../trace/scene.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import type { tested } from './outputs/trace.ts';
-import { snapshotsJson } from './snapshots.ts';
+import { assumedSummary, snapshotsJson } from './snapshots.ts';
 import { formatTestSuite } from './formats/junit.ts';
 
 export const testOutputs = ['text', 'junit', 'tap', 'json'] as const;
@@ -48,8 +48,10 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const summary = isGood ? `${count(passed, 'packet')} as expected` : `${failed.length} failed, ${passed} as expected`;
   const blocks = failed.map((result) => [line('bad', 0, `${at(result.place)}: ${result.title}`), ...explain(result)]);
   const text = [summary, ...describeScenes(results.map(({ scene }) => scene))].join(', ');
+  const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
   const skipped = [...new Set(results.flatMap(skippedOf))].map((each) => line('plain', 0, each));
-  return formatDescription([...blocks, [line(isGood ? 'good' : 'bad', 0, text), ...skipped]], isColoured);
+  const end = [line(isGood ? 'good' : 'bad', 0, text), ...(assumed === undefined ? [] : [line('dim', 0, assumed)])];
+  return formatDescription([...blocks, [...end, ...skipped]], isColoured);
 }
 
 /** What is no part of a result. That of a failed one is in its trace, too. */

@@ -16,6 +16,7 @@ import { countObjects } from '../changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { joinWords } from '../base/join-words.ts';
+import { joinHostPort } from '../kernel/address.ts';
 import { describeConflict } from '../apply/plan/ownership-draft.ts';
 import { settingName } from '../apply/plan/node-decisions.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
@@ -33,18 +34,30 @@ import { newestRelease, parseRelease, type Release } from '../kube-proxy/release
 const signs = { add: '+', change: '~', remove: '-' } as const;
 
 /** A plan for people: Service by Service, then what belongs to none. '' if it changes nothing. */
-function formatPlan(plan: Plan, namesAll: boolean): string {
+function formatPlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefined): string {
   const groups = groupBy(describePlan(plan), (change) => change.servicePort ?? '');
   const names = [...groups.keys()].sort();
   // What belongs to no Service (sysctls, base chains) comes first, as it does when it is applied.
-  return names.map((name) => formatGroup(name || 'this node', groups.get(name) ?? [], namesAll)).join('\n');
+  return names
+    .map((name) => formatGroup(name === '' ? 'this node' : titleOf(name, bundle), groups.get(name) ?? [], namesAll))
+    .join('\n');
+}
+
+/** "default/adservice 10.102.160.245:9555 → 1 endpoint"; the name alone of what the bundle does not hold. */
+function titleOf(name: string, bundle: StoredBundle | undefined): string {
+  const ports = bundle?.cluster.servicePorts.filter(({ label }) => label === name) ?? [];
+  const sockets = ports.flatMap((port) => (port.clusterIP ? [joinHostPort(port.clusterIP.text, port.port)] : []));
+  const endpoints = ports.reduce((sum, port) => sum + port.endpoints.filter(({ status }) => status.ready).length, 0);
+  return ports.length === 0 ? name : `${name} ${sockets.join(', ')} → ${count(endpoints, 'endpoint')}`;
 }
 
 /** Objects to count, not list: a Service has many of them. */
 const counted: ReadonlySet<PlannedChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
 
 function formatGroup(name: string, changes: readonly PlannedChange[], namesAll: boolean): string {
-  const isCounted = ({ object }: PlannedChange) => !namesAll && counted.has(object) && changes.length > 8;
+  // What a Service has is named by hashes.
+  const isMany = changes.some(({ servicePort }) => servicePort !== undefined) || changes.length > 8;
+  const isCounted = ({ object }: PlannedChange) => !namesAll && counted.has(object) && isMany;
   const lines = changes
     .filter((change) => !isCounted(change))
     .map(({ action, object, text }) => `${signs[action]} ${object} ${text}`);
@@ -134,7 +147,7 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     return printableLines(`${summarizeNothing(as, conflicts.length)}\n${notes.join('')}`);
   }
   const summary = as === 'drift' ? summarizeDrift(plan) : summarizeChanges(plan);
-  return printableLines(`${formatPlan(plan, namesAll)}\n${notes.join('')}${summary}\n`);
+  return printableLines(`${formatPlan(plan, namesAll, bundle)}\n${notes.join('')}${summary}\n`);
 }
 
 function summarizeNothing(as: PlanView['as'], conflicts: number): string {

@@ -1,7 +1,14 @@
 import { count, formatCount } from '../base/format-count.ts';
 import { reportDiff, type ReportLimits } from '../diff/diff-report.ts';
 import type { Severity } from '../equivalence/findings.ts';
-import { assumedNote, listEffects, listServices, type PacketReview, type Review } from './diff-review.ts';
+import {
+  assumedNote,
+  listEffects,
+  listServices,
+  summarizeReview,
+  type PacketReview,
+  type Review,
+} from './diff-review.ts';
 import { escapeMarkdown, fold, foldCode, formatMarkdown, kernelLines, listItems } from './formats/markdown.ts';
 
 /** How many ways in which packets fare are not folded, so that a usual change fits one screen. */
@@ -14,13 +21,13 @@ const mostEffects = 6;
 export function formatReviewMarkdown(review: Review, limits: ReportLimits): string {
   const whole = reportDiff(review.diff, limits);
   if (review.diff.servicePorts.length === 0) return formatMarkdown(whole);
-  const summary = whole.flat().filter(({ role }) => role === 'summary');
+  const summary = summarizeReview(review, limits);
   const kernel = whole.flatMap((block) => kernelLines(block));
   const { title, note, effects, gap } = listEffects(review);
   const shown = effects.length > mostEffects + 1 ? effects.slice(0, mostEffects) : effects;
   const folded = effects.slice(shown.length, limits.lines);
   const left = effects.length - shown.length - folded.length;
-  const traces = [...shown, ...folded].flatMap(({ trace }) => trace ?? []);
+  const traces = [...shown, ...folded].map(({ trace }) => trace);
   return [
     ...summary.map(({ text }) => `**${escapeMarkdown(text)}**\n`),
     `### Services\n\n${listItems(serviceItems(review, limits))}`,

@@ -1,4 +1,8 @@
+import { count } from '../base/format-count.ts';
+import { nameSome } from '../base/join-words.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import type { Coverage } from '../dumps/coverage.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { parseRelease } from '../kube-proxy/releases.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
@@ -19,27 +23,35 @@ export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
     return values;
   };
   return (side): SnapshotJson => {
-    const { kind, name, nodeName, mode, families } = side;
+    const { kind, name, nodeName, mode } = side;
     const node = nodeName === '' ? undefined : nodeName;
-    if (side.kind === 'dump') return { name, kind, node, mode, release: side.release, families };
+    if (side.kind === 'dump')
+      return { name, kind, node, mode, release: side.release, families: shownFamilies(side.coverage) };
     const { settings, assumed, assigned, assumedEndpoints } = side;
     const values = { services: once(assigned), pods: once(assumedEndpoints) };
     const { clusterCIDRs } = assumed;
     const own = { mode: assumed.mode || undefined, node: assumed.node || undefined, clusterCIDRs, ...values };
-    return { name, kind, node, mode, release: settings.release, families, assumed: assumedJson(own) };
+    return { name, kind, node, mode, release: settings.release, families: side.families, assumed: assumedJson(own) };
   };
+}
+
+/** The families of which a dump holds anything; ipset and ipvsadm print both. */
+function shownFamilies({ iptables, nftables, excerpts = [], sets, virtualServers }: Coverage): readonly Family[] {
+  const isShown = (family: Family): boolean =>
+    sets || virtualServers || iptables[family].length > 0 || nftables.includes(family) || excerpts.includes(family);
+  return families.filter(isShown);
 }
 
 /** A bundle, of which no more than its manifest is read. */
 export function bundleJson(name: string, manifest: Manifest): SnapshotJson {
-  const { node, mode, kubeProxyVersion, families, assigned, assumedEndpoints } = manifest;
+  const { node, mode, kubeProxyVersion, assigned, assumedEndpoints } = manifest;
   return {
     name,
     kind: 'bundle',
     node: node.name === '' ? undefined : node.name,
     mode,
     release: parseRelease(kubeProxyVersion),
-    families,
+    families: manifest.families,
     assumed: assumedJson({ services: assigned, pods: assumedEndpoints }),
   };
 }
@@ -54,6 +66,29 @@ function assumedJson({ mode, node, services = [], pods = [], clusterCIDRs = [] }
     pods: pods.length > 0 ? pods : undefined,
     clusterCIDRs: clusterCIDRs.length > 0 ? clusterCIDRs : undefined,
   };
+}
+
+/** "assumed: node node-1, 2 cluster IPs, 1 Pod": what kpc chose for snapshots, in a line; undefined if nothing. The mode stands beside its name. */
+export function assumedSummary(snapshots: readonly SnapshotJson[]): string | undefined {
+  const all = snapshots.flatMap(({ node, assumed }) => (assumed ? [{ ...assumed, name: node }] : []));
+  const services = all.flatMap((each) => each.services ?? []);
+  const pods = all.flatMap((each) => each.pods ?? []).flatMap((workload) => workload.pods);
+  const nodes = new Set(all.flatMap(({ node, name }) => (node && name !== undefined ? [name] : [])));
+  const cidrs = new Set(all.flatMap((each) => each.clusterCIDRs ?? []));
+  const sum = (numberOf: (service: (typeof services)[number]) => number): number =>
+    services.reduce((total, each) => total + numberOf(each), 0);
+  const counts = [
+    [sum(({ clusterIPs }) => clusterIPs.length), 'cluster IP'],
+    [sum(({ nodePorts }) => Object.keys(nodePorts).length), 'node port'],
+    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs.length), 'load balancer address', 'load balancer addresses'],
+    [pods.length, 'Pod'],
+  ] as const;
+  const parts = [
+    ...(nodes.size === 0 ? [] : [`node ${nameSome([...nodes])}`]),
+    ...counts.flatMap(([number, one, many]) => (number === 0 ? [] : [count(number, one, many)])),
+    ...(cidrs.size === 0 ? [] : [`clusterCIDR ${[...cidrs].join(', ')}`]),
+  ];
+  return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
 }
 
 type AssumedValues = { readonly [Kind in keyof Assumed]: Assumed[Kind] | undefined };

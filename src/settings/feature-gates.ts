@@ -8,7 +8,7 @@ export const featureGatesFlag = proxyFlag(
   'list',
   '--feature-gates <gates>',
   "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
-  2,
+  { rank: 2 },
 );
 /** A gate that is null counts as off. */
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));

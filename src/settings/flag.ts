@@ -1,3 +1,5 @@
+import type { IdleBeside } from '../base/findings/calls.ts';
+
 /** The kinds of flags, with the values that the command line gives them. */
 export interface FlagValues {
   /** No value. */
@@ -56,6 +58,8 @@ export interface FlagFacts {
   readonly rivals?: readonly string[];
   readonly needs?: FlagNeed;
   readonly idle?: readonly Idle[];
+  /** Neither a Service nor a packet shows it: only what is programmed on a node, and a change of that, depends on it. */
+  readonly isOfNode?: boolean;
   /** No kpc.yaml may hold it: it selects one, or has other programs run. */
   readonly isOfCall?: boolean;
 }
@@ -73,15 +77,10 @@ type FlagNeed =
   | 'none';
 
 /** A flag that has no effect beside another one, or without it. Each may be a flag with its value: "--output json". */
-interface Idle {
+type Idle = {
   /** The value that has no effect; any if undefined. */
   readonly value?: string;
-  readonly beside?: string;
-  readonly without?: string;
-  /** A clause that says so. */
-  readonly what: string;
-  readonly help?: string;
-}
+} & ({ readonly without: string } | { readonly beside: string; readonly why: IdleBeside });
 
 /** The options that these flags make, by their keys. */
 export type OptionsOf<Row extends Flag> = {

@@ -39,7 +39,9 @@ export const ipvs = {
     false,
   ),
   excludeCIDRs: plainSetting({
-    flag: proxyFlag('list', '--ipvs-exclude-cidrs <cidrs>', 'never remove virtual servers in these CIDRs'),
+    flag: proxyFlag('list', '--ipvs-exclude-cidrs <cidrs>', 'never remove virtual servers in these CIDRs', {
+      isOfNode: true,
+    }),
     field: proxyField('ipvs.excludeCIDRs', texts),
     defaultIn: (): readonly string[] => [],
     read: (written, source) =>

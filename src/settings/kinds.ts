@@ -49,7 +49,7 @@ const mostInt32 = 2 ** 31 - 1;
 /** A number of things. */
 export function amountSetting<const U extends Usage>(usage: U, help: string, name: string, { usual, must }: NumberRow) {
   return plainSetting({
-    flag: proxyFlag('text', usage, help),
+    flag: proxyFlag('text', usage, help, { isOfNode: true }),
     field: proxyField(name, integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`)),
     defaultIn: () => usual,
     read: (written, source) => warnUnmet(source, written, readNumber(written, source, mostInt32), must),
@@ -76,7 +76,7 @@ export function secondsSetting<const U extends Usage>(
   read = readSeconds,
 ) {
   return plainSetting({
-    flag: proxyFlag('text', usage, help),
+    flag: proxyFlag('text', usage, help, { isOfNode: true }),
     field: proxyField(name, schema),
     defaultIn: () => usual,
     read: (written, source) => warnUnmet(source, written, read(written, source), must),

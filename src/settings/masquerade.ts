@@ -7,7 +7,7 @@ import { given, ignoredUnlessIn, proxyField, proxyFlag, refuse, setting, type Se
 /** The sections of the configuration that hold masquerade settings. Each mode reads one of them. */
 type Section = ModeFacts['masqueradeSection'];
 
-const allFlag = proxyFlag('switch', '--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', -1);
+const allFlag = proxyFlag('switch', '--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', { rank: -1 });
 const allFields = {
   iptables: proxyField('iptables.masqueradeAll', flag),
   nftables: proxyField('nftables.masqueradeAll', flag),

@@ -13,7 +13,7 @@ export const mode = plainSetting({
       'text',
       '--proxy-mode <mode>',
       `${proxyModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
-      -2,
+      { rank: -2 },
     ),
     group: undefined,
   },
@@ -25,7 +25,7 @@ export const mode = plainSetting({
 
 /** '' if it is not set. Trimmed and in lower case, as kube-proxy reads it (GetHostname of component-helpers). */
 export const hostnameOverride = plainSetting({
-  flag: proxyFlag('text', '--hostname-override <name>', 'the name that kube-proxy uses for the node', 3),
+  flag: proxyFlag('text', '--hostname-override <name>', 'the name that kube-proxy uses for the node', { rank: 3 }),
   field: proxyField('hostnameOverride', text),
   skipsEmpty: true,
   defaultIn: () => '',
@@ -39,7 +39,7 @@ export const hostnameOverride = plainSetting({
 
 /** '' if it is not set. The unspecified addresses (0.0.0.0, ::) count as not set. */
 export const bindAddress = plainSetting({
-  flag: proxyFlag('text', '--bind-address <ip>', "the node's own address, instead of the Node object's", 1),
+  flag: proxyFlag('text', '--bind-address <ip>', "the node's own address, instead of the Node object's", { rank: 1 }),
   field: proxyField('bindAddress', text),
   skipsEmpty: true,
   defaultIn: () => '',

@@ -3,7 +3,7 @@ import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
-import { flagRow, type Flag, type FlagKind, type FlagValues } from './flag.ts';
+import { flagRow, type Flag, type FlagFacts, type FlagKind, type FlagValues } from './flag.ts';
 
 /** A setting of kube-proxy that shapes rules: its flag, field, default and check, but not its effect. */
 export interface Setting<T, F extends Flag = Flag> {
@@ -67,9 +67,9 @@ export function proxyFlag<Kind extends FlagKind, const Usage extends `--${string
   kind: Kind,
   usage: Usage,
   help: string,
-  rank = 0,
+  { rank = 0, isOfNode = false }: Pick<FlagFacts, 'rank' | 'isOfNode'> = {},
 ) {
-  return flagRow(kind, usage, help, { group: 'settings', needs: 'manifests', rank });
+  return flagRow(kind, usage, help, { group: 'settings', needs: 'manifests', rank, isOfNode });
 }
 
 /** Go's strconv.ParseBool, in any case. */

@@ -1,5 +1,5 @@
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
-import { labelInComment } from '../changes/owners.ts';
+import { labelInComment } from '../kube-proxy/owners.ts';
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { PortAddress } from '../cluster/model.ts';
 import { joinHostPort } from '../kernel/address.ts';

@@ -1,4 +1,4 @@
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../kube-proxy/owners.ts';
 import type { PortAddress } from '../cluster/model.ts';
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';

@@ -1,5 +1,5 @@
 import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-names.ts';
-import { targetsOf, type Owners } from '../changes/owners.ts';
+import { targetsOf, type Owners } from '../kube-proxy/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';

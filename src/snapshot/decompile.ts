@@ -1,6 +1,6 @@
 import { count } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../kube-proxy/owners.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';

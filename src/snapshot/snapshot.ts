@@ -1,5 +1,5 @@
 import type { Finding } from '../base/findings/finding.ts';
-import { findOwners, type Owners } from '../changes/owners.ts';
+import { findOwners, type Owners } from '../kube-proxy/owners.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, NodeContext, ServiceInfo, ShownPort } from '../cluster/model.ts';

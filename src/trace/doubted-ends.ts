@@ -1,4 +1,5 @@
-import type { ShownPort } from '../cluster/model.ts';
+import { serviceName } from '../cluster/model.ts';
+import { fullName } from '../cluster/objects.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 import type { Gap, Knowledge } from '../packet/knowledge.ts';
 import { lacks, type Reason } from '../packet/reason.ts';
@@ -32,22 +33,19 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[]): Knowledge['do
 /** By the labels of their ports, the Services whose endpoints the input lacks. One with a selector has an EndpointSlice in every cluster, if an empty one. */
 function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {
   if (side.kind === 'dump') return new Map();
-  const ungiven = side.cluster.servicePorts.filter((port) => !knowsEndpoints(side, port));
+  const ungiven = servicesWithoutEndpoints(side);
+  const ports = ungiven.size === 0 ? [] : side.cluster.servicePorts;
   return new Map(
-    ungiven.map(({ label, namespace, service }) => [
-      label,
-      lacks({ kind: 'endpoint-slices', service: `${namespace}/${service}` }),
-    ]),
+    ports.flatMap((port) => {
+      const service = serviceName(port);
+      return ungiven.has(service) ? [[port.label, lacks({ kind: 'endpoint-slices', service })] as const] : [];
+    }),
   );
 }
 
-/** Whether the input shows the endpoints of a Service: its EndpointSlices, Endpoints or Pods. */
-export function knowsEndpoints(
-  { cluster }: CompiledSnapshot,
-  { namespace, service }: Pick<ShownPort, 'namespace' | 'service'>,
-): boolean {
-  const info = cluster.services.find((each) => each.namespace === namespace && each.name === service);
-  return info?.endpointsGiven !== false;
+/** The names of the Services of which the input shows no endpoints: no EndpointSlices, Endpoints or Pods. */
+export function servicesWithoutEndpoints({ cluster }: Pick<CompiledSnapshot, 'cluster'>): ReadonlySet<string> {
+  return new Set(cluster.services.flatMap((each) => (each.endpointsGiven === false ? [fullName(each)] : [])));
 }
 
 /** Whether rules or virtual servers are missing that may send packets to endpoints. */

@@ -317,7 +317,7 @@ export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protoc
 }
 
 /** The port of what nodeSocketText writes: 0 for none; undefined for any other text. */
-export function parseNodeSocket(text: string): number | undefined {
+function parseNodeSocket(text: string): number | undefined {
   const [isNode, port = '0'] = /^node(?::(\d{1,5}))?$/.exec(text) ?? [];
   return isNode === undefined || Number(port) > 65535 ? undefined : Number(port);
 }

@@ -6,6 +6,7 @@ import { whyNoEndpoint } from '../snapshot/port-faults.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Fate } from '../packet/packet.ts';
 import type { Step } from '../packet/step.ts';
+import { decisionWords } from './connection-words.ts';
 import type { Trace } from './question.ts';
 import { whereOf } from './reason-words.ts';
 import { addressKind, portAt } from './port-at.ts';
@@ -23,10 +24,20 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
   return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
 }
 
-/** What stops a packet, for programs; `text` is undefined where the step that stops it says all there is. */
+/** What stops a packet, for programs; where the rule that stops it says all there is to people, its place. */
 export function causeOf(trace: Trace, scene: Scene) {
-  const stop = stopOf(trace.fate.otherwise ?? trace.fate);
-  return stop && { kind: stop.kind, text: causeNote(trace, scene) };
+  const fate = trace.fate.otherwise ?? trace.fate;
+  const stop = stopOf(fate);
+  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? `${lastPlace(fate)} ${endOf(fate)} it` };
+}
+
+function lastPlace({ steps }: Pick<Fate, 'steps'>): string {
+  const last = steps.at(-1);
+  return last?.kind === 'rule' ? whereOf(last) : 'the node';
+}
+
+function endOf({ verdict }: Pick<Fate, 'verdict'>): string {
+  return verdict === 'refused' ? 'refuses' : 'drops';
 }
 
 function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene: Scene): string | undefined {
@@ -44,9 +55,9 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'unserved-address':
       return `no Service has ${trace.target.address.text}, and ${titleOf(scene)} drops what goes to unused cluster IPs`;
     case 'kernel':
-      return stop.decision === 'own-address'
+      return stop.decision.kind === 'own-address'
         ? 'the endpoint is the sender itself, which gets a packet from its own address and cannot answer'
-        : undefined;
+        : decisionWords(stop.decision, stop.destination.text);
     case 'stranger':
       return strangerWords(stop.step);
     case 'kube-proxy':

@@ -1,3 +1,4 @@
+import type { Address } from '../kernel/address.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../kube-proxy/chain-names.ts';
 import { isNamedByKubeProxy } from '../kube-proxy/chains.ts';
 import { isKubeProxyTable, nftChains, parseNftName } from '../kube-proxy/nft-names.ts';
@@ -23,7 +24,7 @@ export type Stop =
       readonly servicePort: string | undefined;
     }
   | { readonly kind: 'source-ranges' | 'unserved-port' | 'unserved-address' | 'kube-proxy' }
-  | { readonly kind: 'kernel'; readonly decision: RouteDecision['kind'] }
+  | { readonly kind: 'kernel'; readonly decision: RouteDecision; readonly destination: Address }
   | { readonly kind: 'stranger'; readonly step: Step & { readonly kind: 'rule' | 'policy' } };
 
 export const stopKinds = [
@@ -47,7 +48,7 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
     case 'listener':
       return { kind: 'no-server', servicePort: last.server.origin?.servicePort };
     case 'route':
-      return { kind: 'kernel', decision: last.decision.kind };
+      return { kind: 'kernel', decision: last.decision, destination: last.destination };
     case 'policy':
       return { kind: 'stranger', step: last };
     case 'rule': {

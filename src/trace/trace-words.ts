@@ -1,6 +1,6 @@
 import { count } from '../base/format-count.ts';
 import { joinWords } from '../base/join-words.ts';
-import { assignedTexts } from '../cluster/assign-addresses.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../cluster/model.ts';
 import { planNodePorts } from '../cluster/node-port-addresses.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
@@ -24,7 +24,7 @@ import { hasAddress, packetOf, type Sender, type Trace } from './question.ts';
 import { conditionWords, reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
 import { addressKind, portAt } from './port-at.ts';
 import { isLocalEndpoint, type Scene } from './scene.ts';
-import { knowsEndpoints } from './doubted-ends.ts';
+import { servicesWithoutEndpoints } from './doubted-ends.ts';
 import { assumedPlace, causeNote, causeOf, undetectedNote } from './stop-words.ts';
 
 interface StepInWords {
@@ -617,20 +617,39 @@ function valuesOfStep(step: Step): readonly string[] {
 
 /** A line that names the values that kpc chose because the input lacks them; none if it chose none of these. */
 export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
-  const named = assumedValues(values, side);
-  return named.length === 0 ? [] : [line('dim', 1, `assumed: ${named.join(', ')}`)];
+  const chosen = chosenValues(side);
+  const named = groupBy(assumedValues(values, side), (value) => chosen.get(value) ?? '');
+  const parts = [...named].map(([kind, own]) => `${kind} ${joinWords(own)}`);
+  return parts.length === 0 ? [] : [line('dim', 1, `assumed: ${parts.join(', ')}`)];
 }
 
 /** Those of the values that kpc chose because the input lacks them. */
 function assumedValues(values: readonly string[], side: Snapshot): readonly string[] {
-  if (side.kind === 'dump') return [];
-  const { assumed, node } = side;
-  const chosen = new Set([
-    ...assumed.services.flatMap(assignedTexts),
-    ...assumed.pods,
-    ...(assumed.node ? [node.name, ...node.hostAddresses.map(({ text }) => text)] : []),
-  ]);
+  const chosen = chosenValues(side);
   return [...new Set(values)].filter((value) => chosen.has(value));
+}
+
+/** What kpc chose because the input lacks it, each with what it is. */
+function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
+  if (side.kind === 'dump') return new Map();
+  const { assumed, node } = side;
+  const all = (kind: string, texts: readonly (string | number)[]) => texts.map((text) => [String(text), kind] as const);
+  return new Map([
+    ...(assumed.node
+      ? all(
+          'address',
+          node.hostAddresses.map(({ text }) => text),
+        )
+      : []),
+    ...(assumed.node ? all('node', [node.name]) : []),
+    ...all('Pod', [...assumed.pods]),
+    ...assumed.services.flatMap(({ clusterIPs, nodePorts, healthCheckNodePort = [], loadBalancerIPs = [] }) => [
+      ...all('cluster IP', clusterIPs),
+      ...all('node port', Object.values(nodePorts)),
+      ...all('health check port', [healthCheckNodePort].flat()),
+      ...all('load balancer address', loadBalancerIPs),
+    ]),
+  ]);
 }
 
 /** What kube-proxy answers a load balancer on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
@@ -639,7 +658,7 @@ export function healthCheckWords(
   side: Snapshot,
 ): string {
   const words = `health check of ${namespace}/${service} on port ${port}: kube-proxy answers`;
-  if (side.kind !== 'dump' && !knowsEndpoints(side, { namespace, service }))
+  if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(`${namespace}/${service}`))
     return `${words} 200 with a ready endpoint on this node, and 503 without; the input holds no EndpointSlices of ${namespace}/${service}`;
   const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.node?.name).length;
   const status = local > 0 ? 200 : 503;

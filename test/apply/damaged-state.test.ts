@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { callApply, type ApplyRun } from './call-apply.ts';
+import { triesAll } from '../support/rounds.ts';
 import { createFakeNode } from './fake-node.ts';
 import { diesDuring, mortalHost } from './mortal-host.ts';
 
@@ -74,25 +75,27 @@ const files = [
   'last-good-bundle.json',
 ];
 
-test.each(files.flatMap((file) => damages.map(([what, damage]) => [file, what, damage] as const)))(
-  'where %s %s, the advice leads to a working node',
-  async (file, _, damage) => {
-    for (const unfinished of /^(record|journal)/.test(file) ? [false, true] : [false]) {
-      const node = await prepareNode(unfinished);
-      const path = join(node.state, file);
-      rmSync(path, { recursive: true, force: true });
-      if (file === 'lock/1-1') mkdirSync(join(node.state, 'lock'), { recursive: true });
-      damage(path);
-      const applied = await follow(node, ['apply', second], path);
-      expect(applied.err).toMatch(/^(done|nothing to do): /);
-      expect(applied.status).toBe(0);
-      expect((await node.run('verify', second)).status).toBe(0);
-      expect(existsSync(join(node.state, 'journal.json'))).toBe(false);
-      expect((await node.run('cleanup')).status).toBe(0);
-      expect((await node.run('rollback')).status).toBe(0);
-    }
-  },
+/** Each damage of each file; in `npm test` of each file every other one, in turn. */
+const damaged = files.flatMap((file, i) =>
+  damages.filter((_, j) => triesAll || (i + j) % 2 === 0).map(([what, damage]) => [file, what, damage] as const),
 );
+
+test.each(damaged)('where %s %s, the advice leads to a working node', async (file, _, damage) => {
+  for (const unfinished of /^(record|journal)/.test(file) ? [false, true] : [false]) {
+    const node = await prepareNode(unfinished);
+    const path = join(node.state, file);
+    rmSync(path, { recursive: true, force: true });
+    if (file === 'lock/1-1') mkdirSync(join(node.state, 'lock'), { recursive: true });
+    damage(path);
+    const applied = await follow(node, ['apply', second], path);
+    expect(applied.err).toMatch(/^(done|nothing to do): /);
+    expect(applied.status).toBe(0);
+    expect((await node.run('verify', second)).status).toBe(0);
+    expect(existsSync(join(node.state, 'journal.json'))).toBe(false);
+    expect((await node.run('cleanup')).status).toBe(0);
+    expect((await node.run('rollback')).status).toBe(0);
+  }
+});
 
 const foreignSetting = ['names a file that is no sysctl of the network', nameForeignSetting] as const;
 

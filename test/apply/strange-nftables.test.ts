@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { listNftChanges } from '../../src/changes/nft-changes.ts';
 import { countsOf, describeKernelChange } from '../../src/changes/kernel-change.ts';
-import type { SideOwners } from '../../src/changes/owners.ts';
+import type { SideOwners } from '../../src/kube-proxy/owners.ts';
 import { diffNftTables, splitNftDelta } from '../../src/kernel/nftables/nft-delta.ts';
 import { applyNftDelta } from '../support/apply-nft-delta.ts';
 import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';

@@ -32,7 +32,7 @@ const unaskedOfMode = [
   // Which tools put it into a kernel.
   'src/apply/node/tools.ts',
   // The Service of each of its chains, sets and so on, by their names.
-  'src/changes/owners.ts',
+  'src/kube-proxy/owners.ts',
   // What nodes need before they change to it, and what it leaves behind.
   'src/equivalence/preparations.ts',
   // How surely a kube-proxy made its objects.

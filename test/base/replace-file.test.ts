@@ -19,6 +19,7 @@ import { afterAll, expect, test } from 'vitest';
 import { replaceFile } from '../../src/base/replace-file.ts';
 import { readOwnFile, replaceFolder, writeQuickly } from '../../src/bundle/folder.ts';
 import { otherUser, runAsOther, runsAsRoot } from '../support/other-user.ts';
+import { rounds } from '../support/rounds.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-write-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -111,7 +112,7 @@ test.runIf(runsAsRoot)("a file of another user's folder is never one that a link
   const other = await runAsOther(flipLink, folder, secret);
   const seen = new Set<string>();
   try {
-    for (let i = 0; i < 20_000; i++) {
+    for (let i = 0; i < rounds(20_000); i++) {
       try {
         seen.add(readOwnFile(folder, 'ip.batch').toString());
       } catch (error) {

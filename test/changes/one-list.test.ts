@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { countChanges, listKernelChanges, readingOrder } from '../../src/changes/list-changes.ts';
-import { findOwners, type Owners } from '../../src/changes/owners.ts';
+import { findOwners, type Owners } from '../../src/kube-proxy/owners.ts';
 import { diffStates, isEmptyDelta } from '../../src/kernel/delta.ts';
 import { objectKinds } from '../../src/kernel/kinds.ts';
 import { states } from '../kernel/arbitrary-state.ts';

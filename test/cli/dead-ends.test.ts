@@ -33,8 +33,8 @@ test.each([
   ['nft svc.yaml', "unknown command 'nft'", '--proxy-mode nftables'],
   ['validate svc.yaml', "unknown command 'validate'", 'write "kpc lint FILE"'],
   ['lint --fix svc.yaml', "unknown option '--fix'", 'kpc changes no manifests'],
-  ['equivalence', "missing required argument 'from'", 'write kpc equivalence <from> <to>; see --help'],
-  ['bundle verify', "missing required argument 'bundle'", 'kpc bundle <action> <bundle>'],
+  ['equivalence', "missing required argument 'from'", 'write kpc equivalence FROM TO; see --help'],
+  ['bundle verify', "missing required argument 'bundle'", 'kpc bundle ACTION BUNDLE'],
   ['bundle pack nothing', 'no pack is named', 'name the file to write with -o, such as -o node.tgz'],
   ['bundle verify svc.yaml --sign key', 'kpc bundle verify takes no --sign', ''],
   ['describe nginx apache -f svc.yaml', 'describe is asked about "nginx" and "apache"', 'name one thing'],
@@ -135,5 +135,5 @@ test('a Service is described in one screen; --rules adds the kernel', async () =
 test('a kpc.yml is not taken for kpc.yaml in silence', async () => {
   const folder = writeFolder(join(cwd, 'misnamed'), { 'kpc.yml': 'proxy-mode: iptables\n', 'a.yaml': '' });
   const { stderr } = await runKpc(['describe', '../svc.yaml'], { cwd: folder });
-  expect(stderr).toContain('note: kpc.yml is not read: call it kpc.yaml\n');
+  expect(stderr).toContain('note: kpc.yml is not read [reading]\n  help: call it kpc.yaml\n');
 });

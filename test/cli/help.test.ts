@@ -11,6 +11,13 @@ const calls = (await readPrograms()).flatMap(({ name, commands }) => [
 ]);
 
 describe('help', () => {
+  test.each(calls)('%s %s: the short help fits a screen, and names the long one', async (program, command) => {
+    const { status, stdout } = await (program === 'kpc' ? runKpc : runKpcApply)([command, '-h'].filter(Boolean));
+    expect(status).toBe(0);
+    expect(stdout.split('\n').length).toBeLessThanOrEqual(41);
+    expect(stdout).toMatch(/--help (?:all|shows)/);
+  });
+
   test.each(calls)('%s %s', async (program, command) => {
     const words = [...(command === '' ? [] : [command]), '--help'];
     const { status, stdout, stderr } = await (program === 'kpc' ? runKpc(words) : runKpcApply(words));

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
-import { some } from '../support/rounds.ts';
+import { rounds, some } from '../support/rounds.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import { resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-schemas-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-function writeCluster(name: string, seed: number, services = 30): string {
+function writeCluster(name: string, seed: number, services = rounds(30, 3)): string {
   const path = join(scratch, name);
   writeFileSync(
     path,

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { spawnKpc, runKpcApply } from '../support/run-kpc.ts';
+import { runKpc, runKpcApply } from '../support/run-kpc.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-near-'));
 const manifest = `apiVersion: v1
@@ -23,7 +23,7 @@ status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }
 beforeAll(() => writeFileSync(join(folder, 'svc.yaml'), manifest));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const kpc = (line: string) => spawnKpc(line.split(' '), { cwd: folder });
+const kpc = (line: string) => runKpc(line.split(' '), { cwd: folder });
 
 describe('kpc says what was meant by', () => {
   test.each([
@@ -71,7 +71,7 @@ describe('kpc says what was meant by', () => {
 
   test('no word that is near nothing', async () => {
     const { stderr } = await kpc('frobnicate');
-    expect(stderr).toBe("error: unknown command 'frobnicate'\n  help: --help lists the commands\n");
+    expect(stderr).toBe("error: unknown command 'frobnicate' [bad-call]\n  help: --help lists the commands\n");
   });
 });
 

@@ -60,7 +60,7 @@ describe('a kpc.yaml with many faults', () => {
   test.each([
     ['compile', ['compile', '-f', 'in.yaml']],
     ['diff', ['diff', 'in.yaml', 'in.yaml']],
-    ['describe', ['describe', '-f', 'in.yaml']],
+    ['migrate', ['migrate', '-f', 'in.yaml']],
   ])('is told of all of them in one run of kpc %s', async (_, args) => {
     const run = await runKpc(args, { cwd: write({ 'kpc.yaml': wrongYaml }) });
     expect(run).toMatchObject({ status: 2, stdout: '' });
@@ -135,7 +135,9 @@ describe('wrong values on the command line', () => {
     const cwd = write();
     const { status, stderr } = await runKpc(['compile', '-f', 'in.yaml', '-o', 'out', '--ip-family', 'v4'], { cwd });
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^error: option '--ip-family <family>' argument 'v4' is invalid\n {2}help: .*\n$/);
+    expect(stderr).toMatch(
+      /^error: option '--ip-family <family>' argument 'v4' is invalid \[bad-call\]\n {2}help: .*\n$/,
+    );
     expect(await runKpc(['describe', 'out'], { cwd })).toMatchObject({ status: 2 });
   });
 

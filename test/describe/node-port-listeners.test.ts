@@ -78,7 +78,8 @@ function said({ status, stdout, stderr }: Run, lines: number): string {
   return status === 0 ? stdout.split('\n').slice(0, lines).join('\n') : (stderr.trimEnd().split('\n').at(-1) ?? '');
 }
 
-const refuse = (address: string, refusal: string) => `error: no Service answers at ${address}:30080: ${refusal}`;
+const refuse = (address: string, refusal: string) =>
+  `error: no Service answers at ${address}:30080: ${refusal} [bad-call]`;
 
 describe.each(cases)('where a node port listens: %j', (flags, answering, refusal) => {
   const expected = (address: string, answer: string) =>

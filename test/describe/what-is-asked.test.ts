@@ -76,7 +76,7 @@ describe('a node port at loopback', () => {
         expect.stringMatching(
           isOpen
             ? /default\/nginx/
-            : /^error: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only$/,
+            : /^error: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only \[bad-call\]$/,
         ),
       ]);
     }
@@ -116,7 +116,7 @@ describe('an address with a port that its Service does not have', () => {
       ],
     ] as const) {
       const run = await ask(what, input, mode);
-      expect(run).toMatchObject({ status: 1, stdout: '', stderr: `error: ${text}\n` });
+      expect(run).toMatchObject({ status: 1, stdout: '', stderr: `error: ${text} [bad-call]\n` });
     }
   });
 });
@@ -140,7 +140,9 @@ describe('a folder that is called as a Service is', () => {
   test.for(['nginx', 'default/nginx', '30080'])('%s', async (what) => {
     const run = await runKpc(['describe', what, 'svc.yaml'], { cwd });
     expect(run.stdout.split('\n')[0]).toContain('Service default/nginx ');
-    expect(run.stderr).toContain(`note: "${what}" is taken for what is asked about: write "./${what}" to read it\n`);
+    expect(run.stderr).toContain(
+      `note: "${what}" is taken for what is asked about [reading]\n  help: write "./${what}" to read it\n`,
+    );
     const quiet = await runKpc(['describe', what, '-f', 'svc.yaml', '-q'], { cwd });
     expect(quiet).toMatchObject({ status: 0, stderr: '', stdout: run.stdout });
   });
@@ -269,7 +271,11 @@ describe('an address that the node does not serve', () => {
   ] as const)('%s is named as what it is', async ([what, words]) => {
     const flags = ['--node', 'node-1', '--proxy-mode', 'nftables'];
     const run = await runKpc(['describe', what, 'elsewhere.yaml', ...flags], { cwd });
-    expect(run).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(`error: ${words}\n`) });
+    expect(run).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringContaining(`error: ${words} [bad-call]\n`),
+    });
   });
 
   test.for([

@@ -58,7 +58,7 @@ test('a node with nothing of kube-proxy on it lacks all that a bundle has, of bo
   );
   expect(diff.stdout).toContain('+ link kube-ipvs0\n');
   expect(diff.stdout).toMatch(/\+ chain KUBE-SERVICES \(nat\) with \d rules\n/);
-  expect(diff.stderr).toContain('a dump of WORKER_1, mode iptables, no rules of kube-proxy\n');
+  expect(diff.stderr).toContain('a dump of WORKER_1, mode iptables, no rules of kube-proxy [reading]\n');
   expect(diff.stderr).toContain('not compared, because one side lacks them: sysctls\n');
   const itself = await runKpc(['diff', fresh, fresh]);
   expect(itself).toMatchObject({ status: 0, stdout: 'No difference.\n' });

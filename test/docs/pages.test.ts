@@ -23,6 +23,7 @@ import {
   type Block,
 } from '../support/markdown.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';
+import { serveKpc } from '../support/served-kpc.ts';
 
 const updates = process.env['UPDATE_DOCS'] === '1';
 const root = mkdtempSync(join(tmpdir(), 'kpc-pages-'));
@@ -30,9 +31,8 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const dump = join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity');
 
-/** Programs by their names on the PATH: kpc as it is built, and stand-ins for those that ask a cluster, a chart or a kernel. */
+/** Programs by their names on the PATH, beside kpc: stand-ins for those that ask a cluster, a chart or a kernel. */
 const programs = {
-  kpc: `exec "${process.execPath}" "${join(projectFolder, 'bin', 'kpc.js')}" "$@"`,
   kubectl: `cat "${join(fixturesFolder, 'kubectl-list', 'all.json')}"`,
   helm: `cat "${join(fixturesFolder, 'assigned-addresses', 'svc.yaml')}"`,
   kustomize: `cat "${join(fixturesFolder, 'assigned-addresses', 'svc.yaml')}"`,
@@ -45,6 +45,8 @@ for (const [name, script] of Object.entries(programs)) {
   writeFileSync(join(path, name), `#!/bin/sh\n${script}\n`);
   chmodSync(join(path, name), 0o755);
 }
+const server = await serveKpc(path);
+afterAll(() => server.close());
 
 /** A folder such as a reader works in: a clone, in which nothing was compiled yet. */
 function makeFolder(): string {

@@ -43,20 +43,15 @@ describe('kpc diff', () => {
   test('counts endpoints and their shares, and no pod of another node', async () => {
     const more = endpoints(one, other, endpoint('10.244.2.11', 'worker-2'));
     const printed = await diff([plain, endpoints(one, other), ...nodes], [plain, more, ...nodes]);
-    expect(printed).toMatch(
-      /cluster IP of shop\/web .*, from a pod on this node.* and the node itself: 2 → 3 endpoints, 33\.3% each\n/,
-    );
-    // Nothing masquerades these: endpoints on other nodes answer them past this one.
-    expect(printed).toMatch(
-      /~ .*, from a client outside the cluster: 2 → 3 endpoints, .*, of which 50% → 66\.7% fail\n/,
-    );
-    expect(printed).not.toMatch(/lost|another node/);
+    expect(printed).toMatch(/cluster IP of shop\/web .*, from .*pods.* and the node: 2 → 3 endpoints, 33\.3% each\n/);
+    // No client outside is to ask for a cluster IP.
+    expect(printed).not.toMatch(/lost|other nodes|outside/);
   });
 
   test('says how many endpoints are new where their number stays', async () => {
     const moved = endpoints(one, endpoint('10.244.2.77', 'worker-2'));
     const printed = await diff([plain, endpoints(one, other), ...nodes], [plain, moved, ...nodes]);
-    expect(printed).toContain('2 endpoints, 1 of them new, 50% each');
+    expect(printed).toContain('2 endpoints, 1 of them new: 10.244.2.77:8080, 50% each');
   });
 
   test('a new Service has no packets from endpoints elsewhere', async () => {
@@ -89,7 +84,7 @@ describe('kpc diff', () => {
     const slice = endpoints(other);
     const printed = await diff([balanced(''), slice, ...nodes], [balanced(local), slice, ...nodes]);
     const [atNodePort] = /^.*node port of shop\/web.*$/m.exec(printed) ?? [];
-    expect(atNodePort).toMatch(/from a client outside the cluster\b.*: delivered → dropped/);
+    expect(atNodePort).toMatch(/from outside\b.*: delivered → dropped/);
     expect(atNodePort).not.toContain('203.0.113.0');
     expect(printed).toMatch(/load balancer address of .*a client in 203\.0\.113\.0\/24/);
   });
@@ -194,21 +189,19 @@ describe('kpc migrate', () => {
     const path = write('plain.yaml', balanced, endpoints(one, other), ...nodes);
     const { status, stdout } = await runKpc(['migrate', path, ...withPods, '-q']);
     expect(stdout).toMatch(
-      /^ipvs \(nothing names a mode\) → nftables on 2 nodes: (\d+) of \d+ classes of packets differ: \1 need no action\n/,
+      /^ipvs \(nothing names a mode\) → nftables on 2 nodes: nothing that works changes \(\d+ classes of packets\)\n/,
     );
     expect(status).toBe(0);
     const blocks = stdout.split('\n\n');
     expect(blocks.at(-2)).toMatch(/^No action needed, as it works on neither side\n {2}Other ports/);
   });
 
-  test('counts each class once, by what it is to clients', async () => {
+  test('counts what breaks by its causes', async () => {
     const local = service('type: NodePort, internalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]');
     const { status, migration } = await migrate([local, endpoints(other), ...nodes], ...withPods);
-    const effects = migration.causes.flatMap((finding) => finding.effects);
-    const classesOf = (severity: string) =>
-      effects.reduce((sum, each) => sum + (each.severity === severity ? each.classes : 0), 0);
-    expect(classesOf('breaks')).toBeGreaterThan(0);
-    expect(migration.summary).toContain(`: ${classesOf('breaks')} break`);
+    const breaking = migration.causes.filter(({ effects }) => effects.some(({ severity }) => severity === 'breaks'));
+    expect(breaking.length).toBeGreaterThan(0);
+    expect(migration.summary).toContain(`: ${breaking.length} thing`);
     expect(status).toBe(1);
   });
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Host } from '../../src/apply/node/host.ts';
-import { tooLarge } from '../../src/apply/node/output.ts';
+import { mostRead, Room, tooLarge } from '../../src/apply/node/output.ts';
 import { callApply, type ApplyRun } from '../apply/call-apply.ts';
 import { createFakeNode } from '../apply/fake-node.ts';
 import { readPage } from '../support/markdown.ts';
@@ -43,7 +43,7 @@ async function runFaults(): Promise<readonly string[]> {
     await callApply(damaged.host, 'apply', bundle),
     await callApply(failing('/hashsize', refused), 'plan', bundle),
     await callApply(failing('/proc/net/ip_vs', new TypeError('x is not a function')), 'plan', bundle),
-    await callApply(failing('/proc/net/ip_vs', tooLarge('/proc/net/ip_vs')), 'plan', bundle),
+    await callApply(failing('/proc/net/ip_vs', tooLarge('/proc/net/ip_vs', new Room(mostRead))), 'plan', bundle),
     await callApply(interrupted(), 'apply', bundle),
     await planUnsigned(),
   ];

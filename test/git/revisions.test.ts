@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -254,10 +255,17 @@ describe('a hostile repository', () => {
   ])('is refused where %s', async (_, levels, width) => {
     const cwd = repository({ 'svc.yaml': svc });
     let tree = git(cwd, 'rev-parse', 'HEAD^{tree}').trim();
-    for (let level = 0; level < levels; level++) {
-      const entries = Array.from({ length: width }, (__, i) => `040000 tree ${tree}\tfolder-of-some-length-${i}\n`);
-      tree = execFileSync('git', ['mktree'], { cwd, input: entries.join(''), encoding: 'utf8' }).trim();
-    }
+    const trees = Array.from({ length: levels }, () => {
+      const names = Array.from({ length: width }, (__, i) => `folder-of-some-length-${i}`);
+      const entries = names.map((name) => `040000 tree ${tree}\t${name}\n`).join('');
+      const bytes = names.flatMap((name) => [Buffer.from(`40000 ${name}\0`), Buffer.from(tree, 'hex')]);
+      const length = bytes.reduce((sum, part) => sum + part.length, 0);
+      tree = createHash('sha1')
+        .update(Buffer.concat([Buffer.from(`tree ${length}\0`), ...bytes]))
+        .digest('hex');
+      return entries;
+    });
+    execFileSync('git', ['mktree', '--batch', '--missing'], { cwd, input: trees.join('\n') });
     const commit = git(cwd, 'commit-tree', tree, '-m', 'many').trim();
     const { status, stderr } = await diff(cwd, 'HEAD:.', `${commit}:.`);
     expect(status).toBe(2);

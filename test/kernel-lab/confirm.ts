@@ -1,4 +1,9 @@
 // What becomes of an apply that waits to be confirmed when its process is killed, cut off or stopped: others stand by.
+//
+//   confirm.ts ipvs|iptables
+//
+// IPVS mode takes a kernel that is slow, and has its processes and its network to itself, as process 1 of a node has: unless KPC_FULL=1 is
+// set, it tries only what takes that.
 import { spawn, type ChildProcess } from 'node:child_process';
 import {
   chmodSync,
@@ -11,14 +16,20 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { resolve } from 'node:path';
+import { isFull } from '../support/rounds.ts';
 import { assert, assertSame, expectApply, kpcApply, networkFolder, startSuite, stateDir } from './harness.ts';
 import { buildNetwork, run } from './network.ts';
 import { saveState, type SavedState } from './saved-state.ts';
 
 const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
-const before = `${bundles}/before-ipvs`;
-const after = `${bundles}/after-ipvs`;
-const suite = startSuite('confirm');
+const mode = process.argv[2] === 'ipvs' ? 'ipvs' : 'iptables';
+const [before, after] = [`${bundles}/before-${mode}`, `${bundles}/after-${mode}`];
+/** What is made to fail: not the first tool that changes the node. */
+const tool = mode === 'ipvs' ? 'ipvsadm' : 'ip6tables-restore';
+const suite = startSuite(`confirm ${mode}`);
+const checkInFastKernel: typeof suite.check = async (...check) =>
+  mode === 'iptables' || isFull ? suite.check(...check) : true;
+const checkAsProcess1: typeof suite.check = async (...check) => (mode === 'ipvs' ? suite.check(...check) : true);
 const sleep = (milliseconds: number) => new Promise((done) => setTimeout(done, milliseconds));
 const records = await networkFolder();
 const awaiting = `${records}/awaiting.json`;
@@ -74,21 +85,24 @@ async function killGroup({ child, ended }: Applying): Promise<void> {
 
 const isEnded = () => !existsSync(unconfirmed);
 
-await suite.check('killed with its process group while it waits, it goes back, also without the program', async () => {
-  const copy = '/run/kpc-apply.cjs';
-  copyFileSync(program, copy);
-  const apply = startApply('5s', copy);
-  await until('the question', () => existsSync(awaiting));
-  rmSync(copy);
-  await killGroup(apply);
-  assert(saveState().ipvsadm !== there.ipvsadm, 'nothing was applied');
-  await until('the way back', isEnded);
-  assertAsBefore();
-  assert(!existsSync(`${records}/journal.json`), 'the journal is still there');
-  await expectApply(['verify', before], 0);
-});
+await checkInFastKernel(
+  'killed with its process group while it waits, it goes back, also without the program',
+  async () => {
+    const copy = '/run/kpc-apply.cjs';
+    copyFileSync(program, copy);
+    const apply = startApply('5s', copy);
+    await until('the question', () => existsSync(awaiting));
+    rmSync(copy);
+    await killGroup(apply);
+    assert(JSON.stringify(saveState()) !== JSON.stringify(there), 'nothing was applied');
+    await until('the way back', isEnded);
+    assertAsBefore();
+    assert(!existsSync(`${records}/journal.json`), 'the journal is still there');
+    await expectApply(['verify', before], 0);
+  },
+);
 
-await suite.check('killed and then confirmed within its time, it stays, and can be rolled back', async () => {
+await checkInFastKernel('killed and then confirmed within its time, it stays, and can be rolled back', async () => {
   await killGroup(startApply('5m'));
   await expectApply(['confirm'], 0);
   assert(isEnded(), 'it is still unconfirmed');
@@ -99,48 +113,51 @@ await suite.check('killed and then confirmed within its time, it stays, and can 
   assertAsBefore();
 });
 
-await suite.check('killed before it could ask, it goes back at once', async () => {
-  // An ipvsadm that kills the process that starts it, and is not heard of again.
+await checkInFastKernel('killed before it could ask, it goes back at once', async () => {
+  // A tool that kills the process that starts it, and is not heard of again.
   const folder = '/run/killers';
   mkdirSync(folder, { recursive: true });
   writeFileSync(
-    `${folder}/ipvsadm`,
+    `${folder}/${tool}`,
     `#!/bin/bash
 PATH=$(echo "$PATH" | sed 's,${folder}:,,')
-if [ "$1" = -R ] && [ ! -e ${folder}/killed ]; then touch ${folder}/killed; kill -9 $PPID; sleep 0.2; exit 1; fi
-exec ipvsadm "$@"
+if [[ $1 == -R || $1 == --noflush ]] && [ ! -e ${folder}/killed ]; then touch ${folder}/killed; kill -9 $PPID; sleep 0.2; exit 1; fi
+exec ${tool} "$@"
 `,
   );
-  chmodSync(`${folder}/ipvsadm`, 0o755);
+  chmodSync(`${folder}/${tool}`, 0o755);
   const apply = startApply('10m', program, { PATH: `${folder}:${process.env['PATH']}` });
   assert((await apply.ended) === 'SIGKILL', `it was not killed: ${apply.said()}`);
   await until('the way back', isEnded);
   assertAsBefore();
 });
 
-/** Puts in the place of ipvsadm one that hangs the first time that it changes something. Gives the file that says so. */
+/** Puts in the place of the tool one that hangs the first time that it changes something. Gives the file that says so. */
 function hangOnce(folder: string): string {
   mkdirSync(folder, { recursive: true });
   const hangs = `${folder}/hangs`;
   writeFileSync(
-    `${folder}/ipvsadm`,
+    `${folder}/${tool}`,
     `#!/bin/bash
 PATH=$(echo "$PATH" | sed 's,${folder}:,,')
-if [ "$1" = -R ] && [ ! -e ${hangs} ]; then touch ${hangs}; sleep 1000; exit 1; fi
-exec ipvsadm "$@"
+if [[ $1 == -R || $1 == --noflush ]] && [ ! -e ${hangs} ]; then touch ${hangs}; sleep 4711; exit 1; fi
+exec ${tool} "$@"
 `,
   );
-  chmodSync(`${folder}/ipvsadm`, 0o755);
+  chmodSync(`${folder}/${tool}`, 0o755);
   return hangs;
 }
 
-await suite.check('a tool that hangs is ended soon and said to, and everything is put back', async () => {
+await checkInFastKernel('a tool that hangs is ended soon and said to, and everything is put back', async () => {
   const folder = '/run/hanging';
   hangOnce(folder);
   const apply = startApply('5s', program, { PATH: `${folder}:${process.env['PATH']}` });
   assert((await apply.ended) === 3, apply.said());
-  assert(/waiting for "ipvsadm -R" since \S+Z; kpc-apply stops it after \d+ s/.test(apply.said()), apply.said());
-  assert(/"ipvsadm -R" has not ended within \d+ s/.test(apply.said()), apply.said());
+  assert(
+    new RegExp(`waiting for "${tool} [^"]+" since \\S+Z; kpc-apply stops it after \\d+ s`).test(apply.said()),
+    apply.said(),
+  );
+  assert(new RegExp(`"${tool} [^"]+" has not ended within \\d+ s`).test(apply.said()), apply.said());
   assertAsBefore();
   assert(isEnded(), 'it is still unconfirmed');
   const refused = await kpcApply(['rollback']);
@@ -148,19 +165,22 @@ await suite.check('a tool that hangs is ended soon and said to, and everything i
   assertAsBefore();
 });
 
-await suite.check('stopped while a tool hangs, it is ended with the tool by the process that stands by', async () => {
-  const folder = '/run/stopping';
-  const hangs = hangOnce(folder);
-  const apply = startApply('10m', program, { PATH: `${folder}:${process.env['PATH']}` });
-  await until('the hanging tool', () => existsSync(hangs));
-  apply.child.kill('SIGSTOP');
-  await until('the way back', isEnded, 300);
-  assert((await apply.ended) === 'SIGKILL', apply.said());
-  assertAsBefore();
-  assert(findProcess('sleep\x001000') === undefined, 'the tool is still there');
-});
+await checkInFastKernel(
+  'stopped while a tool hangs, it is ended with the tool by the process that stands by',
+  async () => {
+    const folder = '/run/stopping';
+    const hangs = hangOnce(folder);
+    const apply = startApply('10m', program, { PATH: `${folder}:${process.env['PATH']}` });
+    await until('the hanging tool', () => existsSync(hangs));
+    apply.child.kill('SIGSTOP');
+    await until('the way back', isEnded, 300);
+    assert((await apply.ended) === 'SIGKILL', apply.said());
+    assertAsBefore();
+    assert(findProcess('sleep\x004711') === undefined, 'the tool is still there');
+  },
+);
 
-await suite.check('another apply that comes before its time is over is not undone', async () => {
+await checkInFastKernel('another apply that comes before its time is over is not undone', async () => {
   await killGroup(startApply('6s'));
   await expectApply(['apply', after], 0);
   assert(isEnded(), 'it is still unconfirmed');
@@ -182,7 +202,7 @@ function giveTerminals(): void {
   run('bash', ['-e', '-c', script]);
 }
 
-await suite.check('with its terminal gone, it goes back by itself and ends with status 3', async () => {
+await checkInFastKernel('with its terminal gone, it goes back by itself and ends with status 3', async () => {
   const status = '/run/status';
   giveTerminals();
   const command = `trap '' HUP; ${process.execPath} ${resolve(program)} apply ${after} --confirm-timeout 4s --state-dir ${stateDir}; echo $? >${status}`;
@@ -196,7 +216,7 @@ await suite.check('with its terminal gone, it goes back by itself and ends with 
   assert(isEnded(), 'it is still unconfirmed');
 });
 
-await suite.check('another state folder does not let two in at once', async () => {
+await checkInFastKernel('another state folder does not let two in at once', async () => {
   const apply = startApply('1m');
   await until('the question', () => existsSync(awaiting));
   const second = await kpcApply(['rollback', '--state-dir', '/run/other']);
@@ -209,14 +229,14 @@ await suite.check('another state folder does not let two in at once', async () =
   assertAsBefore();
 });
 
-await suite.check('where systemd runs, a timer of its does it where all else is killed', async () => {
+await checkAsProcess1('where systemd runs, a timer of its does it where all else is killed', async () => {
   // A systemd-run that writes down what it is asked for, as it cannot be had here.
   const folder = '/run/fake-systemd';
   mkdirSync(folder, { recursive: true });
   mkdirSync('/run/systemd/system', { recursive: true });
-  for (const tool of ['systemd-run', 'systemctl']) {
-    writeFileSync(`${folder}/${tool}`, `#!/bin/bash\nprintf '%s\\n' "$@" >${folder}/${tool}.args\n`);
-    chmodSync(`${folder}/${tool}`, 0o755);
+  for (const name of ['systemd-run', 'systemctl']) {
+    writeFileSync(`${folder}/${name}`, `#!/bin/bash\nprintf '%s\\n' "$@" >${folder}/${name}.args\n`);
+    chmodSync(`${folder}/${name}`, 0o755);
   }
   try {
     const apply = startApply('1s', program, { PATH: `${folder}:${process.env['PATH']}` });
@@ -247,13 +267,20 @@ await suite.check('where systemd runs, a timer of its does it where all else is 
 
 function findProcess(words: string): number | undefined {
   const pids = readdirSync('/proc').map(Number).filter(Boolean);
-  return pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(words));
+  return pids.find((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(words);
+    } catch {
+      // It has ended.
+      return false;
+    }
+  });
 }
 
 /** As systemd starts a transient service: no terminal, no environment but what was asked for. Gives its exit status. */
-function runAsUnit([tool = '', ...args]: readonly string[], path: string): Promise<number | null> {
+function runAsUnit([first = '', ...args]: readonly string[], path: string): Promise<number | null> {
   return new Promise((done) => {
-    spawn(tool, args, { cwd: '/', stdio: 'ignore', env: { PATH: path } }).on('close', done);
+    spawn(first, args, { cwd: '/', stdio: 'ignore', env: { PATH: path } }).on('close', done);
   });
 }
 

@@ -22,8 +22,7 @@ const root = join(lab, '../..');
 const kpc = createRequire(import.meta.url)('../../dist/kpc.js');
 
 /**
- * Name → entry and its arguments. The longest first, but for the last two: where KPC_LAB_UNTIL comes, they lose the rest of their
- * many short checks, and no other suite any.
+ * Name → entry and its arguments. The longest first, so that the cores end together.
  *
  * @type {Record<string, [string, ...string[]]>}
  */
@@ -33,31 +32,32 @@ const suites = {
   // An emulated processor: packet-truth-nftables asks every packet of the other two modes, and packet-truth what this leaves out of
   // IPVS mode, but for some with odd numbers.
   'packet-truth-qemu': ['packet-truth.ts', 'every=10+5', 'ipvs', 'iptables', 'nftables'],
-  hitless: ['hitless.ts', 'ipvs'],
-  neighbours: ['neighbours.ts', 'legacy'],
-  'equality-iptables': ['equality.ts', 'iptables'],
-  'faults-iptables': ['faults.ts', 'iptables'],
-  confirm: ['confirm.ts'],
-  watch: ['watch.ts'],
-  packets: ['packets.ts', 'ipvs', 'iptables'],
-  readme: ['readme.ts'],
-  nft: ['nft.ts'],
-  'neighbours-nft': ['neighbours.ts', 'nft'],
+  'faults-ipvs': ['faults.ts', 'ipvs'],
   nftables: ['nftables.ts'],
-  'faults-nftables': ['faults.ts', 'nftables'],
-  'nftables-packets': ['packets.ts', 'nftables'],
+  neighbours: ['neighbours.ts', 'legacy'],
+  hitless: ['hitless.ts', 'ipvs'],
+  'equality-ipvs': ['equality.ts', 'ipvs'],
+  watch: ['watch.ts'],
+  confirm: ['confirm.ts', 'iptables'],
   'packet-truth': ['packet-truth.ts', 'every=2', 'ipvs'],
+  readme: ['readme.ts'],
   'packet-truth-nftables': ['packet-truth.ts', 'nftables', 'iptables'],
   'packet-truth-others': ['packet-truth.ts', 'others=1', 'nftables', 'iptables'],
+  packets: ['packets.ts', 'ipvs', 'iptables'],
+  'faults-nftables': ['faults.ts', 'nftables'],
   'packet-steps': ['packet-steps.ts'],
+  'confirm-ipvs': ['confirm.ts', 'ipvs'],
+  'equality-iptables': ['equality.ts', 'iptables'],
+  'faults-iptables': ['faults.ts', 'iptables'],
+  nft: ['nft.ts'],
+  'neighbours-nft': ['neighbours.ts', 'nft'],
+  'nftables-packets': ['packets.ts', 'nftables'],
   'hitless-iptables': ['hitless.ts', 'iptables'],
   'nftables-traffic': ['nftables-traffic.ts'],
   'nftables-others': ['nftables-others.ts'],
   'localhost-node-ports': ['localhost-node-ports.ts'],
   'userspace-packets': ['userspace-packets.ts'],
   'wide-host': ['wide-host.ts'],
-  'equality-ipvs': ['equality.ts', 'ipvs'],
-  'faults-ipvs': ['faults.ts', 'ipvs'],
 };
 
 /** Suites for this machine's own kernel. */
@@ -78,7 +78,7 @@ const inOwnKernel = new Set([
 ]);
 
 /** Suites that take this machine's own kernel where that has the legacy tables: it is many times faster than User Mode Linux. */
-const inLegacyTables = new Set(['equality-iptables', 'faults-iptables', 'hitless-iptables']);
+const inLegacyTables = new Set(['equality-iptables', 'faults-iptables', 'hitless-iptables', 'confirm']);
 
 /** Suites for a kernel that has IPVS and nftables. */
 const inQemu = new Set(['mode-change-qemu', 'packet-truth-qemu']);

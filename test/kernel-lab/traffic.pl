@@ -28,6 +28,8 @@ $| = 1;
 $SIG{PIPE} = 'IGNORE';    # a client may be gone before it is answered
 open(my $home, '<', '/proc/self/ns/net') or die "own namespace: $!";
 my %namespaces = ('-' => $home);
+# Seconds between two blocks of a transfer: thirty transfers without a pause leave User Mode Linux no time for anything else.
+my $pause = 0.1;
 my $poll = IO::Poll->new;
 my (%readers, %deadlines, %transfers, %servers);
 my $input = '';
@@ -202,7 +204,7 @@ sub transfer_datagrams {
         return broken($transfer, "moved to $name") if $name ne $transfer->{name};
         $transfer->{bytes} += $count;
         $transfer->{awaited} = 0;
-        $transfer->{next} = time + 0.02;
+        $transfer->{next} = time + $pause;
     });
     connect($transfer->{socket}, $info->{addr}) or return broken($transfer, reason($!));
     pump($transfer);
@@ -218,7 +220,7 @@ sub pump {
         return;
     }
     return if $transfer->{awaited} != 0 || time < $transfer->{next};
-    $transfer->{next} = time + 0.02;
+    $transfer->{next} = time + $pause;
     my $written = syswrite($transfer->{socket}, 'x' x 4096);
     return broken($transfer, reason($!)) unless defined $written || $! == EAGAIN;
     $transfer->{awaited} = $written if $written;

@@ -8,6 +8,7 @@ import { checksModule } from '../../scripts/checks-module.mjs';
 import { codesModule } from '../../scripts/codes-module.mjs';
 import type * as Library from '../../src/library/index.ts';
 import { listFixtures } from '../support/fixtures.ts';
+import { rounds, triesAll } from '../support/rounds.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { optionsOf } from './fixture-options.ts';
 
@@ -57,7 +58,7 @@ test('exports the same', () => {
 
 test('compiles every fixture to the same bytes, with the same hashes', () => {
   let compiled = 0;
-  for (const fixture of listFixtures()) {
+  for (const fixture of listFixtures().filter((_, i) => triesAll || i % 4 === 0)) {
     const options = optionsOf(fixture);
     if (!options) continue;
     for (const mode of fixture.fails ? [undefined] : fixture.modes) {
@@ -69,7 +70,7 @@ test('compiles every fixture to the same bytes, with the same hashes', () => {
       compiled++;
     }
   }
-  expect(compiled).toBeGreaterThan(100);
+  expect(compiled).toBeGreaterThan(rounds(100));
 });
 
 test('reads a bundle back, compares it, and compiles a fleet in shards', () => {

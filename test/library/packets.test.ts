@@ -154,7 +154,10 @@ test('describe of a dump is what kpc describe prints of it', async () => {
   const [side] = open({ 'node.txt': text }, { name: 'node.txt' }).snapshots;
   if (side?.kind !== 'dump') throw new Error('no side');
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: text });
-  expect(asJson(describeServices(side))).toEqual(resultOf(stdout));
+  const { notes, ...described } = describeServices(side);
+  expect(asJson(described)).toEqual(resultOf(stdout));
+  const { findings } = JSON.parse(stdout) as { readonly findings: readonly { readonly text: string }[] };
+  expect(findings.map(({ text: said }) => said)).toEqual(notes);
   expect(describeServices(side).servicePorts.length).toBeGreaterThan(0);
 });
 

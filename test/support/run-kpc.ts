@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { main as kpcApplyMain } from '../../src/cli/kpc-apply/main.ts';
@@ -21,6 +22,17 @@ export interface Run {
   readonly stderr: string;
 }
 
+/** What a program writes at once, to standard output (1) or error. */
+interface Written {
+  readonly stream: 1 | 2;
+  readonly text: string;
+}
+
+export interface ServedRun {
+  readonly status: number;
+  readonly written: readonly Written[];
+}
+
 export interface RunOptions {
   readonly cwd?: string;
   readonly stdin?: string;
@@ -29,14 +41,13 @@ export interface RunOptions {
 
 /**
  * Runs kpc from its sources, within this process: no build is needed, and vitest knows which tests a change of src concerns.
- * With KPC_TEST_SPAWN=1 (as .ci/run does), for an environment of its own, and for --jobs, whose threads load the program's file, it
- * is the built program in a process. Tests of
- * what only a process has (signals, streams that close, /dev/stdin, memory) call spawnKpc. JSON that it prints must be as its
+ * For an environment of its own, and for --jobs, whose threads load the program's file, it is the built program in a process. Tests
+ * of what only a process has (signals, streams that close, /dev/stdin, memory) call spawnKpc. JSON that it prints must be as its
  * schema says.
  */
 export async function runKpc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const run =
-    options.env !== undefined || alwaysSpawns || args.includes('--jobs')
+    options.env !== undefined || args.includes('--jobs')
       ? await spawnKpc(args, options)
       : await callInTurn((terminal) => kpcMain(args, terminal), options);
   checkPrinted('kpc', args, run.stdout);
@@ -46,7 +57,7 @@ export async function runKpc(args: readonly string[], options: RunOptions = {}):
 /** The same for kpc-apply, which works on this machine. */
 export async function runKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const run =
-    options.env !== undefined || alwaysSpawns
+    options.env !== undefined
       ? await spawnKpcApply(args, options)
       : await callInTurn((terminal) => kpcApplyMain(args, { terminal, host: realHost }), options);
   checkPrinted('kpc-apply', args, run.stdout);
@@ -63,8 +74,6 @@ function spawnKpcApply(args: readonly string[], options: RunOptions = {}): Promi
   return runProgram(process.execPath, [kpcApplyProgram, ...args], options);
 }
 
-const alwaysSpawns = process.env['KPC_TEST_SPAWN'] === '1';
-
 /** The working folder belongs to the process: one call at a time. */
 let lastCall: Promise<unknown> = Promise.resolve();
 
@@ -72,6 +81,26 @@ function callInTurn(main: (terminal: Terminal) => Promise<number>, options: RunO
   const call = lastCall.then(() => callMain(main, options));
   lastCall = call.catch(() => undefined);
   return call;
+}
+
+/** Runs kpc within this process, with a folder before the others of PATH, and gives what it wrote in the order in which it did. */
+export async function runKpcAmong(
+  folder: string,
+  args: readonly string[],
+  options: Pick<RunOptions, 'cwd' | 'stdin'>,
+): Promise<ServedRun> {
+  const written: Written[] = [];
+  const { status } = await callInTurn(async (terminal) => {
+    const keep = (stream: Written['stream']) => async (text: string) => void written.push({ stream, text });
+    const before = process.env['PATH'];
+    process.env['PATH'] = [folder, before].join(delimiter);
+    try {
+      return await kpcMain(args, { ...terminal, out: keep(1), err: keep(2) });
+    } finally {
+      process.env['PATH'] = before;
+    }
+  }, options);
+  return { status: status ?? 1, written };
 }
 
 async function callMain(main: (terminal: Terminal) => Promise<number>, options: RunOptions): Promise<Run> {

@@ -74,15 +74,15 @@ describe.concurrent('what kpc trace cannot answer', () => {
     ],
     [['--from', 'pod', '--to', '10.96.0.10:99999'], '10.96.0.10:99999 has no valid port [bad-packet]'],
     [['--from', '300.1.1.1', '--to', '10.96.0.10:80'], '300.1.1.1 is not an address [bad-packet]'],
-    [['--all', 'web', '--output', 'svg'], '--output svg draws the way of a packet'],
+    [['--all', 'web', '--output', 'svg'], '--output svg: --all asks for a table'],
     [[], 'no packet is named [bad-call]\n  help: write --from SOURCE --to DESTINATION, or --all SERVICE'],
     [['--from', 'pod'], 'no destination is named [bad-call]\n  help: add --to, such as --to svc/NAME'],
     [['--to', 'web'], 'no sender is named [bad-call]\n  help: add --from, such as --from pod'],
     [['--from', 'pod', '--to', '10.96.0.10', '--proto', 'udp'], 'which port of 10.96.0.10? It has 80/TCP [bad-packet]'],
     [['--from', 'missing', '--to', '10.96.0.10:99999'], 'has no valid port'],
-    [['--all', 'web', '--to', 'web'], '--to names one packet, and --all asks for a table'],
-    [['--all', 'web', '--proto', 'tcp'], '--all asks each port by its own protocol'],
-    [['--all', 'web', '--in-interface', 'eth0'], 'help: add --from'],
+    [['--all', 'web', '--to', 'web'], '--to: --all asks for a table, not for one packet'],
+    [['--all', 'web', '--proto', 'tcp'], '--proto: --all asks each port by its own protocol'],
+    [['--all', 'web', '--in-interface', 'eth0'], '--in-interface: only with --from'],
   ] as const)('%s', async ([args, message]) => {
     const run = await runKpc(['trace', ...input, ...args], { cwd });
     expect(run.status).toBe(2);

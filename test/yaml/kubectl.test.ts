@@ -8,6 +8,7 @@ import { TextFile } from '../../src/input/documents/text-file.ts';
 import { readLongList } from '../../src/input/yaml/long-list.ts';
 import { parseYamlValue } from '../../src/input/yaml/parse.ts';
 import { Memory } from '../../src/input/yaml/fast-reader.ts';
+import { rounds, triesAll } from '../support/rounds.ts';
 
 /**
  * What kubectl makes of a file: the values that NewYAMLOrJSONDecoder of k8s.io/apimachinery hands over one after the other,
@@ -16,11 +17,13 @@ import { Memory } from '../../src/input/yaml/fast-reader.ts';
  */
 type Answer = { readonly text: string } & ({ readonly values: readonly unknown[] } | { readonly error: string });
 
-const answers = gunzipSync(readFileSync(new URL('kubectl-answers.jsonl.gz', import.meta.url)))
+const allAnswers = gunzipSync(readFileSync(new URL('kubectl-answers.jsonl.gz', import.meta.url)))
   .toString()
   .trimEnd()
   .split('\n')
   .map((line) => JSON.parse(line) as Answer);
+/** Of these many, `npm test` asks a fifth. */
+const answers = allAnswers.filter((_, i) => triesAll || i % 5 === 0);
 
 /** What kubectl takes and kpc refuses, by what kpc says of it. */
 const refused: readonly (readonly [kind: string, message: RegExp])[] = [
@@ -100,9 +103,9 @@ const fully = answers.map(({ text }) => read(text, readFully));
 
 describe("kubectl's answers", () => {
   test('are many, and of both kinds', () => {
-    expect(answers.length).toBeGreaterThan(25_000);
-    expect(answers.filter((answer) => 'error' in answer).length).toBeGreaterThan(5000);
-    expect(answers.filter((answer) => 'values' in answer).length).toBeGreaterThan(5000);
+    expect(allAnswers.length).toBeGreaterThan(25_000);
+    expect(answers.filter((answer) => 'error' in answer).length).toBeGreaterThan(rounds(5000));
+    expect(answers.filter((answer) => 'values' in answer).length).toBeGreaterThan(rounds(5000));
   });
 
   test('are those of the full parser', () => {
@@ -137,10 +140,11 @@ describe("kubectl's answers", () => {
       return 'fault' in pieces ? !('fault' in whole) : !isDeepStrictEqual(pieces, whole);
     });
     expect(differing.slice(0, 10)).toEqual([]);
-    expect(inPieces).toBeGreaterThan(1000);
+    expect(inPieces).toBeGreaterThan(rounds(1000));
   });
 
-  test.each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {
+  // Some are rare.
+  test.runIf(triesAll).each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {
     const isSuch = (answer: Answer, i: number): boolean => {
       const reading = fully[i] as Reading;
       return 'values' in answer && 'fault' in reading && message.test(reading.fault);

@@ -287,6 +287,9 @@ async function examineVariants({ host, needs, mayChange }: Examined, owned: Owne
     return [nodeCheck('note', 'iptables', text, `install the ${other} variant's tools to see it`)];
   }
   if (!programs(needs.mode, 'iptables')) return [];
+  const asked = await host.run({ tool: 'iptables-save', args: ['--version'], room: new Room(mostSaid) });
+  if (asked.kind === 'missing')
+    return [nodeCheck('note', 'iptables', 'the variant of iptables is not checked: iptables-save is missing')];
   return [nodeCheck('ok', 'iptables', `${what}; the ${other} variant holds no chains of kube-proxy`)];
 }
 

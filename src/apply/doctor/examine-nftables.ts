@@ -36,7 +36,9 @@ function modulesFor(used: readonly Family[]): readonly string[] {
 /** What must be right before the first change. nft itself refuses the rest, and then changes nothing. */
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly NodeCheck[]> {
   if (!programs(mode, 'nftables')) return [];
-  const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim() ?? 'unknown';
+  const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim();
+  if (release === undefined)
+    return [nodeCheck('note', 'kernel', 'the version of the kernel is not checked: /proc does not show it')];
   if (compareVersions(parseVersion(release) ?? [0], leastKernel) >= 0)
     return [nodeCheck('ok', 'kernel', `kernel ${release}`)];
   const text = `the kernel is ${release}, but kube-proxy requires at least ${leastKernel.join('.')} in this mode`;
@@ -76,14 +78,19 @@ async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[
       const trial = `chain trial { ${hook} ${rule.replace('ENDPOINT', endpoints[family])}; };`;
       const stdin = `table ${nftFamily[family]} kpc-doctor { ${trial} }\n`;
       const result = await host.run({ tool: 'nft', args: ['-c', '-f', '-'], stdin });
-      // That it is missing is said where the tools are.
-      if (result.kind === 'missing' || result.status === 0) return [];
+      if (result.kind === 'missing') return 'missing';
+      if (result.status === 0) return [];
       const [said = ''] = excerptOf(result.stderr).split('\n');
       const reason = said.replace(/^.*?Error: /, '') || 'nft gives no reason';
       return [{ family, what, reason, modules: modules.replace('FAMILY', family) }];
     }),
   );
-  const refusals = tried.flat();
+  // That nft is missing is said where the tools are.
+  if (tried.includes('missing'))
+    return [
+      nodeCheck('note', 'nftables', 'whether the kernel supports what the rules need is not checked: nft is missing'),
+    ];
+  const refusals = tried.flatMap((each) => (each === 'missing' ? [] : each));
   const [first] = refusals;
   if (!first) return [nodeCheck('ok', 'nftables', 'the kernel supports everything that the rules need')];
   const { reason } = first;

@@ -15,9 +15,12 @@ export type KeepsLine = (line: string) => boolean;
 
 /** Bytes that several outputs have between them. */
 export class Room {
+  /** All that it had at first. */
+  readonly bytes: number;
   #left: number;
 
   constructor(bytes: number) {
+    this.bytes = bytes;
     this.#left = bytes;
   }
 
@@ -33,11 +36,12 @@ export class Room {
   }
 }
 
-/** Why a listing is refused. `what` says where it is from. */
-export function tooLarge(what: string, tool?: string): Failure {
+/** Why a listing is refused that has no room. `what` says where it is from. */
+export function tooLarge(what: string, { bytes }: Room, tool?: string): Failure {
+  const limit = `kpc-apply reads ${bytes / 2 ** 20} MB of ${bytes === mostRead ? 'a node' : 'it'} at most`;
   return new Failure(
     'node-too-large',
-    `${what} is too long: kpc-apply reads ${mostRead / 2 ** 20} MB of a node at most`,
+    `${what} is too long: ${limit}`,
     'see what makes it so long, and remove what no program needs',
     tool,
   );

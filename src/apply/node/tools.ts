@@ -77,7 +77,8 @@ export async function readWith(
   nothing?: RegExp,
 ): Promise<string> {
   const { tool } = command;
-  const result = await host.run({ room: new Room(mostRead), ...command });
+  const { room = new Room(mostRead) } = command;
+  const result = await host.run({ ...command, room });
   if (result.kind === 'missing') {
     throw new Failure(
       'tool-missing',
@@ -87,7 +88,7 @@ export async function readWith(
     );
   }
   const { status, stdout, stderr, cut } = result;
-  if (cut === 'stdout') throw tooLarge(`what "${formatCommand(command)}" prints`, tool);
+  if (cut === 'stdout') throw tooLarge(`what "${formatCommand(command)}" prints`, room, tool);
   if (status === 0) return assertWhole(command, stdout, await findFault(stdout, stderr));
   if (nothing?.test(stderr)) return '';
   throw new Failure(

@@ -7,7 +7,7 @@ import {
   sysctlChange,
   type ChangeCount,
 } from '../../changes/list-changes.ts';
-import { findOwners } from '../../changes/owners.ts';
+import { findOwners } from '../../kube-proxy/owners.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { accessFilter } from '../../kube-proxy/ipvs-sets.ts';
 import { listLeftAddresses, type Plan } from './plan.ts';

@@ -8,6 +8,18 @@ export type FolderFault =
 
 export type FolderProblem = FolderFault & { readonly folder: string };
 
+/** Why a flag has no effect beside another one. */
+export type IdleBeside =
+  | 'whole-lists'
+  | 'always-rules'
+  | 'table'
+  | 'each-protocol'
+  | 'own-packets'
+  | 'all-nodes'
+  | 'mode-twice'
+  | 'prints-tests'
+  | 'prints-file';
+
 /** Flags that have no effect, and why. `path` is the input, `of` what it is. */
 export interface IdleFlags {
   readonly flags: readonly string[];
@@ -17,6 +29,7 @@ export interface IdleFlags {
     | { readonly kind: 'one-node'; readonly path?: string | undefined; readonly of?: string | undefined }
     | { readonly kind: 'own-node'; readonly path: string }
     | { readonly kind: 'other-node'; readonly node: string; readonly path: string; readonly of: string }
+    | { readonly kind: 'beside'; readonly beside: string; readonly why: IdleBeside }
     | {
         readonly kind:
           | 'own-addresses'
@@ -45,6 +58,8 @@ export const callFindings = {
     'no-node': None;
     /** `first`: the one side that is named. */
     'no-side': { readonly first?: string | undefined };
+    /** Nothing in the input is what was asked for. */
+    'nothing-found': Texts<'reason'> & { readonly help?: string | undefined };
     // What is named, and cannot be.
     'several-subjects': Lists<'words'>;
     'unknown-side': Lists<'names'> & Texts<'meant'>;
@@ -65,6 +80,8 @@ export const callFindings = {
     'jobs-of-binary': None;
     /** What is wrong with its value, as its parser says. */
     value: Texts<'reason'>;
+    /** A command line that cannot be parsed. */
+    usage: Texts<'reason'> & { readonly help?: string | undefined };
     // Changes of mode and release.
     'no-release': Texts<'release'>;
     'unknown-mode': Texts<'mode' | 'release'> & { readonly by: 'release' | 'mode' };

@@ -119,6 +119,24 @@ export const fileFindings = {
     'no-table': Lists<'tables'>;
     'stray-lines': Numbers<'lines'>;
   }>('note'),
+  /** How an input was taken, and what it does not show. */
+  reading: byProblem<{
+    /** Of a dump, in a sentence. */
+    dump: Texts<'text'>;
+    'may-hold-more': Texts<'file'>;
+    'manifests-left-out': { readonly error: Cited };
+    'follows-release': Texts<'release'>;
+    /** Two sides of two releases. */
+    'two-releases': Texts<'from' | 'fromRelease' | 'to' | 'toRelease'>;
+    /** As what an input was read, in a sentence. */
+    'read-as': Texts<'text'>;
+    /** One side shows it, and the other is taken to be alike. */
+    'taken-as-other': Texts<'text'>;
+    /** Services that kube-proxy skips on both sides of a comparison. */
+    'skipped-on-both': Lists<'services'>;
+    'taken-as-subject': Texts<'word'>;
+    'misnamed-file': Texts<'file'>;
+  }>(severityBy('problem', 'note', { 'may-hold-more': 'warning', 'manifests-left-out': 'warning' })),
   'nodes-folder': row<Texts<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }>('error'),
   // `beside` is another input that was given.
   'no-manifests': row<Texts<'path' | 'what'> & { readonly beside?: string | undefined }>('error'),

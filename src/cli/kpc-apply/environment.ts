@@ -10,8 +10,10 @@ import { describeOtherNetworks, forgetEarlierBoots } from '../../apply/state/oth
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
+import { formatErrorsJson } from '../../say/formats/json.ts';
 import { formatPlanText } from '../../say/plan-text.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
+import type { UsageCall } from '../shared/usage-errors.ts';
 
 /** What kpc-apply works with: handed in, so that tests hand in their own. */
 export interface ApplyEnvironment {
@@ -112,10 +114,24 @@ const asksInVain: ReadonlySet<Failure['code']> = new Set([
   'not-trusted',
 ]);
 
+/** Prints for programs what keeps a command from an answer, if its call asks for JSON. */
+export async function printFailures(
+  failures: readonly Failure[],
+  { command, output }: UsageCall,
+  terminal: Terminal,
+): Promise<void> {
+  if (output !== 'json') return;
+  const findings = failures.map(({ code, message, advice }) => {
+    return { severity: 'error', code, text: message, help: advice || undefined, arguments: {} } as const;
+  });
+  await terminal.out(formatErrorsJson({ command, findings }));
+}
+
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
 export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
-  const text = `error: ${failure.message} [${failure.code}]\n  help: ${failure.advice}`;
-  await terminal.err(`${printableLines(text)}\n`);
+  const { message, code, advice } = failure;
+  const help = advice === '' ? '' : `\n  help: ${advice}`;
+  await terminal.err(`${printableLines(`error: ${message} [${code}]${help}`)}\n`);
   return asksInVain.has(failure.code) ? exitStatus.badInput : exitStatus.notApplied;
 }
 

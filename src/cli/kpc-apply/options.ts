@@ -6,6 +6,7 @@ import { parseDuration as readSeconds } from '../../base/duration.ts';
 import { parseNetwork } from '../../kernel/address.ts';
 import type { ListenAddress } from '../../apply/monitor/watch-monitor.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
+import { helpGroups } from '../shared/help.ts';
 import type { Done, ExitStatus } from '../shared/terminal.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
@@ -24,6 +25,11 @@ function switchFlag(flags: string, description: string): Flag<boolean> {
   return flag(flags, description, (option) => option.default(false, 'no'));
 }
 
+/** A flag that few need: the short help leaves it out. */
+function further<T>(make: Flag<T>): Flag<T> {
+  return () => make().helpGroup(helpGroups.further);
+}
+
 /** `usual`: the default, as a user would type it. */
 function duration<T extends number | undefined>(
   flags: string,
@@ -36,15 +42,19 @@ function duration<T extends number | undefined>(
 
 const flags = {
   adopt: switchFlag('--adopt', 'take over what kube-proxy left on this node'),
-  assumeAlone: switchFlag(
-    '--assume-alone',
-    'where processes cannot be seen, take it that no kube-proxy and no tool of a killed apply runs',
+  assumeAlone: further(
+    switchFlag(
+      '--assume-alone',
+      'where processes cannot be seen, take it that no kube-proxy and no tool of a killed apply runs',
+    ),
   ),
   all: flag<boolean | undefined>('--all', 'name each chain and set entry, however many there are'),
-  balancerReload: flag<readonly string[] | undefined>(
-    '--balancer-reload <command>',
-    'run this once the file of the balancer has changed: a program and its words, without a shell',
-    (option) => option.argParser(parseCommand),
+  balancerReload: further(
+    flag<readonly string[] | undefined>(
+      '--balancer-reload <command>',
+      'run this once the file of the balancer has changed: a program and its words, without a shell',
+      (option) => option.argParser(parseCommand),
+    ),
   ),
   confirmTimeout: duration<number | undefined>(
     '--confirm-timeout <duration>',
@@ -58,34 +68,40 @@ const flags = {
   ),
   dryRun: switchFlag('--dry-run', 'show what would be done, and change nothing'),
   force: switchFlag('--force', 'continue even if doctor finds an error, such as a running kube-proxy'),
-  healthz: flag<ListenAddress | undefined>(
-    '--healthz <address>',
-    'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256',
-    (option) => option.argParser(parseListenAddress),
+  healthz: further(
+    flag<ListenAddress | undefined>(
+      '--healthz <address>',
+      'serve /healthz and /livez here, as kube-proxy does on 0.0.0.0:10256',
+      (option) => option.argParser(parseListenAddress),
+    ),
   ),
-  ipvsExcludeCidrs: flag<readonly string[]>(
-    '--ipvs-exclude-cidrs <cidrs>',
-    'never remove virtual servers in these CIDRs, nor in those that a bundle names',
-    (option) => option.argParser(addNetworks).default([], 'none'),
+  ipvsExcludeCidrs: further(
+    flag<readonly string[]>(
+      '--ipvs-exclude-cidrs <cidrs>',
+      'never remove virtual servers in these CIDRs, nor in those that a bundle names',
+      (option) => option.argParser(addNetworks).default([], 'none'),
+    ),
   ),
   list: flag<boolean>('--list', 'list the states to go back to, and change nothing', (option) =>
     option.conflicts(['to', 'dryRun']).default(false, 'no'),
   ),
-  logFormat: flag<'text' | 'json'>(
-    '--log-format <format>',
-    'how to write messages: json is one object a line',
-    (option) => option.choices(['text', 'json']).default('text'),
+  logFormat: further(
+    flag<'text' | 'json'>('--log-format <format>', 'how to write messages: json is one object a line', (option) =>
+      option.choices(['text', 'json']).default('text'),
+    ),
   ),
-  metrics: flag<ListenAddress | undefined>(
-    '--metrics <address>',
-    'serve metrics for Prometheus here, at /metrics',
-    (option) => option.argParser(parseListenAddress),
+  metrics: further(
+    flag<ListenAddress | undefined>('--metrics <address>', 'serve metrics for Prometheus here, at /metrics', (option) =>
+      option.argParser(parseListenAddress),
+    ),
   ),
-  metricsFile: flag<string | undefined>(
-    '--metrics-file <file>',
-    'write the metrics to this file, for the textfile collector of node-exporter',
+  metricsFile: further(
+    flag<string | undefined>(
+      '--metrics-file <file>',
+      'write the metrics to this file, for the textfile collector of node-exporter',
+    ),
   ),
-  minSyncPeriod: duration<number>('--min-sync-period <duration>', 'apply at most once in this time', '1s'),
+  minSyncPeriod: further(duration<number>('--min-sync-period <duration>', 'apply at most once in this time', '1s')),
   node: flag<string>('--node <name>', 'the name to give the node', (option) =>
     option.default(hostname(), "the machine's name"),
   ),

@@ -3,7 +3,7 @@ import type { ChangeEvent } from '../../apply/change/observe-node.ts';
 import { assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { apply, cleanup, confirm, rollback } from './apply-command.ts';
 import { doctor, dump, plan, verify } from './read-only-commands.ts';
-import { catchUncaught, reportFailure, type ApplyEnvironment } from './environment.ts';
+import { catchUncaught, printFailures, reportFailure, type ApplyEnvironment } from './environment.ts';
 import type { Options } from './options.ts';
 import { watch } from './watch-command.ts';
 import { addCompletionCommand } from '../shared/completion.ts';
@@ -11,8 +11,10 @@ import { runCommands, type Program } from '../shared/run-commands.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 
-/** The format of messages, once it is known. */
-type LogChoice = { logFormat?: 'text' | 'json' | undefined };
+/** How a command is called, once that is known. */
+type Called = { command: string; output: string | undefined; logFormat?: 'text' | 'json' | undefined };
+
+const uncalled = (): Called => ({ command: 'kpc-apply', output: undefined });
 
 /** Runs the command of kpc-apply that the command line names. */
 export async function runApplyProgram(
@@ -20,10 +22,10 @@ export async function runApplyProgram(
   { terminal, host }: ApplyEnvironment,
 ): Promise<ExitStatus> {
   let hasBegun = false;
-  const log: LogChoice = {};
+  const called = uncalled();
   const environment = {
     host,
-    terminal: makePatient(terminal, (text) => (log.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
+    terminal: makePatient(terminal, (text) => (called.logFormat === 'json' ? formatLogRecord(text, host.now()) : text)),
     // Continuing or undoing an unfinished change counts too.
     onEvent: ({ kind }: ChangeEvent) => {
       hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
@@ -31,9 +33,9 @@ export async function runApplyProgram(
   };
   const { result: status, fault } = await catchUncaught(async (signal) => {
     try {
-      return await runCommands(kpcApplyProgram({ ...environment, fault: signal }, log), argv, environment.terminal);
+      return await runCommands(kpcApplyProgram({ ...environment, fault: signal }, called), argv, environment.terminal);
     } catch (error) {
-      return reportError(error, hasBegun, environment.terminal);
+      return reportError(error, hasBegun, { ...environment, called });
     }
   });
   // What an error has left open must not keep the process.
@@ -49,20 +51,25 @@ const lastMilliseconds = 2000;
 const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
 
 /** The commands of kpc-apply, with their flags. */
-export function kpcApplyProgram(environment: ApplyEnvironment, log: LogChoice = {}): Program {
+export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = uncalled()): Program {
   return {
     name: 'kpc-apply',
     description: 'Programs a bundle that kpc compiled into the kernel of this node, and keeps it there.',
     addCommands: (command, done) => {
       command.hook('preAction', async (_, called) => {
-        const { logFormat, stateDir } = called.opts<Partial<Options<'logFormat' | 'stateDir'>>>();
-        log.logFormat = logFormat;
+        const { logFormat, output, stateDir } = called.opts<Partial<Options<'logFormat' | 'output' | 'stateDir'>>>();
+        Object.assign(call, { command: `kpc-apply ${called.name()}`, logFormat, output } satisfies Called);
         // Doctor reports problems with it among its other checks.
         if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(environment.host, stateDir);
       });
       for (const add of commands) add(command, environment, done);
       addCompletionCommand(command, environment.terminal, done);
       addVersionCommand(command, environment.terminal, done);
+    },
+    refuse: async (faults, asked) => {
+      const failures = faults.map(({ reason, help = '' }) => new Failure('bad-usage', reason, help));
+      for (const failure of failures) await reportFailure(failure, environment.terminal);
+      await printFailures(failures, asked, environment.terminal);
     },
   };
 }
@@ -91,9 +98,16 @@ function makePatient(terminal: Terminal, formatMessage: (text: string) => string
   };
 }
 
-async function reportError(error: unknown, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
-  if (!(error instanceof Failure)) return reportFault(explainError(error), hasBegun, terminal);
-  return reportFailure(error, terminal);
+async function reportError(
+  error: unknown,
+  hasBegun: boolean,
+  { terminal, called }: Pick<ApplyEnvironment, 'terminal'> & { readonly called: Called },
+): Promise<ExitStatus> {
+  const failure = explainError(error);
+  const isForeseen = error instanceof Failure;
+  const status = await (isForeseen ? reportFailure(failure, terminal) : reportFault(failure, hasBegun, terminal));
+  await printFailures([failure], called, terminal);
+  return status;
 }
 
 /** After the first change, nothing has read the node again since the error. */

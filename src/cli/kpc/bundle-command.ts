@@ -26,6 +26,7 @@ const optionsOf: Readonly<Record<(typeof actions)[number], readonly (keyof Bundl
 
 export const addBundleCommand = defineCommand<BundleOptions>({
   name: 'bundle',
+  summary: 'Pack a bundle into one file to carry to its node, or verify a bundle or a pack.',
   description:
     'Pack a bundle into one file, to carry it to its node: the same bytes for the same bundle. Or verify a bundle or a pack ' +
     'before it is carried, as kpc-apply does on the node: exit status 1 if kpc-apply would refuse it.',

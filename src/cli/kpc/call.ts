@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
-import { isError, type Finding } from '../../base/findings/finding.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import type { ReadFiles } from '../../library/node/open.ts';
 import { keyOf } from '../../library/open.ts';
 import { Refusal } from '../../library/refusal.ts';
@@ -136,6 +137,14 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     this.reported.findings.push(...diagnostics);
     const said = renderSaid(diagnostics, files, this.terminal);
     if (said !== '') await this.terminal.err(said);
+  }
+
+  /** Says how the input was taken, and what it does not show. */
+  async note(...notes: readonly ArgumentsOf<'reading'>[]): Promise<void> {
+    await this.print(
+      notes.map((each) => diagnose('reading', each)),
+      new Map(),
+    );
   }
 
   /** Ends the call for what has been reported. */

@@ -47,7 +47,7 @@ const fleetFlags: readonly Flag[] = [
     parse: parseJobs,
     usual: 1,
     rivals: ['print', 'check'],
-    idle: [{ without: '--all-nodes', what: '--jobs shares nodes out, and there is one', help: 'add --all-nodes' }],
+    idle: [{ without: '--all-nodes' }],
   }),
   flagRow('on', '--prune', 'remove the folders of nodes that are no longer in the input', { group: 'nodes' }),
 ];
@@ -96,13 +96,6 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     flagRow('text', '--print <file>', 'print one file', {
       choices: [...printNames.keys()],
       rivals: ['check'],
-      idle: [
-        {
-          beside: '--output json',
-          what: '--output json: --print prints a file as it is',
-          help: 'leave one of the two out',
-        },
-      ],
     }),
     flagRow(
       'text',
@@ -115,6 +108,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     outputFlag(['text', 'json', 'github', 'junit', 'markdown'] satisfies readonly OutputFormat[], {
       help: 'how to print; with --check, github annotates the Services of a pull request, and markdown is for its summary',
       group: 'output',
+      idle: [{ value: 'json', beside: '--print', why: 'prints-file' }],
     }),
   ],
   run: async (asked) => {

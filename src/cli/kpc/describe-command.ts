@@ -1,7 +1,6 @@
-import { wordsOf } from '../../say/words/words.ts';
-import { printable, quotePrintable } from '../../base/printable.ts';
+import { cite } from '../../base/findings/finding.ts';
 import { isName } from '../../base/object-names.ts';
-import { describeSnapshot, followedRelease, usualDomain, whyNoRules } from '../../library/describe.ts';
+import { describeSnapshot, followedRelease, formatDescribed, usualDomain, whyNoRules } from '../../library/describe.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
@@ -26,8 +25,6 @@ interface DescribeOptions extends InputOptions, ClusterOptions {
   readonly limit: number;
   readonly rules?: boolean;
 }
-
-/** What kubeadm sets, and nearly every cluster has. */
 
 export const addDescribeCommand = defineCommand<DescribeOptions>({
   name: 'describe',
@@ -60,13 +57,17 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
       'text',
       '--from-node <name>',
       'with --cluster: the dump of a node, which kubectl debug reads in a pod that is removed afterwards',
-      { isOfCall: true },
+      { isOfCall: true, group: 'input' },
     ),
     flagRow('text', '--debug-image <image>', 'the image of that pod (default: busybox)', {
       isOfCall: true,
-      idle: [{ without: '--from-node', what: '--debug-image: only with --from-node' }],
+      group: 'input',
+      idle: [{ without: '--from-node' }],
     }),
-    flagRow('text', '--cluster-domain <domain>', "the cluster's domain in DNS", { usual: usualDomain }),
+    flagRow('text', '--cluster-domain <domain>', "the cluster's domain in DNS", {
+      usual: usualDomain,
+      group: 'output',
+    }),
     outputFlag(['text', 'json']),
     flagRow('on', '--rules', 'also show the rules, sets and virtual servers, and the environment of containers'),
     limitFlag,
@@ -87,20 +88,19 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const { loaded, leftOut } = opened;
     const reading = opened.at('');
     // What is printed says which mode it is.
-    const isSaid = options.output === 'text' && opened.kind !== 'dump';
-    await call.report(isSaid ? withoutDefaultMode(reading) : reading);
+    await call.report(withoutDefaultMode(reading));
     const side = reading.side ?? call.end();
-    if (leftOut) await call.say(`note: left out its manifests: ${printable(wordsOf(leftOut).text)}\n`);
+    if (leftOut) await call.note({ problem: 'manifests-left-out', error: cite(leftOut) });
     const release = followedRelease(side);
     if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
-      await call.say(`note: follows the kube-proxy of Kubernetes ${release}\n`);
+      await call.note({ problem: 'follows-release', release });
     const style = { width: terminal.width, isColoured: terminal.colour.out };
     const modeFrom = loaded ? modeFromWords(loaded) : '';
-    const { text, isFound, notes, error } = describeSnapshot(side, what, { ...options, ...style, modeFrom }, call.said);
-    for (const note of notes) await call.say(`note: ${printable(note)}\n`);
-    if (error !== undefined) await terminal.err(error);
-    if (text !== '') await call.out(text);
-    return isFound ? exitStatus.ok : exitStatus.negative;
+    const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
+    await call.print(description.findings, new Map());
+    if (!description.isFound) return call.fail(exitStatus.negative);
+    await call.out(formatDescribed(side, description, call.said));
+    return exitStatus.ok;
   },
 });
 
@@ -153,7 +153,6 @@ async function sortArguments(call: Call<DescribeOptions>) {
   }
   // A folder often has the name of a Service: it is read only if it holds a dump or a bundle.
   if (await findOther([first], node)) return { what, paths };
-  const text = `${quotePrintable(first)} is taken for what is asked about: write ${quotePrintable(`./${first}`)} to read it`;
-  await call.say(`note: ${printable(text)}\n`);
+  await call.note({ problem: 'taken-as-subject', word: first });
   return { what: first, paths: rest };
 }

@@ -1,10 +1,11 @@
 import { printable } from '../../base/printable.ts';
 import {
   compareSides,
-  describeUncompared,
   diffOutputs,
   formatDifferences,
   isUnchanged,
+  listSkipped,
+  listUncompared,
   type Differences,
 } from '../../library/differences.ts';
 import {
@@ -23,7 +24,7 @@ import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { leaveOut, limitFlag, nodeFlag, outputFlag } from './flags.ts';
+import { limitFlag, nodeFlag, outputFlag } from './flags.ts';
 import { refuseStrays, traceSide } from './input-options.ts';
 import { optionsInTree, takenWords } from './kpc-yaml.ts';
 import { messageFlags } from './messages.ts';
@@ -41,7 +42,7 @@ const moreManifests =
   'more manifests for each side that is manifests, such as Nodes: a file, a folder, or - for stdin (repeat for more)';
 
 const diffFlags: readonly Flag[] = [
-  ...openFlags('looks', { file: { help: moreManifests } }),
+  ...openFlags('compares', { file: { help: moreManifests } }),
   nodeFlag('the node to compile manifests for (default: the node of a bundle on the other side)'),
   flagRow(
     'text',
@@ -53,12 +54,8 @@ const diffFlags: readonly Flag[] = [
   limitFlag,
   flagRow('on', '--rules', 'also show which rules, sets and virtual servers differ; always shown for a dump', {
     idle: [
-      { beside: '--output unified', what: '--rules: unified output always has them', help: leaveOut },
-      {
-        beside: '--to-kubernetes-version',
-        what: '--rules: two releases are always compared by their rules',
-        help: leaveOut,
-      },
+      { beside: '--output unified', why: 'always-rules' },
+      { beside: '--to-kubernetes-version', why: 'always-rules' },
     ],
   }),
   flagRow('on', '--foreign', "also compare what is not kube-proxy's"),
@@ -115,17 +112,15 @@ async function diffPaths(
   const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];
-  for (const note of read.made === undefined ? read.notes : []) await call.say(`note: ${printable(note)}\n`);
+  if (read.made === undefined) await call.note(...read.notes.map((text) => ({ problem: 'read-as', text }) as const));
   const named = more.length > 0 && isStored ? await nameSides(sides, options) : undefined;
   if (named) await call.report(named);
   const [from, to] = named?.sides ?? sides;
   const [before, after] = [from.settings?.release, to.settings?.release];
   // If the sides follow two releases, the manifests do not show why they differ.
   if (before !== undefined && after !== undefined && before !== after) {
-    const follows = `${from.name} follows Kubernetes ${before}, ${to.name} follows ${after}`;
-    const command = `kpc diff --kubernetes-version ${before} --to-kubernetes-version ${after} -f MANIFESTS`;
-    const note = `${follows}: a Service can differ though its manifest is the same; "${command}" says why`;
-    await call.say(`note: ${printable(note)}\n`);
+    const releases = { fromRelease: before, toRelease: after };
+    await call.note({ problem: 'two-releases', from: from.name, to: to.name, ...releases });
   }
   const trace = {
     old: traceSide(call.command, from, [paths[0], ...more]),
@@ -153,7 +148,7 @@ async function diffReleases(call: Call<DiffOptions>, toVersion: string): Promise
   const opened = await openUpgrade(path ?? '-f', read, toVersion, toFlag);
   await call.report(opened);
   const { notes, ...compared } = (opened.compare ?? call.end())();
-  for (const note of notes) await call.say(`note: ${printable(note)}\n`);
+  await call.note(...notes.map((text) => ({ problem: 'read-as', text }) as const));
   return print(call, compared, options.taken);
 }
 
@@ -162,8 +157,11 @@ async function print(
   differences: Differences,
   taken: readonly string[] | undefined,
 ): Promise<ExitStatus> {
-  const missed = describeUncompared(differences);
-  if (missed !== '') await call.say(`note: ${missed}\n`);
+  const services = listSkipped(differences);
+  if (services.length > 0) await call.note({ problem: 'skipped-on-both', services });
+  const parts = listUncompared(differences);
+  // Their list is in the result of JSON.
+  if (parts.length > 0) await call.say(`note: not compared, because one side lacks them: ${parts.join(', ')}\n`);
   const isSame = isUnchanged(differences);
   const { output, limit } = call.options;
   await call.out(

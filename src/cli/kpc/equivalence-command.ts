@@ -1,4 +1,4 @@
-import { pathWord, printable } from '../../base/printable.ts';
+import { pathWord } from '../../base/printable.ts';
 import { equivalenceOutputs, formatEquivalence, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
   areStored,
@@ -92,7 +92,7 @@ async function report(
   const progress = showProgress(comparison.counts.standIns, call.terminal);
   for (const { readings, notes } of comparison.run()) {
     for (const reading of paths ? ofSides(readings, paths) : readings) await useReading(call, reading);
-    for (const note of notes) await call.say(`note: ${printable(note)}\n`);
+    await call.note(...notes.map((text) => ({ problem: 'taken-as-other', text }) as const));
     await progress.step();
   }
   await progress.end();
@@ -102,12 +102,6 @@ async function report(
 }
 
 interface MigrateOptions extends EquivalenceOptions, AskedChange {}
-
-const twice = {
-  beside: '--from',
-  what: '--proxy-mode and --from both name the mode now',
-  help: 'leave out one of the two',
-};
 
 export const addMigrateCommand = defineCommand<MigrateOptions>({
   name: 'migrate',
@@ -129,7 +123,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
       },
     ),
     upgradeFlag,
-    ...openFlags('looks', { proxyMode: { idle: [twice] } }),
+    ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
     nodeFlag('on one node only'),
     outputFlag(['text', 'json', 'markdown']),
     ...messageFlags,

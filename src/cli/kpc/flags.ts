@@ -1,10 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
+import type { BadCall } from '../../library/refusal.ts';
 import { helpGroups } from '../shared/help.ts';
 
 /** An option of the command line, with the row that it is made of. */
-export class FlagOption extends Option {
+class FlagOption extends Option {
   readonly row: Flag;
 
   constructor(row: Flag) {
@@ -40,34 +41,32 @@ export function givenFlags(command: Command, sources: readonly ('cli' | 'config'
   });
 }
 
-/** What to say of a flag of the command line that has no effect because of others: kpc.yaml holds the flags of many calls. */
-export function findIdleFlag(
-  command: Command,
-): { readonly what: string; readonly help?: string | undefined } | undefined {
+/** Why a flag of the command line has no effect because of others: kpc.yaml holds the flags of many calls. */
+export function findIdleFlag(command: Command): BadCall | undefined {
   const given = givenFlags(command);
   const words = new Set(given.flatMap(({ name, key }) => [name, `${name} ${String(command.getOptionValue(key))}`]));
-  const idle = given.flatMap(({ name, idle: cases = [] }) => cases.map((each) => ({ name, ...each })));
-  return idle.find(({ name, value, beside, without }) => {
-    const isIdle = beside === undefined ? !words.has(without ?? '') : words.has(beside);
-    return isIdle && words.has(value === undefined ? name : `${name} ${value}`);
-  });
+  const [found] = given.flatMap(({ name, idle: cases = [] }) =>
+    cases.flatMap((each): BadCall[] => {
+      const flag = each.value === undefined ? name : `${name} ${each.value}`;
+      if (!words.has(flag)) return [];
+      if ('without' in each) {
+        return words.has(each.without) ? [] : [{ problem: 'flag-alone', flag, without: each.without }];
+      }
+      const { beside, why } = each;
+      const because = { kind: 'beside', beside, why } as const;
+      return words.has(beside) ? [{ problem: 'idle-flag', flags: [flag], because }] : [];
+    }),
+  );
+  return found;
 }
 
 /** --node, which selects one node. */
 export function nodeFlag(help: string): Flag {
   return flagRow('text', '--node <name>', help, {
     needs: 'nodes',
-    idle: [
-      {
-        beside: '--all-nodes',
-        what: '--node names one node, and --all-nodes asks for all of them',
-        help: 'leave out one of the two',
-      },
-    ],
+    idle: [{ beside: '--all-nodes', why: 'all-nodes' }],
   });
 }
-
-export const leaveOut = 'leave it out';
 
 /** --limit: how much of a list is shown. */
 export const limitFlag: Flag = flagRow(
@@ -82,8 +81,8 @@ export const limitFlag: Flag = flagRow(
       return Number(written) === 0 ? Number.POSITIVE_INFINITY : Number(written);
     },
     idle: [
-      { beside: '--output json', what: '--limit: JSON has all of a list', help: leaveOut },
-      { beside: '--output unified', what: '--limit: unified output has all lines', help: leaveOut },
+      { beside: '--output json', why: 'whole-lists' },
+      { beside: '--output unified', why: 'whole-lists' },
     ],
   },
 );

@@ -17,7 +17,7 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
     'with --github a workflow that compares each pull request with it. It asks nothing and replaces nothing but a golden.',
   arguments: [['[input...]', 'manifests, as with -f (default: this folder)']],
   flags: [
-    ...openFlags('looks'),
+    ...openFlags('compares'),
     nodeFlag('the node to compile for (default: the first Node in the input)'),
     flagRow('text', '--golden <folder>', 'the folder of the golden', { parse: parseOutFolder, usual: 'golden' }),
     flagRow('on', '--github', `also write ${workflowFile}`),

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { pathWord } from '../../base/printable.ts';
 import type { IdleFlags } from '../../base/findings/calls.ts';
-import type { Flag } from '../../library/options.ts';
+import { openFlags, type Flag } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { NamedSide, Pair } from '../../library/node/pair.ts';
@@ -64,13 +64,18 @@ export function traceWords(
   words: readonly string[],
   settings: Readonly<Record<string, string>> = {},
 ): readonly string[] {
-  const flags = givenFlags(command, ['cli', 'config']).flatMap(({ name, key, needs = 'none' }) => {
-    if (needs === 'none' || name in settings) return [];
+  const flags = givenFlags(command, ['cli', 'config']).flatMap(({ name, key, needs = 'none', isOfNode }) => {
+    if (needs === 'none' || name in settings || isOfNode) return [];
     const value: unknown = command.getOptionValue(key);
     return typeof value === 'boolean' ? [name] : [value].flat().flatMap((each) => [name, String(each)]);
   });
-  return ['kpc', 'trace', ...words, ...flags, ...Object.entries(settings).flat()];
+  const shown = Object.entries(settings).filter(([name]) => !ofNode.has(name));
+  return ['kpc', 'trace', ...words, ...flags, ...shown.flat()];
 }
+
+const ofNode: ReadonlySet<string> = new Set(
+  openFlags('programs').flatMap(({ name, isOfNode }) => (isOfNode ? [name] : [])),
+);
 
 /** A `kpc trace` over one side of a comparison, without the packet: `inputs` and `settings` are those of manifests. */
 export function traceSide(

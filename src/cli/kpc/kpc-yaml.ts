@@ -1,11 +1,10 @@
-import { Command, CommanderError } from 'commander';
+import { Command } from 'commander';
 import type { FileTree } from '../../library/node/open.ts';
 import { isConfigured } from '../../library/node/kpc-yaml-values.ts';
 import type { ConfiguredCommand } from '../../library/node/kpc-yaml-schema.ts';
 import { readKpcYaml, type KpcYaml } from '../../library/node/kpc-yaml.ts';
-import { refuse } from '../../library/refusal.ts';
-import { knownNetworks, type Flag } from '../../library/options.ts';
-import { addFlags, FlagOption, flagsOf, givenFlags } from './flags.ts';
+import type { Flag } from '../../library/options.ts';
+import { addFlags, flagsOf, givenFlags } from './flags.ts';
 
 export { findMisnamed, mayHoldFlags, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 export { isConfigured };
@@ -33,7 +32,6 @@ export function applyKpcYaml(
     all: flagsOf(command),
     has: ({ key }: Flag) => command.getOptionValueSource(key) === 'cli',
     isOfOthers: (key: string) => isOfOthers(key, command),
-    parse: parseFlag,
   };
   const found = readKpcYaml(call, configuredOf(program), asked, tree);
   for (const [key, value] of found?.values ?? []) command.setOptionValueWithSource(key, value, 'config');
@@ -62,21 +60,4 @@ function isOfOthers(key: string, command: Command): boolean {
   if (command.name() === 'lint' && key === 'node') return true;
   if (command.name() !== 'diff' || key !== 'file') return false;
   return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
-}
-
-/** The value as the command line gives it; undefined for `false`, which leaves the flag out. */
-function parseFlag(row: Flag, words: readonly string[]): unknown {
-  const { kind } = row;
-  const [first] = words;
-  const isOn = first === 'true';
-  if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
-  if (kind === 'optional' && words.length === 1 && (isOn || first === 'false')) return isOn ? knownNetworks : undefined;
-  const { parseArg } = new FlagOption(row);
-  if (!parseArg) return words.join(',');
-  try {
-    return words.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
-  } catch (error) {
-    if (error instanceof CommanderError) refuse({ problem: 'value', reason: error.message });
-    throw error;
-  }
 }

@@ -8,7 +8,7 @@ import { formatLint, lintOutputs } from '../../say/lint.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
-import { leaveOut, limitFlag, nodeFlag, outputFlag } from './flags.ts';
+import { limitFlag, nodeFlag, outputFlag } from './flags.ts';
 import { traceWords } from './input-options.ts';
 import { makeStrict, messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
@@ -41,7 +41,7 @@ export const addLintCommand = defineCommand<LintOptions>({
       ...limitFlag,
       idle: lintOutputs
         .filter((each) => each !== 'text')
-        .map((each) => ({ beside: `--output ${each}`, what: `--limit: ${each} has all findings`, help: leaveOut })),
+        .map((each) => ({ beside: `--output ${each}`, why: 'whole-lists' })),
     },
     ...openFlags('looks'),
     ...clusterFlags,

@@ -4,7 +4,7 @@ import { formatFindings } from '../../say/formats/text.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import { formatGithub } from '../../say/formats/github.ts';
-import { formatJson, type Said } from '../../say/formats/json.ts';
+import { formatErrorsJson, type Said } from '../../say/formats/json.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
 import { findingsForPeople } from '../../library/words.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
@@ -103,6 +103,6 @@ export function showProgress(total: number, terminal: Terminal): Progress {
 /** The errors of an input that has no answer, in the formats of --output that are for programs. */
 export function formatFailure(format: string | undefined, said: Said): string {
   if (!said.findings.some(isError)) return '';
-  if (format === 'json') return formatJson({ ...said, snapshots: [] });
+  if (format === 'json') return formatErrorsJson(said);
   return format === 'github' ? formatGithub(said.findings, repositoryPaths()) : '';
 }

@@ -1,6 +1,4 @@
-import { wordsOf } from '../../say/words/words.ts';
-import { printable } from '../../base/printable.ts';
-import { isError } from '../../base/findings/finding.ts';
+import { cite, isError } from '../../base/findings/finding.ts';
 import {
   findOther,
   openPaths,
@@ -43,7 +41,7 @@ export async function openScenes(call: Call<InputOptions>, given: readonly Flag[
   if (allNodes && (kind === 'bundle' || kind === 'dump'))
     refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node', path: file[0], of: kind } });
   if (kind === 'bundle' && hostAddresses !== undefined) refuseFlag('--host-addresses', 'own-addresses');
-  if (leftOut) await call.terminal.err(`warning: left out its manifests: ${printable(wordsOf(leftOut).text)}\n`);
+  if (leftOut) await call.note({ problem: 'manifests-left-out', error: cite(leftOut) });
   await expectNodes(call, opened);
   const scenes: Scene[] = [];
   for (const name of opened.nodes) scenes.push(sceneOf(await useReading(call, opened.at(name))));
@@ -63,9 +61,9 @@ export async function useReading(call: Call, reading: Reading): Promise<Snapshot
   // What is printed says which mode it is.
   await call.report(withoutDefaultMode(reading));
   const { side } = reading;
-  for (const file of side ? halfReadFiles(side) : []) {
-    await call.terminal.err(`warning: ${printable(`${file} may hold more than kpc could read of it`)}\n`);
-  }
+  await call.note(
+    ...[...(side ? halfReadFiles(side) : [])].map((file) => ({ problem: 'may-hold-more', file }) as const),
+  );
   return side ?? call.end();
 }
 

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { checkFlags, checkValues, type GivenFlags } from '../../library/inputs.ts';
+import type { ReadFiles } from '../../library/node/open.ts';
 import { sayFindings } from '../../say/words/said.ts';
 import { sortDiagnostics } from '../../library/words.ts';
 import { isNetworks, knownNetworks, openFlags } from '../../library/options.ts';
-import { type ExitStatus, type Terminal, say } from '../shared/terminal.ts';
+import type { ExitStatus, Terminal } from '../shared/terminal.ts';
 import { findIdleFlag } from './flags.ts';
 import { applyKpcYaml, findMisnamed, mayHoldFlags, isConfigured, takenWords, type KpcYaml } from './kpc-yaml.ts';
 import { formatFailure, makeStrict, quieten, renderSaid, sayTaken, type MessageOptions } from './messages.ts';
@@ -11,10 +13,9 @@ import type { AddCommand } from './call.ts';
 import { addCompletionCommand, type FindValues } from '../shared/completion.ts';
 import { showTimeTaken } from '../shared/long-work.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
-import type { Slips } from '../shared/usage-errors.ts';
+import type { Slips, UsageCall, UsageFault } from '../shared/usage-errors.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 import { isPath } from '../shared/path-words.ts';
-import { formatError } from '../../say/formats/text.ts';
 
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
   const words = separateRuleLine(writeInFull(argv));
@@ -35,12 +36,17 @@ export function kpcProgram(terminal: Terminal): Program {
       addVersionCommand(program, terminal, done);
     },
     slips,
-    checkCommand: async (program, called, hasWrongValues) => {
-      const idle = hasWrongValues ? undefined : findIdleFlag(called);
-      if (idle) await terminal.err(formatError(idle.what, idle.help));
-      return idle !== undefined || readKpcYaml(program, called, hasWrongValues, terminal);
+    refuse: (faults, { command, output }) => reportErrors(faults.map(asFinding), { command, output, terminal }),
+    checkCommand: (program, called, wrong) => {
+      const idle = wrong.length > 0 ? undefined : findIdleFlag(called);
+      const refused = [...wrong.map(asFinding), ...(idle ? [diagnose('bad-call', idle)] : [])];
+      return readKpcYaml(program, called, refused, terminal);
     },
   };
+}
+
+function asFinding({ reason, help }: UsageFault): Finding {
+  return diagnose('bad-call', { problem: 'usage', reason, help });
 }
 
 const ofKpcApply = (command: string): string => `kpc-apply changes nodes: "kpc-apply ${command}"`;
@@ -132,26 +138,29 @@ const findValues: FindValues = async (request) => {
 
 /**
  * Applies the flags of kpc.yaml to the command, and names the file. True if a flag is wrong, in the file or on the
- * command line; all wrong ones have been reported.
+ * command line (`refused` are those that are known); all wrong ones have been reported.
  */
 async function readKpcYaml(
   program: Command,
   called: Command,
-  hasWrongValues: boolean,
+  refused: readonly Finding[],
   terminal: Terminal,
 ): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
   const found = isConfigured(called.name()) ? applyKpcYaml(called, program, named) : undefined;
   const areWrong = checkValues(called.opts<GivenFlags>()).length > 0;
-  if (hasWrongValues || areWrong || (found && found.diagnostics.length > 0)) {
-    await reportWrongFlags(called, found, terminal);
+  if (refused.length > 0 || areWrong || (found && found.diagnostics.length > 0)) {
+    await reportWrongFlags(called, found, refused, terminal);
     return true;
   }
   if (!isConfigured(called.name())) return false;
   if (!found) {
     const misnamed = named === undefined ? findMisnamed() : undefined;
     const quiet = quieten(terminal, called.opts<MessageOptions>());
-    if (misnamed !== undefined) await say(quiet, `note: ${misnamed} is not read: call it kpc.yaml\n`);
+    if (misnamed !== undefined)
+      await quiet.err(
+        renderSaid([diagnose('reading', { problem: 'misnamed-file', file: misnamed })], new Map(), quiet),
+      );
     return false;
   }
   const taken = takenWords(found);
@@ -161,15 +170,31 @@ async function readKpcYaml(
   return false;
 }
 
-async function reportWrongFlags(called: Command, found: KpcYaml | undefined, terminal: Terminal): Promise<void> {
+async function reportWrongFlags(
+  called: Command,
+  found: KpcYaml | undefined,
+  refused: readonly Finding[],
+  terminal: Terminal,
+): Promise<void> {
   const options = called.opts<GivenFlags & { readonly output?: string }>();
   const wrong = makeStrict(checkFlags(options), { flagPlaces: found?.places ?? new Map() });
-  const diagnostics = sortDiagnostics([...(found?.diagnostics ?? []), ...wrong]);
+  const diagnostics = [...refused, ...sortDiagnostics([...(found?.diagnostics ?? []), ...wrong])];
   const files = new Map(found ? [[found.file.name, found.file]] : []);
-  await terminal.err(renderSaid(diagnostics, files, terminal));
-  if (diagnostics.length === 0) return;
-  const said = { command: `kpc ${called.name()}`, findings: sayFindings(diagnostics) };
-  await terminal.out(formatFailure(options.output, said));
+  await reportErrors(diagnostics, { command: `kpc ${called.name()}`, output: options.output, files, terminal });
+}
+
+/** Prints what keeps a command from running, in the format that its call asks for. */
+async function reportErrors(
+  findings: readonly Finding[],
+  { command, output, files = new Map(), terminal }: UsageCall & Reporting,
+): Promise<void> {
+  await terminal.err(renderSaid(findings, files, terminal));
+  await terminal.out(formatFailure(output, { command, findings: sayFindings(findings) }));
+}
+
+interface Reporting {
+  readonly files?: ReadFiles;
+  readonly terminal: Terminal;
 }
 
 const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]));

@@ -5,7 +5,7 @@ import { formatResults, testOutputs, TestRun, writeHoldingTests, type SceneSetti
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { leaveOut, nodeFlag, outputFlag } from './flags.ts';
+import { nodeFlag, outputFlag } from './flags.ts';
 import { messageFlags } from './messages.ts';
 import { openScenes, type InputOptions } from './open-input.ts';
 
@@ -35,7 +35,7 @@ export const addTestCommand = defineCommand<TestOptions>({
     flagRow('on', '--init', 'print a file of expectations that hold now: from every kind of sender to every address'),
     flagRow('on', '--all-nodes', 'on each node of the input, where a test names no node'),
     outputFlag(testOutputs, {
-      idle: [{ beside: '--init', what: '--output is for results, and --init prints tests', help: leaveOut }],
+      idle: [{ beside: '--init', why: 'prints-tests' }],
     }),
     ...openFlags('looks'),
     nodeFlag('the node, where a test names none (default: hostnameOverride, or else the only Node in the input)'),

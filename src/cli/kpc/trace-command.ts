@@ -22,8 +22,6 @@ interface TraceOptions extends InputOptions, Omit<TraceQuestion, 'namespace'> {
   readonly output: (typeof traceOutputs)[number];
 }
 
-const asTable = 'write --from and --to in place of --all';
-
 const questionFlags: readonly Flag[] = [
   flagRow(
     'text',
@@ -34,21 +32,14 @@ const questionFlags: readonly Flag[] = [
     'text',
     '--to <destination>',
     'address:port, node:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
-    { idle: [{ beside: '--all', what: '--to names one packet, and --all asks for a table', help: asTable }] },
+    { idle: [{ beside: '--all', why: 'table' }] },
   ),
   flagRow('text', '--proto <protocol>', 'the protocol; icmp is a ping', {
     choices: packetProtocols,
-    idle: [{ beside: '--all', what: '--all asks each port by its own protocol, and --proto names one', help: asTable }],
+    idle: [{ beside: '--all', why: 'each-protocol' }],
   }),
   flagRow('text', '--in-interface <name>', "the node's interface where the packet arrives", {
-    idle: [
-      { without: '--from', what: '--in-interface is where the packets of --from arrive', help: 'add --from' },
-      {
-        beside: '--from node',
-        what: "--in-interface: the node's own packets arrive by no interface",
-        help: 'leave it out, or name the sender whose packets arrive there',
-      },
-    ],
+    idle: [{ without: '--from' }, { beside: '--from node', why: 'own-packets' }],
   }),
   flagRow(
     'text',
@@ -71,7 +62,7 @@ export const addTraceCommand = defineCommand<TraceOptions>({
     ...questionFlags,
     flagRow('on', '--all-nodes', 'on each node of the input'),
     outputFlag(traceOutputs, {
-      idle: [{ value: 'svg', beside: '--all', what: '--output svg draws the way of a packet', help: asTable }],
+      idle: [{ value: 'svg', beside: '--all', why: 'table' }],
     }),
     ...openFlags('looks'),
     ...clusterFlags,

@@ -1,10 +1,11 @@
-import type { Command, Help, Option } from 'commander';
+import { Help, type Command, type Option } from 'commander';
 
 /** The groups of options in help, in their order; options without one come first. */
 export const helpGroups = {
   input: 'Input:',
   nodes: 'Many nodes:',
   output: 'Output:',
+  further: 'Further options:',
   settings: 'Settings of kube-proxy:',
 } as const;
 
@@ -23,11 +24,34 @@ export function helpWidth(width: number | undefined): number {
   return Math.min(mostWidth, width ?? usualWidth);
 }
 
-/** Lays out the help of a program and its commands: wrapped to the terminal, options in groups. */
-export function layOutHelp(command: Command): void {
-  command.configureHelp({ ...command.configureHelp(), formatItem, groupItems, padWidth });
-  for (const each of command.commands) layOutHelp(each);
+/** Whether a command line asks for the help that fits a screen: by -h, or without a word. */
+export function asksInShort(argv: readonly string[]): boolean {
+  const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
+  return words.length === 0 || (words.includes('-h') && !words.includes('--help'));
 }
+
+/** Lays out the help of a program and its commands: wrapped to the terminal, options in groups; in short, what fits a screen. */
+export function layOutHelp(command: Command, isShort: boolean): void {
+  command.configureHelp({ ...command.configureHelp(), formatItem, groupItems, padWidth, ...(isShort ? inShort : {}) });
+  for (const each of command.commands) layOutHelp(each, isShort);
+}
+
+/** How many flags of a command the short help leaves out: those of a group. */
+export function hiddenInShort(command: Command): number {
+  return command.options.filter((option) => !option.hidden && isGrouped(option)).length;
+}
+
+function isGrouped({ helpGroupHeading }: Option): boolean {
+  return helpGroupHeading !== undefined;
+}
+
+const usual = new Help();
+
+const inShort = {
+  commandDescription: (command: Command) => command.summary() || command.description(),
+  subcommandTerm: (command: Command) => command.name(),
+  visibleOptions: (command: Command) => usual.visibleOptions(command).filter((option) => !isGrouped(option)),
+};
 
 function padWidth(command: Command, helper: Help): number {
   const terms = [

@@ -1,9 +1,17 @@
 import { basename } from 'node:path';
 import { Command, CommanderError, Help } from 'commander';
 import { type Done, type ExitStatus, type Terminal, exitStatus } from './terminal.ts';
+import { count } from '../../base/format-count.ts';
 import { version } from '../../base/version.ts';
-import { helpWidth, layOutHelp } from './help.ts';
-import { describeUsageError, keepWrongValues, type Slips } from './usage-errors.ts';
+import { asksInShort, helpWidth, hiddenInShort, layOutHelp } from './help.ts';
+import {
+  describeUsageError,
+  keepWrongValues,
+  readCall,
+  type Slips,
+  type UsageCall,
+  type UsageFault,
+} from './usage-errors.ts';
 
 /** A program with commands. Each command calls `done` with its exit status. */
 export interface Program {
@@ -11,11 +19,13 @@ export interface Program {
   readonly description: string;
   /** Adds at least the command that the words name, and all if they name none. */
   readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
+  /** Says what is wrong with a command line, in the format that it asks for. */
+  readonly refuse: (faults: readonly UsageFault[], call: UsageCall) => Promise<void>;
   /**
-   * Reports other errors before a command runs, and returns whether there are any. If so, or if the command line has
-   * wrong values, which have been reported, the command does not run.
+   * Reports the wrong values of the command line and other errors before a command runs, and returns whether there are any. If so,
+   * the command does not run.
    */
-  readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
+  readonly checkCommand?: (program: Command, called: Command, wrong: readonly UsageFault[]) => Promise<boolean>;
   readonly slips?: Slips;
 }
 
@@ -36,7 +46,7 @@ export function newProgram({ name, description }: Program): Command {
   return command
     .description(description)
     .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help');
+    .helpOption('-h, --help', 'print help: -h the usual flags, --help all');
 }
 
 /** Parses the command line and runs its command. Errors of the command are thrown. */
@@ -45,10 +55,10 @@ export async function runCommands(
   argv: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const { addCommands, checkCommand, slips } = definition;
+  const { addCommands, checkCommand, refuse, slips } = definition;
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
-  let wrongValues: readonly string[] = [];
+  let wrongValues: readonly UsageFault[] = [];
   const program: Command = newProgram(definition)
     .exitOverride()
     .configureOutput({
@@ -61,17 +71,18 @@ export async function runCommands(
     })
     .showSuggestionAfterError(false)
     .hook('preAction', async (_, called) => {
-      for (const text of wrongValues) await terminal.err(text);
-      const isWrong = (await checkCommand?.(program, called, wrongValues.length > 0)) ?? false;
-      if (isWrong || wrongValues.length > 0) throw new CommanderError(exitStatus.badInput, wrongFlags, '');
+      const isWrong = checkCommand ? await checkCommand(program, called, wrongValues) : wrongValues.length > 0;
+      if (isWrong && !checkCommand) await refuse(wrongValues, readCall({ program, argv }));
+      if (isWrong) throw new CommanderError(exitStatus.badInput, wrongFlags, '');
     });
   const done: Done = (result) => {
     status = result;
   };
   await addCommands(program, done, argv);
   wrongValues = keepWrongValues(program);
-  addHelpTexts(program);
-  layOutHelp(program);
+  const isShort = asksInShort(argv);
+  addHelpTexts(program, isShort);
+  layOutHelp(program, isShort);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
     await Promise.all(written);
@@ -84,8 +95,8 @@ export async function runCommands(
     // Help and version end by an "error" of status 0.
     status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
     if (status !== exitStatus.ok && error.code !== wrongFlags) {
-      for (const text of [...wrongValues, describeUsageError(error, { program, argv, slips })])
-        await terminal.err(text);
+      const usage = { program, argv, slips };
+      await refuse([...wrongValues, describeUsageError(error, usage)], readCall(usage));
     }
   }
   await Promise.all(written);
@@ -191,17 +202,22 @@ export function notesOf(program: string, command: string): readonly string[] {
   return notes[program]?.[command] ?? [];
 }
 
-/** Appends notes and examples to each command's help, and the first examples to the program's. */
-function addHelpTexts(program: Command): void {
+/** Appends notes and examples to each command's help, and the first examples to the program's; in short, how to see the rest. */
+function addHelpTexts(program: Command, isShort: boolean): void {
   for (const command of program.commands) {
-    const paragraphs = notesOf(program.name(), command.name());
+    const paragraphs = isShort ? [] : notesOf(program.name(), command.name());
     if (paragraphs.length > 0) {
       command.addHelpText('after', () => {
         const width = helpWidth(command.configureOutput().getOutHelpWidth?.());
         return `\n${command.createHelp().boxWrap(paragraphs.join('\n\n'), width)}`;
       });
     }
-    addExamples(command, examplesOf(program.name(), command.name()));
+    const lines = examplesOf(program.name(), command.name());
+    addExamples(command, lines);
+    const hidden = isShort ? hiddenInShort(command) : 0;
+    if (hidden === 0) continue;
+    const all = `"${program.name()} ${command.name()} --help" shows ${count(hidden, 'more flag')}.`;
+    command.addHelpText('after', `${lines.length === 0 ? '\n' : ''}${all}`);
   }
   const first = program.commands.flatMap((command) => examplesOf(program.name(), command.name()).slice(0, 1));
   addExamples(program, first.slice(0, mostInOverview));

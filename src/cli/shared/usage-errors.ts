@@ -1,6 +1,5 @@
 import { type Command, type CommanderError, InvalidArgumentError, type Option } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
-import { formatError } from '../../say/formats/text.ts';
 
 /** What to write in place of words that no command has, but that users of other programs write. */
 export interface Slips {
@@ -10,6 +9,20 @@ export interface Slips {
   readonly file: string;
 }
 
+/** What is wrong with a command line, and what to write. */
+export interface UsageFault {
+  readonly reason: string;
+  readonly help?: string | undefined;
+}
+
+/** The call of a command line that cannot be parsed. */
+export interface UsageCall {
+  /** "kpc trace", or the program alone if no command is named. */
+  readonly command: string;
+  /** The format that --output names. */
+  readonly output: string | undefined;
+}
+
 interface Usage {
   readonly program: Command;
   readonly argv: readonly string[];
@@ -17,15 +30,26 @@ interface Usage {
 }
 
 /** The parser's error, with what to write instead. */
-export function describeUsageError(error: CommanderError, usage: Usage): string {
-  return formatError(error.message.replace(/^error: /, ''), adviseUsage(error, usage));
+export function describeUsageError(error: CommanderError, usage: Usage): UsageFault {
+  return { reason: error.message.replace(/^error: /, ''), help: adviseUsage(error, usage) };
+}
+
+/** What can be known of a command line that the parser refuses. */
+export function readCall({ program, argv }: Pick<Usage, 'program' | 'argv'>): UsageCall {
+  const named = program.commands.find((each) => each.name() === argv[0]);
+  const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length);
+  const output = words.flatMap((word, i) => {
+    const before = words[i - 1] === '--output' ? word : undefined;
+    return before ?? /^--output=(.*)$/s.exec(word)?.[1] ?? [];
+  });
+  return { command: named ? `${program.name()} ${named.name()}` : program.name(), output: output.at(-1) };
 }
 
 function adviseUsage({ code }: CommanderError, { program, argv, slips }: Usage): string | undefined {
   const command = program.commands.find((each) => each.name() === argv[0]) ?? program;
   switch (code) {
     case 'commander.missingArgument':
-      return `write ${program.name()} ${command.name()} ${command.usage().replace('[options] ', '')}; see --help`;
+      return `write ${program.name()} ${command.name()} ${argumentWords(command)}; see --help`;
     case 'commander.unknownCommand': {
       const [word = ''] = program.args;
       const slip = /[./]/.test(word) ? slips?.file : findSlip(word, slips?.commands);
@@ -57,6 +81,14 @@ function adviseUsage({ code }: CommanderError, { program, argv, slips }: Usage):
   }
 }
 
+/** "FROM TO", as usage says "<from> <to>". */
+function argumentWords(command: Command): string {
+  return command
+    .usage()
+    .replace('[options] ', '')
+    .replaceAll(/<(\w+)>/g, (_, name: string) => name.toUpperCase());
+}
+
 /** What is meant by a word that the parser does not know; undefined if nobody knows. */
 function findSlip(word: string, known: Readonly<Record<string, string>> = {}): string | undefined {
   return Object.hasOwn(known, word) ? known[word] : undefined;
@@ -71,8 +103,8 @@ function didYouMean(word: string, known: readonly string[]): string | undefined 
  * Collects what flags and arguments refuse, where the parser would stop at the first: in the order of the command line, as it is
  * printed.
  */
-export function keepWrongValues(program: Command): readonly string[] {
-  const wrong: string[] = [];
+export function keepWrongValues(program: Command): readonly UsageFault[] {
+  const wrong: UsageFault[] = [];
   for (const { options, registeredArguments } of program.commands) {
     for (const option of options)
       keepWrong(option, (value) => `option '${option.flags}' argument '${value}' is invalid`, wrong);
@@ -82,7 +114,7 @@ export function keepWrongValues(program: Command): readonly string[] {
   return wrong;
 }
 
-function keepWrong(of: Pick<Option, 'parseArg'>, say: (value: string) => string, wrong: string[]): void {
+function keepWrong(of: Pick<Option, 'parseArg'>, say: (value: string) => string, wrong: UsageFault[]): void {
   const { parseArg } = of;
   if (!parseArg) return;
   of.parseArg = <Value>(value: string, previous: Value): Value => {
@@ -90,7 +122,7 @@ function keepWrong(of: Pick<Option, 'parseArg'>, say: (value: string) => string,
       return parseArg(value, previous);
     } catch (error) {
       if (!(error instanceof InvalidArgumentError)) throw error;
-      wrong.push(formatError(say(value), asHelp(error.message)));
+      wrong.push({ reason: say(value), help: asHelp(error.message) });
       return previous;
     }
   };

@@ -33,6 +33,8 @@ type Config = Sourced<KubeProxyConfig> | undefined;
 export interface GateOptions {
   /** What becomes of gates with which kube-proxy does not start. */
   readonly refusedGates?: 'reported' | 'left-out' | undefined;
+  /** Whether the mode among the flags is one that nobody named. */
+  readonly isModeUnnamed?: boolean | undefined;
 }
 
 /** A release of kube-proxy, and the feature gates that its configuration sets. */
@@ -68,7 +70,9 @@ export function resolveSettings(
     },
   };
   const gates = readFeatureGates(written, release, flags.refusedGates ?? 'reported');
-  const { mode, errors, note } = chooseMode(flags.proxyMode, config, { release, gates });
+  const chosen = chooseMode(flags.proxyMode, config, { release, gates });
+  const { mode, errors } = chosen;
+  const note = flags.isModeUnnamed ? diagnose('default-mode', { named: 'nothing' }) : chosen.note;
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => diagnoseFault(fault, fault.path && config?.source.place(fault.path)));
   const rest = config ? tally.rest(config.source.place([]).file) : [];

@@ -8,7 +8,17 @@ import type { FieldPath } from '../../cluster/objects.ts';
 import { keyOf, type Flag, type FlagKind } from '../../settings/flag.ts';
 import type { acceptedCodes as acceptedCodesSchema } from './kpc-yaml-schema.ts';
 
-const configuredCommands = ['compile', 'lint', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
+/** The commands that a kpc.yaml configures. */
+export const configuredCommands = [
+  'compile',
+  'lint',
+  'diff',
+  'describe',
+  'trace',
+  'test',
+  'equivalence',
+  'migrate',
+] as const;
 
 /** A flag that a kpc.yaml sets, with its value and place there. */
 export interface GivenFlag {

@@ -14,9 +14,10 @@ import { findRepository, findStrayTarget, leadsInto, realPath } from '../../inpu
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../lint/ignores.ts';
 import { keyOf, type Flag } from '../../settings/flag.ts';
-import { Refusal } from '../refusal.ts';
-import { hasRightValue, type GivenFlag, type Ignored, type Refuse } from './kpc-yaml-values.ts';
+import { knownNetworks } from '../options.ts';
+import { Refusal, refuse as refuseCall } from '../refusal.ts';
 import type { ConfiguredCommand } from './kpc-yaml-schema.ts';
+import { hasRightValue, type GivenFlag, type Ignored, type Refuse } from './kpc-yaml-values.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
@@ -42,8 +43,6 @@ export interface ConfiguredCall extends ConfiguredCommand {
   readonly has: (flag: Flag) => boolean;
   /** Whether a key, outside of the command's own section, is for other commands only. */
   readonly isOfOthers: (key: string) => boolean;
-  /** The value of a flag for words of a command line; undefined if they leave it out. Refuses wrong ones. */
-  readonly parse: (flag: Flag, words: readonly string[]) => unknown;
 }
 
 /**
@@ -64,13 +63,22 @@ export function readKpcYaml(
     ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path))
     : loadFile(path, undefined, tree);
   if (!(file instanceof TextFile)) return { ...nothing, file: new TextFile(path, ''), diagnostics: [file] };
+  const folder = tree === disk ? dirname(path) : tree.pathAt(dirname(tree.locate(path)));
+  return readFlags(file, call, commands, { folder, tree });
+}
+
+/** Reads the flags of a kpc.yaml that was read. Paths count from `home`. */
+export function readFlags(
+  file: TextFile,
+  call: ConfiguredCall,
+  commands: readonly ConfiguredCommand[],
+  home: Home = { folder: '.', tree: disk },
+): KpcYaml {
   const { documents, diagnostics } = readDocuments(file);
   const found = [...diagnostics];
   const places = new Map<string, Finding['place']>();
   const values = new Map<string, unknown>();
   const ignores: Ignore[] = [];
-  const folder = tree === disk ? dirname(path) : tree.pathAt(dirname(tree.locate(path)));
-  const home = { folder, tree };
   for (const [i, { value, source }] of documents.entries()) {
     const refuse: Refuse = (at, details, atKey = false) =>
       void found.push(diagnose('bad-kpc-yaml', details, atKey ? source.keyPlace(at) : source.place(at)));
@@ -184,11 +192,29 @@ function valueOf(
     return undefined;
   }
   try {
-    return call.parse(row, located);
+    return parseWords(row, located);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refuse(path, { problem: 'refused', flag, reason: error.message });
     return undefined;
+  }
+}
+
+/** The value as the command line gives it; undefined for `false`, which leaves the flag out. Refuses wrong ones. */
+function parseWords(row: Flag, words: readonly string[]): unknown {
+  const { kind, choices, path, parse = path === undefined ? (word: string) => word : withSlashes } = row;
+  const [first] = words;
+  const isOn = first === 'true';
+  if (kind === 'on' || kind === 'off') return isOn ? kind === 'on' : undefined;
+  if (kind === 'optional' && words.length === 1 && (isOn || first === 'false')) return isOn ? knownNetworks : undefined;
+  const isStrange = choices && !words.every((word) => choices.includes(word));
+  if (isStrange) refuseCall({ problem: 'value', reason: `Allowed choices are ${choices.join(', ')}.` });
+  try {
+    const values = words.map((word) => parse(word));
+    if (kind === 'list' || kind === 'codes') return values.flat();
+    return row.parse ? values.at(-1) : values.join(',');
+  } catch (error) {
+    return refuseCall({ problem: 'value', reason: error instanceof Error ? error.message : String(error) });
   }
 }
 

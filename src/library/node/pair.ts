@@ -36,7 +36,9 @@ export type Pair<T> = readonly [from: T, to: T];
 export interface NamedSide {
   readonly name: string;
   /** Options in addition to those of both sides, such as a mode; undefined for a path. */
-  readonly adds: Partial<Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates'>> | undefined;
+  readonly adds:
+    | Partial<Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates' | 'isModeUnnamed'>>
+    | undefined;
 }
 
 /** A side, when it is known what it is. */

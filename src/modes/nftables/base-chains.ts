@@ -4,7 +4,7 @@ import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/
 import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Expression, Field, Right } from '../../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
-import { hookedChains } from '../../kube-proxy/nft-jumps.ts';
+import { hookedChains } from '../../kube-proxy/nft-table.ts';
 import { nftChains, nftSets, localhostRejection } from '../../kube-proxy/nft-names.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 import {

@@ -2,6 +2,7 @@ import type { Schema, Shaped } from '../../base/json/schema.ts';
 import { printableJson } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
+import type { finding } from '../outputs/shared.ts';
 import type { SaidFinding } from '../words/said.ts';
 
 /** What a command says beside its result. */
@@ -12,7 +13,8 @@ export interface Said {
 }
 
 /** An answer for programs. `result` is undefined where findings keep kpc from one. */
-export interface Answer<T> extends Said {
+export interface Answer<T> extends Pick<Said, 'command'> {
+  readonly findings: readonly Shaped<typeof finding>[];
   readonly snapshots: readonly SnapshotJson[];
   readonly result?: T | undefined;
 }
@@ -20,6 +22,11 @@ export interface Answer<T> extends Said {
 /** The one envelope of all answers. The type makes each command print its published shape (src/say/outputs, schemas/). */
 export function makeEnvelope<S extends Schema>({ command, snapshots, findings, result }: Answer<Shaped<S>>) {
   return { kpc: version, command, snapshots, findings, result };
+}
+
+/** Formats why there is no answer, for --output json. */
+export function formatErrorsJson(said: Pick<Answer<unknown>, 'command' | 'findings'>): string {
+  return formatJson({ ...said, snapshots: [] });
 }
 
 /** Formats an answer for --output json. */

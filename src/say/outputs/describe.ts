@@ -174,7 +174,6 @@ const sharedSubject = named(
 );
 
 export const describedDump = objectOf({
-  notes: optional(about('what the reading takes for granted, and what the dump lacks, in sentences', listOf(text))),
   servicePorts: listOf(
     objectOf({
       servicePort: about('"namespace/name:port", or an address where nothing shows a name', text),

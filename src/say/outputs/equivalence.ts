@@ -2,7 +2,11 @@ import { about, listOf, objectOf, text, wholeNumber } from '../../base/json/sche
 import { effectFields, findingWith } from '../../equivalence/findings.ts';
 
 /** An Effect, as it is printed. */
-export const printedEffectFields = { ...effectFields, trace: about('the command that shows the example', text) };
+export const printedEffectFields = {
+  ...effectFields,
+  senders: listOf(text),
+  trace: about('the command that shows the example', text),
+};
 
 const divergence = findingWith(objectOf(printedEffectFields));
 

@@ -87,10 +87,7 @@ const destination = {
 const answerFields = {
   ...fate,
   cause: optional(
-    about(
-      'why it is dropped or refused',
-      objectOf({ kind: oneOf(...stopKinds), text: optional(about('as a clause', text)) }),
-    ),
+    about('why it is dropped or refused', objectOf({ kind: oneOf(...stopKinds), text: about('as a clause', text) })),
   ),
   from: objectOf({
     sender: about('in words: "a pod on this node"', text),

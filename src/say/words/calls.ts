@@ -1,6 +1,6 @@
 import { joinWords } from '../../base/join-words.ts';
 import { printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
-import type { callFindings, IdleFlags } from '../../base/findings/calls.ts';
+import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { releaseRange, releases } from '../../kube-proxy/releases.ts';
 import { describeFolderProblem } from './folder-problem.ts';
@@ -29,6 +29,23 @@ const askers = {
   upgrade: () => ['--to-kubernetes-version needs manifests', 'name those that are in the cluster'],
 } as const;
 
+const leaveOut = 'leave it out';
+const oneOfTwo = 'leave out one of the two';
+const asTable = 'write --from and --to in place of --all';
+
+/** What the other flag does, and what to write. */
+const idleBeside: Readonly<Record<IdleBeside, readonly [does: string, help: string]>> = {
+  'whole-lists': ['prints whole lists', leaveOut],
+  'always-rules': ['always shows them', leaveOut],
+  table: ['asks for a table, not for one packet', asTable],
+  'each-protocol': ['asks each port by its own protocol', asTable],
+  'own-packets': ["sends the node's own packets, which arrive by no interface", 'leave it out, or name another sender'],
+  'all-nodes': ['asks for all nodes', oneOfTwo],
+  'mode-twice': ['names the mode, too', oneOfTwo],
+  'prints-tests': ['prints tests, not results', leaveOut],
+  'prints-file': ['prints a file as it is', oneOfTwo],
+};
+
 function idleWords({ flags, because }: IdleFlags): Words {
   const names = flags.join(', ');
   switch (because.kind) {
@@ -45,6 +62,10 @@ function idleWords({ flags, because }: IdleFlags): Words {
       return `${names}: only for manifests and bundles, and ${because.path} is a dump of one node`;
     case 'other-node':
       return `${names} ${because.node}: ${because.path} is a bundle of ${because.of || 'no node'}`;
+    case 'beside': {
+      const [does, help] = idleBeside[because.why];
+      return [`${names}: ${because.beside} ${does}`, help];
+    }
     case 'own-addresses':
       return `${names}: a bundle has its own addresses`;
     case 'own-settings':
@@ -52,7 +73,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'no-side':
       return `${names}: only for a side that is a mode, a release or a configuration, and both sides are files`;
     case 'no-names':
-      return [`${names}: nothing in the question or the input has a name`, 'leave it out'];
+      return [`${names}: nothing in the question or the input has a name`, leaveOut];
     case 'no-dns-names':
       return `${names}: a dump shows no DNS names`;
     case 'table-of-addresses':
@@ -98,6 +119,7 @@ export const callWords: WordsOf<typeof callFindings> = {
       'kpc diff OLD NEW, such as "kpc diff main:services services"',
     ],
 
+    'nothing-found': ({ reason, help }) => [reason, help],
     'several-subjects': ({ words }) => [
       `describe is asked about ${words.map((word) => quotePrintable(word)).join(' and ')}`,
       'name one thing, and the input with -f',
@@ -129,11 +151,12 @@ export const callWords: WordsOf<typeof callFindings> = {
     'stdin-kept': ['init needs files: kpc.yaml names them', 'name a file or folder'],
 
     'idle-flag': idleWords,
-    'flag-alone': ({ flag, without }) => `${flag}: only with ${without}`,
+    'flag-alone': ({ flag, without }) => [`${flag}: only with ${without}`, `add ${without}, or leave out ${flag}`],
     'flag-of-other-action': ({ action, flags }) => `kpc bundle ${action} takes no ${flags.join(' and no ')}`,
     'output-of-check': ({ output }) => [`--output ${output} is for --check`, 'name a folder with --check'],
     'jobs-of-binary': ['--jobs needs kpc as a program of Node', 'run this binary several times with --shard'],
     value: ({ reason }) => reason,
+    usage: ({ reason, help }) => [reason, help],
 
     'no-release': ({ release }) => [
       `--to-kubernetes-version ${quote(release)} is no release from ${releases[0]} to 1.${lastAnnounced}`,

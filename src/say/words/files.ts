@@ -1,6 +1,6 @@
 import { count, formatCount } from '../../base/format-count.ts';
 import { joinWords, nameSome } from '../../base/join-words.ts';
-import { escapeText, quote, shellWord } from '../../base/printable.ts';
+import { escapeText, quote, shellWord, quotePrintable } from '../../base/printable.ts';
 import { adviseOnOddSpace } from '../../base/odd-texts.ts';
 import { describeBound } from '../../base/bounds.ts';
 import { byCase, type Words, type WordsOf } from './rows.ts';
@@ -154,6 +154,27 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   ],
   'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
   'bad-bundle': ({ path, problem }) => `${path}: ${problem}`,
+  reading: byCase('problem', {
+    dump: ({ text }) => text,
+    'may-hold-more': ({ file }) => `${file} may hold more than kpc could read of it`,
+    'manifests-left-out': ({ error }, say) => `left out its manifests: ${say(error).text}`,
+    'follows-release': ({ release }) => `follows the kube-proxy of Kubernetes ${release}`,
+    'two-releases': ({ from, fromRelease, to, toRelease }) => [
+      `${from} follows Kubernetes ${fromRelease}, ${to} follows ${toRelease}: a Service can differ though its manifest is the same`,
+      `to see why: kpc diff --kubernetes-version ${fromRelease} --to-kubernetes-version ${toRelease} -f MANIFESTS`,
+    ],
+    'read-as': ({ text }) => text,
+    'taken-as-other': ({ text }) => text,
+    'skipped-on-both': ({ services }) => [
+      `not compared, because kube-proxy skips them on both sides: ${nameSome(services)}, which ${services.length === 1 ? 'has' : 'have'} no cluster IP yet`,
+      'leave out --no-assume, or choose cluster IPs with --service-cluster-ip-range',
+    ],
+    'taken-as-subject': ({ word }) => [
+      `${quotePrintable(word)} is taken for what is asked about`,
+      `write ${quotePrintable(`./${word}`)} to read it`,
+    ],
+    'misnamed-file': ({ file }) => [`${file} is not read`, 'call it kpc.yaml'],
+  }),
   'dump-reading': byCase('problem', {
     'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
     filtered: ({ command }) => [

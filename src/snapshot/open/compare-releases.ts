@@ -18,6 +18,7 @@ import {
   type Behaviours,
   type Release,
 } from '../../kube-proxy/releases.ts';
+import { modeFromWords } from '../../kube-proxy/modes.ts';
 
 /** A release of Kubernetes, what its kube-proxy does, and what that makes of the manifests. */
 interface ReleaseSide {
@@ -56,8 +57,9 @@ export function compareReleases(
   });
   const where = node.name === '' ? 'any node' : `node ${node.name}`;
   const families = from.side.families.join(' and ');
+  const modeFrom = modeFromWords(from.side.assumed.mode ? 'nothing' : undefined);
   const notes = [
-    `${name}: manifests, compiled for ${where}, mode ${settings.mode}, ${families}, by Kubernetes ${from.release} and ${to.release}`,
+    `${name}: manifests, compiled for ${where}, mode ${settings.mode}${modeFrom}, ${families}, by Kubernetes ${from.release} and ${to.release}`,
     `the kube-proxies of the two releases differ in ${count(differing.length, 'behaviour')} that kpc knows of`,
     ...(differing.includes('conntrack-limit') ? describeConntrackLimit(settings) : []),
   ];

@@ -25,7 +25,7 @@ import {
   type FeatureGates,
 } from '../../kube-proxy/releases.ts';
 import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../../settings/table.ts';
-import { unnamedMode, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { failedReading, readingOf, type Reading } from './opened.ts';
 
 /** The options of a side of manifests. */
@@ -49,13 +49,18 @@ export function compileLike(
 ): Reading {
   const { node, ipFamily } = options;
   const likeNode = like?.node?.name || undefined;
-  const loaded = { ...read, modeNote: undefined };
-  const settings = settingsLike(like, loaded, options);
-  const isTaken = settings !== loaded.settings;
-  const modeFrom =
-    isTaken && like?.kind === 'dump' ? ofDump : read.modeNote?.code === 'default-mode' && !isTaken ? ofNothing : '';
+  const settings = settingsLike(like, read, options);
+  const isTaken = settings !== read.settings;
+  const modeNote = !isTaken && read.modeNote?.code === 'default-mode' ? read.modeNote : undefined;
+  const loaded = { ...read, modeNote };
+  const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : modeFromWords(modeNote?.arguments.named);
+  // That nothing names the mode is said where what it was compiled for is.
+  const withoutNote = (reading: Reading): Reading => {
+    return { ...reading, diagnostics: reading.diagnostics.filter((each) => each !== modeNote) };
+  };
   if (!like || loaded.diagnostics.some(isError)) {
-    return readingOf(path, loaded, compileLoaded(loaded, { node, ipFamily, name: path }), modeFrom, undefined);
+    const compiled = compileLoaded(loaded, { node, ipFamily, name: path });
+    return withoutNote(readingOf(path, loaded, compiled, modeFrom, undefined));
   }
   const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded);
   const ofNode = loaded.nodes.get(nodeName);
@@ -73,7 +78,7 @@ export function compileLike(
   if (refused.length > 0) return failedReading(loaded, [...refused, ...loaded.diagnostics]);
   const asOther: LoadedInputs = { ...prepareFor(release), version: release };
   const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily, name: path });
-  const reading = readingOf(path, loaded, compiled, modeFrom, found.reason);
+  const reading = withoutNote(readingOf(path, loaded, compiled, modeFrom, found.reason));
   const { side } = reading;
   if (side?.kind !== 'manifests') return reading;
   const taken = {
@@ -184,5 +189,4 @@ function hostAddressesOf(
   return isOfNode && known.length > 0 ? known : undefined;
 }
 
-const ofNothing = ` ${unnamedMode}`;
 const ofDump = " (the dump's; other settings by flags and defaults)";

@@ -101,7 +101,7 @@ describe('a run for all nodes', () => {
       expect(readTree(together)).toEqual(readTree(alone));
       const inodes = new Set(nodesIn(together).map((node) => statSync(join(together, node, 'services.json')).ino));
       expect(inodes.size).toBe(1);
-      const again = await compile(...flags, '--jobs', '40', '-o', together);
+      const again = await compile(...flags, '--jobs', '4', '-o', together);
       expect(again.stderr).toContain('27 nodes: 0 written, 27 unchanged');
     },
   );
@@ -116,6 +116,14 @@ describe('a run for all nodes', () => {
     expect(await runKpc([...flags, '--jobs', '2', '--golden', together], { stdin })).toMatchObject({ status: 0 });
     expect(await runKpc([...flags, '--golden', alone], { stdin })).toMatchObject({ status: 0 });
     expect(readTree(together)).toEqual(readTree(alone));
+  });
+
+  test('needs no more jobs than there are nodes', async () => {
+    const out = freshPath();
+    const shop = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', `fixtures/cluster/${name}`]);
+    const flags = ['--proxy-mode', 'ipvs', '--all-nodes', '--jobs', '40', '-o', out];
+    expect(await runKpc(['compile', '-q', ...shop, ...flags])).toMatchObject({ status: 0 });
+    expect(nodesIn(out)).toEqual(['worker-1', 'worker-2', 'worker-3']);
   });
 
   test('takes single nodes as well', async () => {

@@ -8,16 +8,16 @@ import { entryKey, type SetEntry } from '../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../kernel/link/link.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../kernel/nftables/table.ts';
-import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from '../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, maxNftComment, nftSets, parseNftName } from './nft-names.ts';
 import type { DnatTarget } from '../kernel/nftables/expression.ts';
 import { keyMeaning } from '../kernel/nftables/nft-meaning.ts';
-import { isNamedByKubeProxy } from '../kube-proxy/chains.ts';
+import { isNamedByKubeProxy } from './chains.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { baseChains, parseServiceChain } from '../kube-proxy/chain-names.ts';
-import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
-import { nodePortProtocol, parseSetName } from '../kube-proxy/ipvs-sets.ts';
+import { baseChains, parseServiceChain } from './chain-names.ts';
+import { findNodePortServers } from './node-port-servers.ts';
+import { nodePortProtocol, parseSetName } from './ipvs-sets.ts';
 
 /**
  * Finds the Service port that each item of a state is there for, by its label ("namespace/name:port"). If nothing
