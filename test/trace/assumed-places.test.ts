@@ -59,13 +59,13 @@ describe.each(['iptables', 'nftables'])('policy Local in mode %s, of which no No
 
   test('keeps pods that kube-proxy of a usual cluster recognises', async () => {
     const said = await kpc('diff', before, after, ...flags);
-    expect(said).not.toMatch(/from (?!a client outside)[^:]*: delivered → dropped/);
+    expect(said).not.toMatch(/from (?!outside)[^:]*: delivered → dropped/);
     expect(await kpc('trace', after, '--from', 'pod', '--to', '192.0.2.4:80', ...flags)).toContain('delivered to 1');
   });
 
   test('drops clients on nodes without a Pod, and says so wherever it says that it drops them', async () => {
     const place = 'dropped on nodes without a Pod of web';
-    expect(await kpc('diff', before, after, ...flags)).toContain(`a client outside the cluster: delivered → ${place}`);
+    expect(await kpc('diff', before, after, ...flags)).toContain(`from outside: delivered → ${place}`);
     expect(await kpc('trace', after, '--from', 'external', '--to', '192.0.2.4:80', ...flags)).toContain(`${place}:`);
     expect(await kpc('trace', after, '--all', 'web', ...flags)).toContain(place);
     expect(await kpc('describe', after, 'web', ...flags)).toContain(place);
@@ -83,7 +83,7 @@ test('a mode change says where it drops clients', async () => {
 
 test('where the Nodes are known, a place is no assumption of all, and the line names what keeps pods out', async () => {
   const said = await kpc('diff', withNodes.before, withNodes.after, '--node', 'node-1', ...iptables);
-  expect(said).toMatch(/a pod on this node: delivered → dropped.*no setting tells kube-proxy which clients are pods/);
+  expect(said).toMatch(/from pods: delivered → dropped.*no setting tells kube-proxy which clients are pods/);
 });
 
 test.each([
