@@ -18,6 +18,14 @@ export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }
 
+/** Holds the buckets of the connection tracking table: the one setting of the network that is no sysctl. */
+export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
+
+/** Whether a file holds a setting that kpc-apply may have changed. */
+export function isSettingPath(path: string): boolean {
+  return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
+}
+
 /** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */
 export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
