@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { checksInTests } from './scripts/checks-module.mjs';
 import { codesInTests } from './scripts/codes-module.mjs';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -43,7 +44,7 @@ const shared = {
 };
 
 export default defineConfig({
-  plugins: [codesInTests],
+  plugins: [checksInTests, codesInTests],
   // As in the built programs: see src/base/version.ts.
   define: { KPC_VERSION: JSON.stringify(version) },
   test: {

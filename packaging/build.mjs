@@ -28,6 +28,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { bundledPackages, licencesOf, separator } from '../scripts/licences.mjs';
+import { checksModule } from '../scripts/checks-module.mjs';
 import { codesModule } from '../scripts/codes-module.mjs';
 import { bundleProgram, makeSingleFile } from '../scripts/single-file.mjs';
 import { packTarGz, packZip } from './archives.mjs';
@@ -297,7 +298,7 @@ async function manPages() {
     platform: 'node',
     format: 'cjs',
     mainFields: ['module', 'main'],
-    plugins: [codesModule],
+    plugins: [checksModule, codesModule],
     define: { KPC_VERSION: JSON.stringify(version) },
   });
   const path = join(work, 'man-pages.cjs');

@@ -4,6 +4,7 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { checksModule } from './checks-module.mjs';
 import { codesModule } from './codes-module.mjs';
 import { bundledPackages, licencesOf, separator } from './licences.mjs';
 import { buildMark } from './name-build.mjs';
@@ -24,7 +25,7 @@ const { metafile } = await build({
   target: 'node20',
   format: 'esm',
   mainFields: ['module', 'main'],
-  plugins: [codesModule],
+  plugins: [checksModule, codesModule],
   // Some packages of the SDK are CommonJS.
   banner: {
     js: "#!/usr/bin/env node\nimport { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",

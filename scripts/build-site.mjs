@@ -6,6 +6,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, w
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { checksModule } from './checks-module.mjs';
 import { codesModule } from './codes-module.mjs';
 import { homeFiles, nameOnSite, pageFiles } from '../site/.vitepress/pages.mjs';
 
@@ -23,7 +24,7 @@ const shared = {
   platform: 'browser',
   target: 'es2022',
   mainFields: ['module', 'main'],
-  plugins: [codesModule],
+  plugins: [checksModule, codesModule],
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
   define: { KPC_VERSION: JSON.stringify(version) },
   // Modules that read files are on the way to what is used here. None of them is left in the result.

@@ -21,6 +21,7 @@ const { build } = await import('esbuild').catch((error) => {
   console.error('kpc is built from its sources, which takes esbuild: run "npm ci --include=dev".');
   process.exit(1);
 });
+const { checksModule } = await import('./checks-module.mjs');
 const { codesModule } = await import('./codes-module.mjs');
 const { buildMark, nameBuild } = await import('./name-build.mjs');
 const { bundledPackages, licencesOf } = await import('./licences.mjs');
@@ -78,7 +79,7 @@ const shared = {
   mainFields: ['module', 'main'],
   // To Node, this package gives its CommonJS modules, of which the bundler keeps all, and which Node has to load others for.
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
-  plugins: [codesModule],
+  plugins: [checksModule, codesModule],
   define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark) },
   logLevel: 'warning',
 };

@@ -97,7 +97,7 @@ function findLoader(node) {
  * @param {string} written
  */
 function resolveImport(from, written) {
-  if (written === '#codes') return written;
+  if (written === '#checks' || written === '#codes') return written;
   if (isBuiltin(written)) return written.startsWith('node:') ? written : `node:${written}`;
   const { path } = resolver.resolveFileSync(join(source, from), written);
   if (path === undefined) return '';

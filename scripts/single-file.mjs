@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 // @ts-expect-error: the package has no types.
 import { inject } from 'postject';
+import { checksModule } from './checks-module.mjs';
 import { codesModule } from './codes-module.mjs';
 import { buildMark, nameBuild } from './name-build.mjs';
 
@@ -52,7 +53,7 @@ export async function bundleProgram(source, { isBinary }) {
     format: 'cjs',
     minify: true,
     mainFields: ['module', 'main'],
-    plugins: [codesModule],
+    plugins: [checksModule, codesModule],
     define: {
       KPC_VERSION: JSON.stringify(version),
       KPC_BUILD: JSON.stringify(buildMark),

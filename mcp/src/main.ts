@@ -5,7 +5,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { version } from '../../src/library/index.ts';
-import { schemaOf } from '../../src/base/json-shape.ts';
+import { publishedSchema } from '../../src/base/json/published-schema.ts';
 import { describeError } from '../../src/base/system-errors.ts';
 import { makeEnvelope } from '../../src/say/formats/json.ts';
 import { envelopeOf } from '../../src/say/outputs/envelope.ts';
@@ -88,7 +88,7 @@ function describeTool(tool: Tool) {
   const { name, title, description, result } = tool;
   const annotations = { title, readOnlyHint: true, idempotentHint: true, openWorldHint: false };
   const inputSchema = z.toJSONSchema(inputOf(tool)) as { type: 'object' };
-  const outputSchema = schemaOf(envelopeOf(result)) as { type: 'object' };
+  const outputSchema = publishedSchema(envelopeOf(result)) as { type: 'object' };
   return { name, title, description, inputSchema, outputSchema, annotations };
 }
 
@@ -111,7 +111,7 @@ const unconfigured = { values: {}, findings: [], isWrong: false } as const;
 const noAnswer: ToolAnswer = { snapshots: [], findings: [] };
 
 function answerOf(tool: Tool, given: unknown, files: TextsBelow): Answer {
-  const { name, result: shape, answer: of } = tool;
+  const { name, result: schema, answer: of } = tool;
   const checked = inputOf(tool).safeParse(given);
   if (!checked.success) return refused(`wrong arguments for ${name}: ${z.prettifyError(checked.error)}`);
   try {
@@ -124,7 +124,12 @@ function answerOf(tool: Tool, given: unknown, files: TextsBelow): Answer {
     const { result, snapshots } = own;
     const findings = [...taken, ...own.findings];
     // The verdict first, then what it rests on.
-    const { kpc, command, result: _, ...rest } = makeEnvelope(shape, { command: `kpc ${name}`, snapshots, findings });
+    const {
+      kpc,
+      command,
+      result: _,
+      ...rest
+    } = makeEnvelope<typeof schema>({ command: `kpc ${name}`, snapshots, findings });
     const text = JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
     if (text.length <= longestAnswer) return { text, isError: result === undefined };
     return refusal(

@@ -3,7 +3,7 @@ import { codes, examples, failures } from '#codes';
 import { failureCodes } from '../../src/base/failure-codes.ts';
 import { findNearest } from '../../src/base/find-nearest.ts';
 import { findingCodes, severitiesOf } from '../../src/base/findings/codes.ts';
-import { about, amount, anyObject, mapOf, objectOf, optional, text, type Shape } from '../../src/base/json-shape.ts';
+import { about, amount, anyObject, mapOf, objectOf, optional, text, type Schema } from '../../src/base/json/schema.ts';
 import { describeAsData } from '../../src/library/describe.ts';
 import {
   compile,
@@ -37,7 +37,7 @@ export interface Tool {
   readonly input: Readonly<Record<string, z.ZodType>>;
   /** Whether it takes the other options of kpc, too. */
   readonly compiles: boolean;
-  readonly result: Shape;
+  readonly result: Schema;
   /** What it has to say, and the result; without one, why there is none. */
   readonly answer: (input: Readonly<Record<string, unknown>>, files: TextsBelow) => ToolAnswer;
 }

@@ -17,7 +17,7 @@ const pure = { packages: [], node: [] };
  * @type {Readonly<Record<string, FolderRule>>}
  */
 export const folders = {
-  base: { folders: [], packages: ['@noble/hashes'], node: ['crypto', 'fs', 'path', 'tty'] },
+  base: { folders: [], packages: ['@noble/hashes', '@sinclair/typebox'], node: ['crypto', 'fs', 'path', 'tty'] },
   kernel: { folders: ['base'], ...pure },
   'kube-proxy': { folders: ['kernel'], ...pure },
   // The codes, and the types of their arguments.
@@ -38,13 +38,13 @@ export const folders = {
   'modes/ipvs': { folders: ['kernel', 'kube-proxy', 'cluster', 'modes/iptables'], ...pure },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster'],
-    packages: ['jsonc-parser', 'yaml'],
+    packages: ['#checks', 'jsonc-parser', 'yaml'],
     node: ['buffer', 'fs', 'path', 'v8'],
   },
   programs: { folders: ['base', 'base/findings', 'input'], packages: [], node: ['child_process', 'path'] },
   git: { folders: ['base', 'base/findings', 'input', 'programs'], packages: [], node: ['fs', 'path'] },
   changes: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
-  dumps: { folders: ['base', 'kernel', 'kube-proxy', 'base/findings'], ...pure },
+  dumps: { folders: ['base', 'kernel', 'kube-proxy', 'base/findings'], packages: ['#checks'], node: [] },
   snapshot: {
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'cluster', 'input', 'dumps'],
     ...pure,
@@ -52,11 +52,11 @@ export const folders = {
   bundle: {
     // Of snapshot, the type of what a bundle is written from.
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster', 'snapshot'],
-    packages: [],
+    packages: ['#checks'],
     node: ['fs', 'fs/promises', 'path'],
   },
   packet: { folders: ['kernel'], ...pure },
-  'bundle/pack': { folders: ['base', 'bundle'], packages: [], node: ['buffer', 'crypto', 'fs', 'zlib'] },
+  'bundle/pack': { folders: ['base', 'bundle'], packages: ['#checks'], node: ['buffer', 'crypto', 'fs', 'zlib'] },
   'bundle/fleet': {
     folders: ['base', 'base/findings', 'bundle'],
     packages: [],
@@ -91,7 +91,7 @@ export const folders = {
   apply: {
     // Of cluster, the types of Service ports and settings, which a bundle holds.
     folders: ['base', 'kernel', 'kube-proxy', 'settings', 'cluster', 'bundle', 'changes'],
-    packages: [],
+    packages: ['#checks'],
     node: ['child_process', 'fs/promises', 'net', 'os', 'path', 'timers/promises'],
   },
   'snapshot/open': {
@@ -119,7 +119,7 @@ export const folders = {
   // Bundles to apply: whose they are, who signed them, and whether their Services compile to what they hold.
   'apply/open': {
     folders: ['base', 'bundle', 'bundle/pack', 'apply', 'snapshot/open'],
-    packages: [],
+    packages: ['#checks'],
     node: ['fs/promises', 'path'],
   },
   // The files that are opened: of folders, git revisions, packs and support bundles.
@@ -222,7 +222,7 @@ export const folders = {
       'say',
       'library',
     ],
-    packages: [],
+    packages: ['#checks'],
     node: ['fs', 'fs/promises', 'path', 'worker_threads'],
   },
   'library/node.ts': {
@@ -248,5 +248,10 @@ export const folders = {
     folders: ['base', 'kernel', 'bundle', 'apply', 'apply/open', 'say', 'cli/shared'],
     packages: ['commander'],
     node: ['os', 'path'],
+  },
+  // The list of what is declared, of which #checks is made, and the predicates that the checks call: nothing imports it by its path.
+  checks: {
+    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'bundle/pack', 'apply', 'input', 'library/node'],
+    ...pure,
   },
 };

@@ -1,5 +1,6 @@
 import { quotePrintable } from '../base/printable.ts';
-import { bundleFileNames, type Manifest } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
+import { bundleFileNames } from './state-files.ts';
 import { freshTexts, compileContent, makeBundle, type BundleFiles, type Compile } from './make-bundle.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import { findBroken, readBundle, readBundleMeaning, type BundleMeaning, type BundleReading } from './read-bundle.ts';

@@ -9,8 +9,9 @@ import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.
 import type { FolderFault, FolderProblem } from '../base/findings/calls.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
 import { bundleHead, goldenHead, networkFile } from '../base/file-names.ts';
-import { isObject } from '../base/json-shape.ts';
-import { bundleFileNames, type Manifest } from './manifest.ts';
+import { isObject } from '../base/json/check.ts';
+import type { Manifest } from './manifest.ts';
+import { bundleFileNames } from './state-files.ts';
 import { goldenNodeFile, isGoldenFile } from './golden.ts';
 
 export const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);

@@ -1,5 +1,6 @@
 import { goldenHead } from '../base/file-names.ts';
-import { anything, isObject, listOf, mapOf, parseShape, readShape, type Shape } from '../base/json-shape.ts';
+import { assignedLines, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
+import { isObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -18,15 +19,7 @@ import {
   type BundleFiles,
   type Compile,
 } from './make-bundle.ts';
-import {
-  assignedShape,
-  assumedShape,
-  formatVersion,
-  manifestShape,
-  writeNode,
-  writeSettings,
-  type Manifest,
-} from './manifest.ts';
+import { formatVersion, writeNode, writeSettings, type Manifest } from './manifest.ts';
 import { findBroken, findConflicts, findTooLong, readServiceRanges, type BundleReading } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 import { filesToRead } from './state-files.ts';
@@ -252,23 +245,27 @@ function readPart(file: string, text: string): GoldenPart | string {
   if (!service || services.length > 1 || owners.some((name) => name !== file)) {
     return `${file}: it is not the file of one Service of this name`;
   }
-  const assigned = readLines(sections, assignedSection, assignedShape);
-  const assumed = readLines(sections, assumedSection, assumedShape);
+  const assigned = readLines(sections, assignedSection, assignedLines);
+  const assumed = readLines(sections, assumedSection, assumedLines);
   if (typeof assigned === 'string') return `${file}: ${assigned}`;
   if (typeof assumed === 'string') return `${file}: ${assumed}`;
   return { service, servicePorts, healthChecks, assigned, assumed };
 }
 
 /** Returns the values of a section that has one per line, or the problem as a string. */
-function readLines<T>(sections: ReadonlyMap<string, string>, name: string, lineShape: Shape<T>): readonly T[] | string {
+function readLines<T>(
+  sections: ReadonlyMap<string, string>,
+  name: string,
+  check: Check<readonly T[]>,
+): readonly T[] | string {
   const lines = (sections.get(name) ?? '').split('\n').filter((line) => line !== '');
-  const reading = parseShape(listOf(lineShape), `[${lines.join(',')}]`);
+  const reading = parseChecked(check, `[${lines.join(',')}]`);
   return 'value' in reading ? reading.value : `its ${name} cannot be read: ${reading.wrong}`;
 }
 
 /** Returns the problem as a string if the head is wrong. */
 function readHead(text: string | undefined, kpcVersion: string): Manifest | string {
-  const head = parseShape(mapOf(anything), text ?? '');
+  const head = parseChecked(fieldsCheck, text ?? '');
   if ('wrong' in head) return `${goldenHead} cannot be read: ${head.wrong}`;
   const { goldenVersion: found, kubernetesVersion, settings, ...said } = head.value;
   if (found !== goldenVersion) {
@@ -290,7 +287,7 @@ function readHead(text: string | undefined, kpcVersion: string): Manifest | stri
     counts: {},
     files: {},
   };
-  const reading = readShape(manifestShape, manifest);
+  const reading = readChecked(manifestCheck, manifest);
   return 'value' in reading ? reading.value : `${goldenHead}: ${reading.wrong}`;
 }
 

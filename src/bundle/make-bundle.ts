@@ -4,17 +4,15 @@ import { joinText, type FileText } from '../base/chunks.ts';
 import type { Cluster, ServicePort, NodeContext } from '../cluster/model.ts';
 import {
   writeNode,
-  bundleFileNames,
   formatVersion,
   nodeOfBundle,
   settingsOf,
   writeSettings,
   writeServiceCidrs,
-  type BundleFileName,
   type HealthCheck,
   type Manifest,
 } from './manifest.ts';
-import { stateFiles, type PartTexts, type StateFile } from './state-files.ts';
+import { stateFiles, type PartTexts, type StateFile, bundleFileNames, type BundleFileName } from './state-files.ts';
 import { writeServicePieces, writeServices } from './services-file.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';

@@ -1,14 +1,15 @@
 import { describeBound, findExcess } from '../base/bounds.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
-import { objectOf, parseShape, wholeNumber } from '../base/json-shape.ts';
+import { anyManifest, manifest as manifestCheck } from '#checks';
+import { parseChecked } from '../base/json/check.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { goldenHead } from '../base/file-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
-import { bundleFileNames, formatVersion, manifestShape, readNetwork, type Manifest } from './manifest.ts';
+import { formatVersion, readNetwork, type Manifest } from './manifest.ts';
 import { readServices } from './services-file.ts';
-import { readStateFile, stateFileNames } from './state-files.ts';
+import { bundleFileNames, readStateFile, stateFileNames } from './state-files.ts';
 import { hashHex } from '#hash';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
@@ -102,8 +103,8 @@ export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'service
 /** Returns a text if something is wrong: what it is. */
 function readManifest(text: string | undefined): Manifest | string {
   if (text === undefined) return 'there is no manifest.json: this is not a bundle that kpc compile wrote';
-  const reading = parseShape(manifestShape, text);
-  const version = 'value' in reading ? reading : parseShape(objectOf({ formatVersion: wholeNumber(1) }), text);
+  const reading = parseChecked(manifestCheck, text);
+  const version = 'value' in reading ? reading : parseChecked(anyManifest, text);
   if ('value' in version && version.value.formatVersion !== formatVersion) {
     const has = `format version ${version.value.formatVersion}`;
     return `the bundle has ${has}, but this program reads ${formatVersion}: use the same version of both`;

@@ -1,124 +1,26 @@
 import {
   servicePortLabel,
-  type HeadlessEndpoint,
   type ServiceHealthCheck,
   type ServiceInfo,
   type Cluster,
   type Endpoint,
   type ServicePort,
 } from '../cluster/model.ts';
-import type { ServicePortSpec, EndpointStatus } from '../cluster/objects.ts';
-import { families, protocols } from '../kernel/family.ts';
-import { addressShape, networkShape, nodeNameShape, portShape, readAddress, readNetwork } from './manifest.ts';
-import {
-  anyOf,
-  boolean,
-  listOf,
-  objectOf,
-  oneOf,
-  optional,
-  text,
-  textThat,
-  wholeNumber,
-  parseShape,
-  type Shaped,
-} from '../base/json-shape.ts';
+import { services as servicesCheck } from '#checks';
+import type { EndpointStatus } from '../cluster/objects.ts';
+import { readAddress, readNetwork } from './manifest.ts';
+import type { Shaped } from '../base/json/schema.ts';
+import { parseChecked } from '../base/json/check.ts';
 import { StatusSharing } from '../cluster/endpoint-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/long-text.ts';
-import { isName } from '../base/object-names.ts';
-import { joinHostPort, parseAddress, type Address, type Network } from '../kernel/address.ts';
-import { schedulers } from '../kernel/ipvs/ipvs.ts';
-
-type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
-
-const protocolShape = oneOf(...protocols);
-const familyShape = oneOf(...families);
-const portOrNone = wholeNumber(0, 65_535);
-const label = textThat('a name of Kubernetes', (value) => isName(value, 'label'));
-const portName = textThat('a port name', (value) => value === '' || isName(value, 'label'));
-/** The longest session affinity that the API server accepts, in seconds: a day. */
-const affinityShape = wholeNumber(1, 86_400);
-
-const serviceShape = objectOf<ServiceRecord>({
-  namespace: label,
-  name: label,
-  type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'),
-  skipped: optional(oneOf('headless', 'external-name', 'no-cluster-ip')),
-  clusterIPs: listOf(
-    textThat('an IP address or None', (value) => ['', 'None'].includes(value) || parseAddress(value) !== undefined),
-  ),
-  externalName: optional(textThat('a DNS name', (value) => isName(value.replace(/\.$/, ''), 'subdomain'))),
-  ports: listOf(
-    objectOf<ServicePortSpec>({
-      name: portName,
-      protocol: protocolShape,
-      port: portOrNone,
-      targetPort: anyOf('a string or a number', text, wholeNumber(Number.MIN_SAFE_INTEGER)),
-      nodePort: portOrNone,
-    }),
-  ),
-  headlessEndpoints: listOf(
-    objectOf<HeadlessEndpoint>({ address: addressShape, hostname: optional(text), ready: boolean }),
-  ),
-});
-
-const endpointShape = objectOf({
-  address: addressShape,
-  port: portShape,
-  node: optional(text),
-  zone: optional(text),
-  ready: optional(boolean),
-  serving: optional(boolean),
-  terminating: optional(boolean),
-  zoneHints: optional(listOf(text)),
-  nodeHints: optional(listOf(text)),
-  assumed: optional(oneOf(true)),
-});
+import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
+import type { endpointSchema, servicePortSchema, ServiceRecord } from './services-schema.ts';
 
 /** A field at its usual value is left out, as in a Service port. */
-type EndpointRecord = Shaped<typeof endpointShape>;
+type EndpointRecord = Shaped<typeof endpointSchema>;
 
-export const servicePortShape = objectOf({
-  namespace: label,
-  service: label,
-  port: portName,
-  protocol: protocolShape,
-  family: familyShape,
-  clusterIP: addressShape,
-  number: portShape,
-  nodePort: optional(portOrNone),
-  externalIPs: optional(listOf(addressShape)),
-  hasIgnoredExternalIPs: optional(oneOf(true)),
-  loadBalancerIPs: optional(listOf(addressShape)),
-  sourceRanges: optional(listOf(networkShape)),
-  affinitySeconds: optional(affinityShape),
-  internalTrafficPolicy: optional(oneOf('Local')),
-  externalTrafficPolicy: optional(oneOf('Local')),
-  healthCheckNodePort: optional(portOrNone),
-  scheduler: optional(oneOf(...schedulers)),
-  forwarding: optional(oneOf('masquerade', 'direct', 'tunnel')),
-  endpoints: listOf(endpointShape),
-});
-
-type ServicePortRecord = Shaped<typeof servicePortShape>;
-
-/** What services.json must be like: nothing that reads a Cluster looks at its fields again. */
-const servicesShape = objectOf({
-  services: listOf(serviceShape),
-  servicePorts: listOf(servicePortShape),
-  healthChecks: listOf(
-    objectOf<ServiceHealthCheck>({
-      namespace: label,
-      service: label,
-      family: familyShape,
-      port: portShape,
-      readyEndpoints: listOf(
-        objectOf<ServiceHealthCheck['readyEndpoints'][number]>({ address: addressShape, nodeName: nodeNameShape }),
-      ),
-    }),
-  ),
-});
+type ServicePortRecord = Shaped<typeof servicePortSchema>;
 
 /**
  * services.json: the cluster as compiled, without file names and lines, so that it changes only with the Services. It
@@ -270,7 +172,7 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
  * another file altogether.
  */
 export function readServices(content: string): Omit<Cluster, 'serviceCidrs'> | string {
-  const reading = parseShape(servicesShape, content);
+  const reading = parseChecked(servicesCheck, content);
   if ('wrong' in reading) return reading.wrong;
   const { services, servicePorts, healthChecks } = reading.value;
   const statuses = new StatusSharing();

@@ -1,4 +1,5 @@
 import type { FileText } from '../base/chunks.ts';
+import { networkFile } from '../base/file-names.ts';
 import { formatBalancer, parseBalancer } from '../kernel/balancer/balancer.ts';
 import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
 import { formatAppends, writeTables } from '../kernel/iptables/iptables.ts';
@@ -96,6 +97,12 @@ export type StateFileName = keyof typeof stateFiles;
 
 /** In the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
+
+/** A file that a bundle may hold besides manifest.json. */
+export type BundleFileName = StateFileName | 'services.json' | typeof networkFile;
+
+/** In the order in which people should read them. */
+export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json', networkFile];
 
 /** Whether a file of a bundle holds a part of the kernel state. */
 export function isStateFile(name: string): boolean {

@@ -1,6 +1,7 @@
 import { endOfQuoted } from '../base/end-of-quoted.ts';
 import { parseDuration } from '../base/duration.ts';
-import { anything, mapOf, parseShape } from '../base/json-shape.ts';
+import { fields as fieldsCheck } from '#checks';
+import { parseChecked } from '../base/json/check.ts';
 import { linesOf } from '../kernel/lines.ts';
 import { findKnownLine, type Fact, type KnownProblem } from '../kube-proxy/log-lines.ts';
 
@@ -186,6 +187,6 @@ function readJsonEntry(line: string, number: number): Entry | undefined {
 }
 
 function readJson(text: string): Readonly<Record<string, unknown>> | undefined {
-  const read = parseShape(mapOf(anything), text);
+  const read = parseChecked(fieldsCheck, text);
   return 'value' in read ? read.value : undefined;
 }

@@ -7,9 +7,9 @@ import {
   optional,
   text as anyText,
   wholeNumber,
-  type Shape,
+  type Schema,
   type Shaped,
-} from '../base/json-shape.ts';
+} from '../base/json/schema.ts';
 import { nameSome } from '../base/join-words.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { portAddresses, serviceName, type ShownPort } from '../cluster/model.ts';
@@ -48,23 +48,23 @@ export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-other
 
 export type Severity = (typeof severities)[number];
 
-const severityShape = about(
+const severitySchema = about(
   'breaks: what worked no longer does; unknown: whether it still does; changes: it works differently; opens: what failed now works',
   oneOf(...severities),
 );
 
 /** The number of endpoints, and the smallest and largest share of connections for one. */
-const sharesShape = objectOf({
+const sharesSchema = objectOf({
   endpoints: wholeNumber(0),
   least: about('the least share of connections that one of them gets', number('a share', 0, 1)),
   most: number('a share', 0, 1),
 });
 
-export type EndpointShares = Shaped<typeof sharesShape>;
+export type EndpointShares = Shaped<typeof sharesSchema>;
 
-const choiceShape = objectOf({
-  from: sharesShape,
-  to: sharesShape,
+const choiceSchema = objectOf({
+  from: sharesSchema,
+  to: sharesSchema,
   kept: about('endpoints that both choose from', wholeNumber(0)),
   source: optional(about('whose address receivers see, if that differs', objectOf({ from: anyText, to: anyText }))),
   lost: optional(
@@ -75,7 +75,7 @@ const choiceShape = objectOf({
   ),
 });
 
-type Choice = Shaped<typeof choiceShape>;
+type Choice = Shaped<typeof choiceSchema>;
 
 const destinationKinds = [
   'cluster-ip',
@@ -102,9 +102,9 @@ export const effectFields = {
   senders: listOf(senderShape),
   from: anyText,
   to: anyText,
-  severity: severityShape,
+  severity: severitySchema,
   classes: wholeNumber(0),
-  choice: optional(about('both sides deliver to endpoints, and choose them otherwise', choiceShape)),
+  choice: optional(about('both sides deliver to endpoints, and choose them otherwise', choiceSchema)),
   example: objectOf({
     from: anyText,
     to: anyText,
@@ -117,20 +117,20 @@ export const effectFields = {
   lacks: optional(about('why the example is not known on that side, and what settles it', anyText)),
 };
 
-const effectShape = objectOf(effectFields);
+const effectSchema = objectOf(effectFields);
 
 /** How packets end on both sides; the same for all these senders. */
-export type Effect = Shaped<typeof effectShape>;
+export type Effect = Shaped<typeof effectSchema>;
 
 /** A Divergence, with effects of this shape. */
-export function findingWith<E>(effect: Shape<E>) {
+export function findingWith<E>(effect: Schema<E>) {
   return objectOf({
     cause: oneOf(...causeIds),
     title: anyText,
     reasons: about('what each side does, in sentences', listOf(anyText)),
     /** Empty if nothing that works is lost or changed. */
     help: about('what to do, in sentences', listOf(anyText)),
-    severity: severityShape,
+    severity: severitySchema,
     services: about('"namespace/name:port", sorted', listOf(anyText)),
     effects: listOf(effect),
     classes: about('how many classes of packets', wholeNumber(0)),

@@ -18,6 +18,14 @@ export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }
 
+/** Number of buckets in the connection tracking table: the only network setting that is not a sysctl. */
+export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
+
+/** Whether kpc-apply may have changed the setting in this file. */
+export function isSettingPath(path: string): boolean {
+  return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
+}
+
 /** A sysctl.conf(5): one `name = value` a line, in map order; '' for none. */
 export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');

@@ -1,6 +1,6 @@
 import { inOneLine } from '../say/words/words.ts';
 import { pathWord } from '../base/printable.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { type Finding, distinct, faultOf } from '../base/findings/finding.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { planChange } from '../equivalence/change.ts';
@@ -9,7 +9,7 @@ import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson } from '../say/equivalence.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
-import type { equivalence as equivalenceShape } from '../say/outputs/equivalence.ts';
+import type { equivalence as equivalenceSchema } from '../say/outputs/equivalence.ts';
 import { NodeComparison } from './compare-nodes.ts';
 import { flagWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
@@ -27,7 +27,7 @@ export interface EquivalenceOptions extends Partial<ManifestsOfNodes> {
 }
 
 /** The result that `kpc equivalence --output json` and `kpc migrate --output json` print. */
-export type Equivalence = Shaped<typeof equivalenceShape>;
+export type Equivalence = Shaped<typeof equivalenceSchema>;
 
 /** Which packets fare differently, or why that is not known. */
 export interface EquivalenceResult {

@@ -1,5 +1,5 @@
 import { count } from '../base/format-count.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import { decompiledJson, serviceJson } from '../describe/describe-json.ts';
 import { flowsJson } from '../describe/describe-flows.ts';
@@ -13,7 +13,7 @@ import { formatDescription } from '../say/formats/description.ts';
 import { describeFound, formatDump, isAmong } from '../say/dump-text.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
-import { describe as described, type describedDump } from '../say/outputs/describe.ts';
+import type { describe as described, describedDump } from '../say/outputs/describe.ts';
 import { printable } from '../base/printable.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
@@ -52,7 +52,9 @@ const rowsPerLine = 5;
 
 /** What was found as text, or for programs, with what was `said` beside it. */
 export function formatDescribed(side: Snapshot, { text, result }: Description, said: Said): string {
-  return result === undefined ? text : formatJson(described, { ...said, snapshots: snapshotsJson([side]), result });
+  return result === undefined
+    ? text
+    : formatJson<typeof described>({ ...said, snapshots: snapshotsJson([side]), result });
 }
 
 /** The same for programs that take it as data: `result` is undefined if nothing was found, and the findings say why. */

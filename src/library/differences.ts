@@ -10,7 +10,7 @@ import { formatJson, type Said } from '../say/formats/json.ts';
 import { diffToJson } from '../say/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import { makeReview } from '../say/make-review.ts';
-import { difference } from '../say/outputs/diff.ts';
+import type { difference } from '../say/outputs/diff.ts';
 import { formatReviewMarkdown } from '../say/review-markdown.ts';
 import type { Tracing } from '../say/equivalence.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
@@ -86,7 +86,7 @@ export function formatDifferences(
       return words + takenMarkdown(taken);
     }
     case 'json':
-      return formatJson(difference, {
+      return formatJson<typeof difference>({
         ...said,
         snapshots: snapshotsJson([from, to]),
         result: { ...diffToJson(from, to, diff, review), ...(flows ? { flows: flowChangeJson(flows) } : {}) },

@@ -1,6 +1,6 @@
 import { mostForPrograms } from '../base/findings/tally.ts';
 import { pathWord } from '../base/printable.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import type { Ignore } from '../lint/ignores.ts';
 import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';

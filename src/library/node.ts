@@ -2,7 +2,7 @@
  * The library with a machine: what `index.ts` does with texts, over files, folders, git revisions, packs and a cluster; and what is
  * about folders: writing and checking bundles and goldens of one node or of many, packing and verifying them.
  */
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { asWarning, isError } from '../base/findings/finding.ts';
 import type { CheckReport } from '../say/check-report.ts';

@@ -1,4 +1,4 @@
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import type { SaidFinding } from '../say/words/said.ts';

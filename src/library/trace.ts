@@ -1,10 +1,10 @@
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { drawWays } from '../say/draw-way.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { SaidFinding } from '../say/words/said.ts';
-import { traced } from '../say/outputs/trace.ts';
+import type { traced } from '../say/outputs/trace.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
@@ -64,7 +64,7 @@ export function formatTrace(
     case 'svg':
       return drawWays(answers.flatMap(({ ways }) => ways));
     case 'json':
-      return formatJson(traced, { ...said, snapshots: snapshotsJson(sides), result: jsonOf(found) });
+      return formatJson<typeof traced>({ ...said, snapshots: snapshotsJson(sides), result: jsonOf(found) });
   }
 }
 

@@ -1,11 +1,11 @@
 import { countState, countServices, type BundleFiles } from '../bundle/make-bundle.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
-import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
-import { filesToRead, stateFileNames, stateFiles } from '../bundle/state-files.ts';
+import type { Manifest } from '../bundle/manifest.ts';
+import { filesToRead, stateFileNames, stateFiles, type BundleFileName } from '../bundle/state-files.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count } from '../base/format-count.ts';
 import { formatJson, type Said } from './formats/json.ts';
-import { compiled } from './outputs/compile.ts';
+import type { compiled } from './outputs/compile.ts';
 import { snapshotsJson } from './snapshots.ts';
 
 /** Files without a tool that reads them. */
@@ -57,7 +57,7 @@ export function formatCompiled(
     // The files are already in the folder.
     const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
     const result = { manifest, ...content };
-    const printed = formatJson(compiled, { ...beside, snapshots: snapshotsJson([side]), result });
+    const printed = formatJson<typeof compiled>({ ...beside, snapshots: snapshotsJson([side]), result });
     return { printed, said: written };
   }
   if (folder !== undefined) return { printed: '', said: written };

@@ -1,7 +1,7 @@
 import { wordsOf } from './words/words.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/join-words.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { pathWord, printable, printableLines } from '../base/printable.ts';
 import { describeKernelChange } from '../changes/kernel-change.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -14,7 +14,7 @@ import { readStoredSide } from '../snapshot/files/read-side.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import { annotate, formatGithub, inRepository, type PathOf } from './formats/github.ts';
 import { diffToJson } from './json.ts';
-import { checked, checkedFleet } from './outputs/compile.ts';
+import type { checked, checkedFleet } from './outputs/compile.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { snapshotsJson } from './snapshots.ts';
 import { formatTestSuite } from './formats/junit.ts';
@@ -133,7 +133,7 @@ export async function formatCheck(
       return { printed, said: checkToText(report) + said };
     }
     case 'json':
-      return { printed: formatJson(checked, checkAnswer(report, beside)), said };
+      return { printed: formatJson<typeof checked>(checkAnswer(report, beside)), said };
     case 'github':
       return { printed: formatGithub(beside.findings, report.pathOf) + checkToGithub(report), said };
     case 'junit':
@@ -203,7 +203,11 @@ export async function formatFleetCheck(report: FleetReport, format: OutputFormat
     case 'text':
       return printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join(''));
     case 'json':
-      return formatJson(checkedFleet, { ...said, snapshots: report.snapshots, result: fleetCheckToJson(report) });
+      return formatJson<typeof checkedFleet>({
+        ...said,
+        snapshots: report.snapshots,
+        result: fleetCheckToJson(report),
+      });
     case 'github':
       if (differing.length === 0) return '';
       return (

@@ -1,6 +1,6 @@
 import { nameSome } from '../base/join-words.ts';
 import { count, formatCount } from '../base/format-count.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { addressWords } from '../diff/port-facts.ts';
 import type { Finding } from '../base/findings/finding.ts';
@@ -12,7 +12,7 @@ import { wordsOf } from './words/words.ts';
 import { formatFindings } from './formats/text.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type Said } from './formats/json.ts';
-import { equivalence } from './outputs/equivalence.ts';
+import type { equivalence } from './outputs/equivalence.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { formatTestSuite } from './formats/junit.ts';
 import { escapeMarkdown, inlineCode } from './formats/markdown.ts';
@@ -228,7 +228,7 @@ export function formatEquivalence(
     case 'junit':
       return formatJunit(report);
     case 'json':
-      return formatJson(equivalence, {
+      return formatJson<typeof equivalence>({
         ...said,
         snapshots: report.snapshots,
         findings: [...said.findings, ...sayFindings(preparations)],

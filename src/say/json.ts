@@ -1,4 +1,4 @@
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../changes/kernel-change.ts';
 import { reasonJson } from '../diff/reason-words.ts';

@@ -1,5 +1,5 @@
 import { count } from '../base/format-count.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { isError } from '../base/findings/finding.ts';
 import type { Severity } from '../base/findings/rows.ts';
@@ -11,7 +11,7 @@ import { listForPeople } from './words/for-people.ts';
 import { helpWithTrace, type SaidFinding } from './words/said.ts';
 import { formatGithub, type PathOf } from './formats/github.ts';
 import { formatTestSuite, type TestCase } from './formats/junit.ts';
-import { linted } from './outputs/lint.ts';
+import type { linted } from './outputs/lint.ts';
 import { snapshotsJson } from './snapshots.ts';
 import { formatSarif } from './formats/sarif.ts';
 import { formatFindings, type LineOf } from './formats/text.ts';
@@ -43,7 +43,7 @@ export function formatLint(
     case 'text':
       return `${formatFindings(listForPeople(report.findings, limit), lineOf, isColoured)}${summaryWords(report)}\n`;
     case 'json':
-      return formatJson(linted, {
+      return formatJson<typeof linted>({
         ...said,
         snapshots: snapshotsJson(report.snapshots()),
         findings: [...said.findings, ...report.findings],

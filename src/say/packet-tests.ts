@@ -4,14 +4,14 @@ import { joinWords, nameSome } from '../base/join-words.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { describeSkipped } from '../dumps/dump.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../trace/packet-tests.ts';
 import { listTraceLines, describeTrace, traceJson } from '../trace/trace-words.ts';
 import type { Scene } from '../trace/scene.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type Said } from './formats/json.ts';
-import { tested } from './outputs/trace.ts';
+import type { tested } from './outputs/trace.ts';
 import { assumedSummary, snapshotsJson } from './snapshots.ts';
 import { formatTestSuite } from './formats/junit.ts';
 
@@ -31,7 +31,7 @@ export function formatResults(
     case 'tap':
       return resultsToTap(results);
     case 'json':
-      return formatJson(tested, {
+      return formatJson<typeof tested>({
         ...said,
         snapshots: snapshotsJson(results.map(({ scene }) => scene.side)),
         result: { tests: results.map(resultJson) },

@@ -14,7 +14,7 @@ import {
 } from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { joinWords } from '../base/join-words.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeConflict } from '../apply/plan/ownership-draft.ts';
@@ -25,7 +25,7 @@ import { formatCommand } from '../apply/node/host.ts';
 import { formatBalancer } from '../kernel/balancer/balancer.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import { bundleJson } from './snapshots.ts';
-import { doctor as doctorShape, plan as planShape } from './outputs/node.ts';
+import type { doctor as doctorSchema, plan as planSchema } from './outputs/node.ts';
 import { printable, printableLines } from '../base/printable.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
@@ -172,7 +172,7 @@ function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
 /** A plan for programs: `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, { command, folder, bundle, foresight }: PlanAnswer): string {
   const snapshots = [bundleJson(folder, bundle.manifest)];
-  return formatJson(planShape, { command, snapshots, findings: [], result: planJson(plan, foresight) });
+  return formatJson<typeof planSchema>({ command, snapshots, findings: [], result: planJson(plan, foresight) });
 }
 
 interface PlanAnswer extends Pick<Said, 'command'> {
@@ -181,7 +181,7 @@ interface PlanAnswer extends Pick<Said, 'command'> {
   readonly foresight: Foresight | undefined;
 }
 
-function planJson(plan: Plan, foresight: Foresight | undefined): Shaped<typeof planShape> {
+function planJson(plan: Plan, foresight: Foresight | undefined): Shaped<typeof planSchema> {
   return {
     changes: describePlan(plan),
     conflicts: plan.ownership.conflicts,
@@ -256,7 +256,7 @@ export function formatNodeChecksJson(
   bundle?: StoredBundle,
 ): string {
   const snapshots = bundle ? [bundleJson(folder, bundle.manifest)] : [];
-  return formatJson(doctorShape, {
+  return formatJson<typeof doctorSchema>({
     command: 'kpc-apply doctor',
     snapshots,
     findings: [],

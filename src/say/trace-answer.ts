@@ -1,5 +1,5 @@
 import { inOneLine } from './words/words.ts';
-import type { Shaped } from '../base/json-shape.ts';
+import type { Shaped } from '../base/json/schema.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';

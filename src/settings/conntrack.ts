@@ -1,4 +1,4 @@
-import { duration, optionalDuration } from '../base/kubernetes-shape.ts';
+import { duration, optionalDuration } from '../base/json/kubernetes-schema.ts';
 import { amountSetting, secondsSetting, switchSetting } from './kinds.ts';
 import type { Requirement } from './setting.ts';
 

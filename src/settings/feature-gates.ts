@@ -1,5 +1,5 @@
-import { flag, map } from '../base/kubernetes-shape.ts';
-import { boolean, oneOf, optional, type Shape } from '../base/json-shape.ts';
+import { flag, map } from '../base/json/kubernetes-schema.ts';
+import { boolean, oneOf, optional, type Schema } from '../base/json/schema.ts';
 import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { proxyField, proxyFlag, setting } from './setting.ts';
 
@@ -18,7 +18,7 @@ export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping
  * these. kpc reads the gates before all settings (src/input/configuration/feature-gates.ts), because other behaviours depend on
  * them too.
  */
-function gatedSetting<T>(stored: Shape<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
+function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
   return setting({
     flags: [featureGatesFlag],
     fields: [featureGatesField],

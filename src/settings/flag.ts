@@ -36,6 +36,11 @@ export interface Flag<Key extends string = string, Kind extends FlagKind = FlagK
   readonly help: string;
 }
 
+/** What kpc.yaml calls a flag. */
+export function keyOf({ name }: Flag): string {
+  return name.slice(2);
+}
+
 export interface FlagFacts {
   /** Its part of help; flags without one come first. */
   readonly group?: 'input' | 'nodes' | 'output' | 'settings' | undefined;

@@ -1,8 +1,8 @@
 import { parseDuration } from '../base/duration.ts';
 import { aNetwork } from '../base/findings/fields.ts';
-import { duration, expectedDuration, text, texts } from '../base/kubernetes-shape.ts';
+import { duration, expectedDuration, text, texts } from '../base/json/kubernetes-schema.ts';
 import { joinWords } from '../base/join-words.ts';
-import { listOf, textThat } from '../base/json-shape.ts';
+import { listOf, textThat } from '../base/json/schema.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs/ipvs.ts';
 import { programs } from '../kube-proxy/modes.ts';
@@ -30,7 +30,7 @@ export const ipvs = {
       const ignoredIn = ignoredUnlessIn('ipvs', source);
       return refuseValue(source, written, `one of ${schedulers.join(', ')}`, { ignoredIn });
     },
-    stored: textThat(`one of ${schedulers.join(', ')}`, (name) => schedulers.includes(name)),
+    stored: textThat(`one of ${schedulers.join(', ')}`, 'isScheduler'),
   }),
   strictARP: switchSetting(
     '--ipvs-strict-arp [bool]',
@@ -50,7 +50,7 @@ export const ipvs = {
         refuseValue(source, item, aNetwork, { ignoredIn: ignoredUnlessIn('ipvs', source) });
         return [];
       }),
-    stored: listOf(textThat('a CIDR', (cidr) => parseNetwork(cidr) !== undefined)),
+    stored: listOf(textThat('a CIDR', 'isNetwork')),
   }),
   tcpTimeout: timeoutSetting('tcp', 'tcpTimeout', 'timeout of idle TCP connections, such as 15m'),
   tcpFinTimeout: timeoutSetting('tcpfin', 'tcpFinTimeout', 'timeout of TCP connections after FIN'),

@@ -1,7 +1,7 @@
 import { parseDuration } from '../base/duration.ts';
-import { expectedDuration, flag, integer } from '../base/kubernetes-shape.ts';
+import { expectedDuration, flag, integer } from '../base/json/kubernetes-schema.ts';
 import { aNetwork } from '../base/findings/fields.ts';
-import { amount, boolean, wholeNumber, type Shape } from '../base/json-shape.ts';
+import { amount, boolean, wholeNumber, type Schema } from '../base/json/schema.ts';
 import { parseNetwork, type Network } from '../kernel/address.ts';
 import {
   plainSetting,
@@ -71,7 +71,7 @@ export function secondsSetting<const U extends Usage>(
   usage: U,
   help: string,
   name: string,
-  schema: Shape<string | null>,
+  schema: Schema<string | null>,
   { usual, must }: NumberRow,
   read = readSeconds,
 ) {

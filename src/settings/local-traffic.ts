@@ -1,9 +1,9 @@
 import { findNearest } from '../base/find-nearest.ts';
 import { oneOfEachFamily } from '../base/findings/fields.ts';
-import { text } from '../base/kubernetes-shape.ts';
+import { text } from '../base/json/kubernetes-schema.ts';
 import { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';
 import { printable } from '../base/printable.ts';
-import { listOf, objectOf, text as storedText, textThat, variantOf, type Shaped } from '../base/json-shape.ts';
+import { listOf, objectOf, text as storedText, textThat, variantOf, type Shaped } from '../base/json/schema.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { readNetwork } from './kinds.ts';
 import { given, plainSetting, proxyField, proxyFlag, refuseValue, setting, type SettingSource } from './setting.ts';
@@ -40,9 +40,9 @@ const interfaces = {
 const variants = {
   ClusterCIDR: objectOf<object>({}),
   NodeCIDR: objectOf<object>({}),
-  BridgeInterface: objectOf({ bridgeInterface: textThat('the name of an interface', isInterfaceName) }),
+  BridgeInterface: objectOf({ bridgeInterface: textThat('the name of an interface', 'isInterfaceName') }),
   InterfaceNamePrefix: objectOf({
-    interfaceNamePrefix: textThat('what the name of an interface begins with', isInterfacePrefix),
+    interfaceNamePrefix: textThat('what the name of an interface begins with', 'isInterfacePrefix'),
   }),
 };
 const storedDetectLocal = variantOf('mode', variants);

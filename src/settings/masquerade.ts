@@ -1,5 +1,5 @@
-import { flag, int32, integer } from '../base/kubernetes-shape.ts';
-import { boolean, wholeNumber } from '../base/json-shape.ts';
+import { flag, int32, integer } from '../base/json/kubernetes-schema.ts';
+import { boolean, wholeNumber } from '../base/json/schema.ts';
 import { modeFacts, type ModeFacts } from '../kube-proxy/modes.ts';
 import { readNumber, readSwitchOf } from './kinds.ts';
 import { given, ignoredUnlessIn, proxyField, proxyFlag, refuse, setting, type SettingSource } from './setting.ts';

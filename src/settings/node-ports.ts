@@ -1,7 +1,7 @@
 import { aNetwork } from '../base/findings/fields.ts';
-import { texts } from '../base/kubernetes-shape.ts';
+import { texts } from '../base/json/kubernetes-schema.ts';
 import { joinWords } from '../base/join-words.ts';
-import { listOf, text } from '../base/json-shape.ts';
+import { listOf, text } from '../base/json/schema.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { isNodePortWord, modeFacts, nodePortWords, type NodePortWord } from '../kube-proxy/modes.ts';
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';

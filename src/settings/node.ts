@@ -1,6 +1,6 @@
 import { anAddress, nameForms } from '../base/findings/fields.ts';
-import { text } from '../base/kubernetes-shape.ts';
-import { oneOf, textThat } from '../base/json-shape.ts';
+import { text } from '../base/json/kubernetes-schema.ts';
+import { oneOf, textThat } from '../base/json/schema.ts';
 import { isName } from '../base/object-names.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { proxyModeNames, proxyModes } from '../kube-proxy/modes.ts';
@@ -34,7 +34,7 @@ export const hostnameOverride = plainSetting({
     if (isName(name, 'subdomain')) return name;
     return refuseValue(source, written, nameForms.subdomain);
   },
-  stored: textThat("a node's name", (name) => name === '' || isName(name, 'subdomain')),
+  stored: textThat("a node's name", 'isNodeName'),
 });
 
 /** '' if it is not set. The unspecified addresses (0.0.0.0, ::) count as not set. */
@@ -48,5 +48,5 @@ export const bindAddress = plainSetting({
     if (!address) return refuseValue(source, written, anAddress);
     return address.text === '0.0.0.0' || address.text === '::' ? '' : address.text;
   },
-  stored: textThat('an IP address', (address) => address === '' || parseAddress(address) !== undefined),
+  stored: textThat('an IP address', 'isAddressOrNothing'),
 });

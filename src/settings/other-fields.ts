@@ -1,49 +1,24 @@
 import { parseDuration } from '../base/duration.ts';
-import { duration, flag, integer, item, list, object, text } from '../base/kubernetes-shape.ts';
-import { anything, narrowed, nullable, number, oneOf, textThat, type Shape } from '../base/json-shape.ts';
-import { parseAddress } from '../kernel/address.ts';
-import { parsePort } from '../kernel/socket-address.ts';
+import { duration, flag, integer, item, list, object, text } from '../base/json/kubernetes-schema.ts';
+import { anything, narrowed, nullable, number, oneOf, textThat, type Schema } from '../base/json/schema.ts';
 import { gateOf, isOn } from '../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { proxyField, refuse, refuseValue, type Field, type SettingSource } from './setting.ts';
 
 const mostInt32 = 2 ** 31 - 1;
 
-const socket = nullable(
-  textThat('an address and a port such as 0.0.0.0:10256', (written) => written === '' || isSocket(written)),
-);
+const socket = nullable(textThat('an address and a port such as 0.0.0.0:10256', 'isSocket'));
 
-/** An address alone gets kube-proxy's own port (AppendPortIfNeeded). */
-function isSocket(written: string): boolean {
-  const [, ipv6, ipv4 = '', port = ''] = /^(?:\[(.*)\]|([^:]*)):\+?(\d{1,9})$/.exec(written) ?? [];
-  const address = port === '' ? written : (ipv6 ?? ipv4);
-  return parseAddress(address) !== undefined && (port === '' || (parsePort(String(Number(port))) ?? 0) > 0);
-}
-
-const notNegative = narrowed(
-  duration,
-  'a duration such as 15m0s, from 0 up',
-  (written) => (parseDuration(written) ?? 0) >= 0,
-);
+const notNegative = textThat('a duration such as 15m0s, from 0 up', 'isDurationFromZero');
 
 const verbosity = integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`);
-/** A text with a unit, or nanoseconds (TimeOrMetaDuration). */
-const flushFrequency = narrowed(anything, 'a duration such as 5s, above 0', (written) =>
-  typeof written === 'string'
-    ? (parseDuration(written) ?? -1) >= 0
-    : written === null || (Number.isSafeInteger(written) && Number(written) >= 0),
-);
-const quantity = narrowed(anything, 'a quantity such as 64Ki', (written) =>
-  written === null || typeof written === 'number'
-    ? true
-    : typeof written === 'string' &&
-      /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/.test(written),
-);
+const flushFrequency = narrowed(anything, 'a duration such as 5s, above 0', 'isFlushFrequency');
+const quantity = narrowed(anything, 'a quantity such as 64Ki', 'isQuantity');
 const formatOptions = object({ splitStream: flag, infoBufferSize: quantity });
 const vmodule = narrowed(
   item({ filePattern: text, verbosity }),
   'an item with a filePattern without = and commas',
-  ({ filePattern }) => /^[^=,]+$/.test(filePattern ?? ''),
+  'hasFilePattern',
 );
 const formats = oneOf('', 'text', 'json');
 const logging = narrowed(
@@ -55,7 +30,7 @@ const logging = narrowed(
     options: object({ text: formatOptions, json: formatOptions }),
   }),
   'without vmodule where the format is json',
-  (written) => written?.format !== 'json' || (written.vmodule ?? []).length === 0,
+  'isLogging',
 );
 
 const loggingField = proxyField('logging', logging);
@@ -78,8 +53,8 @@ const periodsIn: { readonly [M in ProxyMode]: (typeof periods)[keyof typeof peri
   userspace: periods.iptables,
 };
 
-function fieldsOf(shape: Shape, ...names: readonly string[]): readonly Field[] {
-  return names.map((name) => proxyField(name, shape));
+function fieldsOf(schema: Schema, ...names: readonly string[]): readonly Field[] {
+  return names.map((name) => proxyField(name, schema));
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Shape } from '../base/json-shape.ts';
+import type { Schema } from '../base/json/schema.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
@@ -13,7 +13,7 @@ export interface Setting<T, F extends Flag = Flag> {
   /** Reads the flag, else the configuration, and reports what is wrong; undefined for the default. */
   read(source: SettingSource): T | undefined;
   /** Its shape in a bundle's manifest.json. */
-  readonly stored: Shape<T>;
+  readonly stored: Schema<T>;
   /** A further requirement on values of that shape. */
   readonly must?: Requirement<T> | undefined;
 }
@@ -47,11 +47,11 @@ export interface Field<T = unknown> {
   /** Includes the section: "ipvs.scheduler". */
   readonly name: string;
   readonly path: readonly string[];
-  readonly shape: Shape<T>;
+  readonly schema: Schema<T>;
 }
 
-export function proxyField<T>(name: string, shape: Shape<T>): Field<T> {
-  return { name, path: name.split('.'), shape };
+export function proxyField<T>(name: string, schema: Schema<T>): Field<T> {
+  return { name, path: name.split('.'), schema };
 }
 
 export function lastName({ path }: Field): string {

@@ -1,4 +1,4 @@
-import { objectOf, type Shape } from '../base/json-shape.ts';
+import { objectOf, type Schema, type Schemas } from '../base/json/schema.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { conntrack } from './conntrack.ts';
@@ -47,7 +47,7 @@ type ValuesOf<Rows> = Flat<
   }
 >;
 
-type ValueOf<Row> = Row extends { readonly stored: Shape<infer T> } ? T : ValuesOf<Row>;
+type ValueOf<Row> = Row extends { readonly stored: Schema<infer T> } ? T : ValuesOf<Row>;
 
 type Flat<T> = { readonly [K in keyof T]: T[K] };
 
@@ -143,7 +143,7 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
   return flags[key as keyof ProxyFlags] !== undefined;
 }
 
-export const settingsShape = mapSettings(({ stored }) => stored, objectOf) as Shape<SettingValues>;
+export const settingsSchema = mapSettings(({ stored }) => stored, objectOf) as Schema<SettingValues>;
 
 /**
  * Settings of a manifest that kpc would not have written, each as its name and what follows "must": "ipvs.scheduler",
@@ -174,8 +174,8 @@ export const configuredSections: readonly string[] = [
   ...new Set(fields.flatMap(({ path }) => (path.length > 1 ? path.slice(0, 1) : []))),
 ];
 
-/** The shapes of the settings in a section of the configuration; '' for settings outside of sections. */
-export function fieldsInSection(section: string): Readonly<Record<string, Shape>> {
+/** The schemas of the settings in a section of the configuration; '' for settings outside of sections. */
+export function fieldsInSection(section: string): Schemas {
   const own = fields.filter(({ path }) => (path.length > 1 ? path[0] : '') === section);
-  return Object.fromEntries(own.map((field) => [lastName(field), field.shape]));
+  return Object.fromEntries(own.map((field) => [lastName(field), field.schema]));
 }

@@ -1,5 +1,5 @@
-import { duration, text } from '../base/kubernetes-shape.ts';
-import { amount, objectOf, optional, wholeNumber } from '../base/json-shape.ts';
+import { duration, text } from '../base/json/kubernetes-schema.ts';
+import { amount, objectOf, optional, wholeNumber } from '../base/json/schema.ts';
 import { parsePort, type PortRange } from '../kernel/socket-address.ts';
 import { readSeconds } from './kinds.ts';
 import { plainSetting, proxyField, proxyFlag, refuseValue } from './setting.ts';

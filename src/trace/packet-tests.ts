@@ -1,6 +1,6 @@
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { findNearest } from '../base/find-nearest.ts';
-import { isObject } from '../base/json-shape.ts';
+import { isObject } from '../base/json/check.ts';
 import { printable } from '../base/printable.ts';
 import { diagnose, type Finding, cite } from '../base/findings/finding.ts';
 import { foundOf } from '../base/findings/fields.ts';

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { checksModule } from '../../scripts/checks-module.mjs';
 import { afterAll, expect, test } from 'vitest';
 import { realHost } from '../../src/apply/node/real-host.ts';
 
@@ -32,6 +33,7 @@ test('what is started outlives its starter, killed with its whole process group'
       loader: 'ts',
     },
     outfile: starter,
+    plugins: [checksModule],
     bundle: true,
     platform: 'node',
     format: 'cjs',

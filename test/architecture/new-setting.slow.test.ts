@@ -2,10 +2,12 @@
 // a row of the table and its use. All else has to follow: this lists the files that each touches, and tries what follows.
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { findFaults, readShape } from '../../src/base/json-shape.ts';
+import { Ajv } from 'ajv';
+import { readChecked } from '../../src/base/json/check.ts';
+import { publishedSchema } from '../../src/base/json/published-schema.ts';
 import type * as NodeDecisions from '../../src/apply/plan/node-decisions.ts';
-import type * as ManifestShape from '../../src/bundle/manifest.ts';
-import type * as KpcYaml from '../../src/library/node/kpc-yaml-values.ts';
+import type * as Checks from '#checks';
+import type * as KpcYaml from '../../src/library/node/kpc-yaml-schema.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
 import type * as Options from '../../src/library/options.ts';
 import type * as Library from '../../src/library/compile.ts';
@@ -95,7 +97,12 @@ export function read(settings: ProxySettings, stored: Manifest['settings']): rea
 export const wrongFlag: Partial<CompileOptions> = { conntrackTcpTimeoutFin: 30 };
 `;
 
-beforeAll(() => copySources(folder, [...ofRules, ...ofNode, ...ofNoKind], { 'src/type-check.ts': typeCheck }));
+beforeAll(() =>
+  copySources(folder, [...ofRules, ...ofNode, ...ofNoKind], {
+    'src/type-check.ts': typeCheck,
+    'src/manifest-check.ts': "export { manifest } from '#checks';\n",
+  }),
+);
 
 /** A module of the copy. */
 function load<T>(file: string): Promise<T> {
@@ -153,10 +160,12 @@ describe('what follows from the rows', () => {
 
   test('a list is one in kpc.yaml, in a configuration and as a flag', async () => {
     const { openFlags } = await load<typeof Options>('library/options.ts');
-    const { kpcYamlShape } = await load<typeof KpcYaml>('library/node/kpc-yaml-values.ts');
-    const shape = kpcYamlShape([{ name: 'compile', flags: openFlags('programs') }]);
-    expect(findFaults(shape, { 'nodeport-interfaces': ['eth0', 'eth1'] })).toEqual([]);
-    expect(findFaults(shape, { 'iptables-never-masquerade': ['eth0', 'eth1'] })).toHaveLength(1);
+    const { kpcYamlSchema } = await load<typeof KpcYaml>('library/node/kpc-yaml-schema.ts');
+    const accepts = new Ajv({ allowUnionTypes: true }).compile(
+      publishedSchema(kpcYamlSchema([{ name: 'compile', flags: openFlags('programs') }])),
+    );
+    expect(accepts({ 'nodeport-interfaces': ['eth0', 'eth1'] })).toBe(true);
+    expect(accepts({ 'iptables-never-masquerade': ['eth0', 'eth1'] })).toBe(false);
     const field = await compile('nodePortInterfaces: [eth0, eth1]\n');
     expect(field.bundle?.manifest.settings).toMatchObject({ nodePortInterfaces: ['eth0', 'eth1'] });
     const flag = await compile('nodePortInterfaces: [eth0]\n', { nodeportInterfaces: 'eth2,eth3' });
@@ -203,14 +212,14 @@ describe('what follows from the rows', () => {
   });
 
   test('a manifest must have it, and of a right value', async () => {
-    const { manifestShape } = await load<typeof ManifestShape>('bundle/manifest.ts');
+    const { manifest } = await load<typeof Checks>('manifest-check.ts');
     const { findWrongSettings } = await load<typeof Values>('settings/table.ts');
     const { bundle } = await compile('');
     if (!bundle) throw new Error('nothing was compiled');
     const { settings } = bundle.manifest;
-    expect(readShape(manifestShape, { ...bundle.manifest })).toHaveProperty('value');
+    expect(readChecked(manifest, { ...bundle.manifest })).toHaveProperty('value');
     const without = { ...bundle.manifest, settings: { ...settings, neverMasquerade: undefined } };
-    expect(readShape(manifestShape, without)).toEqual({ wrong: 'settings.neverMasquerade is missing' });
+    expect(readChecked(manifest, without)).toEqual({ wrong: 'settings.neverMasquerade is missing' });
     const long = { ...settings, conntrack: { ...settings.conntrack, tcpFinTimeout: 1e9 } };
     expect(findWrongSettings(long).map(({ name }) => name)).toEqual(['conntrack.tcpFinTimeout']);
   });

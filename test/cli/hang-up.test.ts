@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { checksModule } from '../../scripts/checks-module.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-hang-up-'));
@@ -36,6 +37,7 @@ beforeAll(async () => {
   await build({
     stdin: { contents: source, resolveDir: process.cwd(), loader: 'ts' },
     outfile: program,
+    plugins: [checksModule],
     bundle: true,
     platform: 'node',
     format: 'cjs',

@@ -5,10 +5,10 @@ import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { readPrograms } from '../../packaging/programs.ts';
-import { schemaOf, type JsonSchema } from '../../src/base/json-shape.ts';
+import { publishedSchema, type JsonSchema } from '../../src/base/json/published-schema.ts';
 import { configuredOf } from '../../src/cli/kpc/kpc-yaml.ts';
-import { kpcYamlShape } from '../../src/library/node/kpc-yaml-values.ts';
-import { packetTestsShape } from '../../src/input/objects/shapes/packet-tests.ts';
+import { kpcYamlSchema } from '../../src/library/node/kpc-yaml-schema.ts';
+import { packetTestsSchema } from '../../src/input/objects/shapes/packet-tests.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { envelopeSchema, outputSchema, printedJson } from '../support/printed-json.ts';
 import { projectFolder } from '../support/run-kpc.ts';
@@ -29,7 +29,7 @@ test('schemas/envelope.schema.json', () => {
 });
 
 test('schemas/expectations.schema.json', () => {
-  expectSchema('expectations', { $schema, title: 'Expectations of kpc test', ...schemaOf(packetTestsShape) });
+  expectSchema('expectations', { $schema, title: 'Expectations of kpc test', ...publishedSchema(packetTestsSchema) });
 });
 
 test('schemas/kpc.yaml.schema.json', async () => {
@@ -37,7 +37,7 @@ test('schemas/kpc.yaml.schema.json', async () => {
   expectSchema('kpc.yaml', {
     $schema,
     title: 'kpc.yaml',
-    ...(kpc && schemaOf(kpcYamlShape(configuredOf(kpc.program)))),
+    ...(kpc && publishedSchema(kpcYamlSchema(configuredOf(kpc.program)))),
   });
 });
 

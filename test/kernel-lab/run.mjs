@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { checksModule } from '../../scripts/checks-module.mjs';
 import { codesModule } from '../../scripts/codes-module.mjs';
 import { writeFleet } from '../../scripts/make-fleet.mjs';
 
@@ -134,7 +135,7 @@ try {
     platform: 'node',
     target: 'node20',
     format: 'esm',
-    plugins: [codesModule],
+    plugins: [checksModule, codesModule],
     banner: {
       js: "import { createRequire as labRequire } from 'node:module';\nconst require = labRequire(import.meta.url);",
     },

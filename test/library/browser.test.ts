@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
 import { beforeAll, expect, test } from 'vitest';
+import { checksModule } from '../../scripts/checks-module.mjs';
 import { codesModule } from '../../scripts/codes-module.mjs';
 import type * as Library from '../../src/library/index.ts';
 import { listFixtures } from '../support/fixtures.ts';
@@ -25,7 +26,7 @@ async function bundle(contents: string): Promise<string> {
     format: 'iife',
     globalName: 'kpc',
     mainFields: ['module', 'main'],
-    plugins: [codesModule],
+    plugins: [checksModule, codesModule],
     define: { KPC_VERSION: JSON.stringify(library.version) },
     logLevel: 'silent',
   });

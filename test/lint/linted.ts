@@ -1,4 +1,4 @@
-import type { Shaped } from '../../src/base/json-shape.ts';
+import type { Shaped } from '../../src/base/json/schema.ts';
 import type { FindingCode } from '../../src/base/findings/codes.ts';
 import type { Envelope } from '../../src/say/outputs/envelope.ts';
 import type { linted } from '../../src/say/outputs/lint.ts';

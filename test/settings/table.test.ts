@@ -1,7 +1,9 @@
 import { wordsOf } from '../../src/say/words/words.ts';
 import { describe, expect, test } from 'vitest';
-import { optional, readShape } from '../../src/base/json-shape.ts';
-import { kubeProxyConfigurationShape } from '../../src/input/objects/shapes/kube-proxy-configuration.ts';
+import { manifest } from '#checks';
+import { optional, type Schema, type Schemas } from '../../src/base/json/schema.ts';
+import { readChecked, type Check } from '../../src/base/json/check.ts';
+import { kubeProxyConfigurationSchema } from '../../src/input/objects/shapes/kube-proxy-configuration.ts';
 import { resolveSettings } from '../../src/input/configuration/resolve-settings.ts';
 import { modeHistories, newestRelease } from '../../src/kube-proxy/releases.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
@@ -11,12 +13,15 @@ import {
   defaultSettings,
   findWrongSettings,
   settingsInMode,
-  settingsShape,
   hasProxyFlags,
   proxyFlags,
 } from '../../src/settings/table.ts';
 
 const settings = listSettings();
+
+function propertiesOf(schema: Schema | undefined): Schemas {
+  return (schema?.['properties'] ?? {}) as Schemas;
+}
 
 test('no two settings share a flag or a field, except that feature gates are one field', () => {
   const flags = proxyFlags.map(({ name }) => name);
@@ -31,12 +36,12 @@ test('no two settings share a flag or a field, except that feature gates are one
   expect(new Set(others).size).toBe(others.length);
 });
 
-test('each field is in the shape of the configuration', () => {
+test('each field is in the schema of the configuration', () => {
   for (const { row } of settings) {
-    for (const { path, shape } of row.fields) {
+    for (const { path, schema } of row.fields) {
       const [section = '', own] = path;
-      const found = kubeProxyConfigurationShape.fields?.[section];
-      expect(own === undefined ? found : found?.fields?.[own], path.join('.')).toEqual(optional(shape));
+      const found = propertiesOf(kubeProxyConfigurationSchema)[section];
+      expect(own === undefined ? found : propertiesOf(found)[own], path.join('.')).toEqual(optional(schema));
     }
   }
 });
@@ -45,7 +50,7 @@ describe.each(proxyModes)('mode %s', (mode) => {
   const release = modeHistories[mode].until ?? newestRelease;
 
   test('the defaults are what a manifest may hold', () => {
-    expect(readShape(settingsShape, defaultSettings(mode))).toHaveProperty('value');
+    expect(readChecked(manifest.fields?.['settings'] as Check, defaultSettings(mode))).toHaveProperty('value');
     expect(findWrongSettings(defaultSettings(mode))).toEqual([]);
   });
 

@@ -23,8 +23,12 @@ export function copySources(
 ): void {
   rmSync(join(folder, 'src'), { recursive: true, force: true });
   cpSync(join(projectFolder, 'src'), join(folder, 'src'), { recursive: true });
-  const config = JSON.parse(readFileSync(join(projectFolder, 'tsconfig.json'), 'utf8')) as object;
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...config, include: ['src'] }));
+  const config = JSON.parse(readFileSync(join(projectFolder, 'tsconfig.json'), 'utf8')) as {
+    readonly compilerOptions: object;
+  };
+  const paths = { '#checks': ['./src/checks/checks-module.d.ts'] };
+  const compilerOptions = { ...config.compilerOptions, paths };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...config, compilerOptions, include: ['src'] }));
   for (const [file, text, replacement] of edits) {
     const path = join(folder, file);
     const before = readFileSync(path, 'utf8');

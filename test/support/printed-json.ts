@@ -1,5 +1,6 @@
 import { Ajv, type ValidateFunction } from 'ajv';
-import { anything, schemaOf, type JsonSchema, type Shape } from '../../src/base/json-shape.ts';
+import { anything, type Schema } from '../../src/base/json/schema.ts';
+import { publishedSchema, type JsonSchema } from '../../src/base/json/published-schema.ts';
 import { check, compile } from '../../src/say/outputs/compile.ts';
 import { envelopeOf } from '../../src/say/outputs/envelope.ts';
 import { describe } from '../../src/say/outputs/describe.ts';
@@ -14,7 +15,7 @@ import { version } from '../../src/say/outputs/version.ts';
 interface Printed {
   /** The commands that print it. */
   readonly by: readonly string[];
-  readonly shape: Shape;
+  readonly shape: Schema;
 }
 
 /** What commands print with --output json, by the name of its schema in schemas/. */
@@ -42,7 +43,7 @@ export const envelopeSchema: JsonSchema = {
   $schema,
   $id: envelopeFile,
   title: 'kpc and kpc-apply, every command --output json',
-  ...schemaOf(envelopeOf(anything)),
+  ...publishedSchema(envelopeOf(anything)),
 };
 
 const shared: ReadonlySet<string> = new Set(Object.keys(envelopeSchema['$defs'] as object));
@@ -51,7 +52,7 @@ const shared: ReadonlySet<string> = new Set(Object.keys(envelopeSchema['$defs'] 
 export function outputSchema(name: keyof typeof printedJson): JsonSchema {
   const { by, shape } = printedJson[name];
   const title = by.map((command) => `${command} --output json`).join(', ');
-  const { $defs = {}, ...schema } = schemaOf(envelopeOf<unknown>(shape));
+  const { $defs = {}, ...schema } = publishedSchema(envelopeOf<unknown>(shape));
   const own = Object.fromEntries(Object.entries($defs as object).filter(([each]) => !shared.has(each)));
   const whole = { $schema, title, ...schema, ...(Object.keys(own).length > 0 ? { $defs: own } : {}) };
   const text = JSON.stringify(whole).replaceAll(/"#\/\$defs\/([^"]+)"/g, (ref, each: string) =>

@@ -9,14 +9,8 @@ import { ownedNamesIn } from '../plan/ownership.ts';
 import { describeConflict } from '../plan/ownership-draft.ts';
 import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
-import {
-  addressKey,
-  isNothingOwned,
-  joinOwned,
-  nothingOwned,
-  withoutOwned,
-  type OwnedNames,
-} from '../state/owned-names.ts';
+import type { OwnedNames } from '../state/owned-lists.ts';
+import { addressKey, isNothingOwned, joinOwned, nothingOwned, withoutOwned } from '../state/owned-names.ts';
 import { claimBalancerFile } from '../state/balancer-file.ts';
 import { explainError, Failure } from '../state/failure.ts';
 import { commit, isRepair, joinSettingsMade, makingSpace, nextId, stateAfter, writeRecord } from '../state/history.ts';

@@ -1,7 +1,8 @@
 import type { Family } from '../../kernel/family.ts';
 import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { formatTables } from '../../kernel/nftables/format.ts';
-import { isNothingOwned, type OwnedNames, joinOwned } from '../state/owned-names.ts';
+import type { OwnedNames } from '../state/owned-lists.ts';
+import { isNothingOwned, joinOwned } from '../state/owned-names.ts';
 import { readBalancerFile } from '../state/balancer-file.ts';
 import type { Failure } from '../state/failure.ts';
 import { readJournal, readRecord, type OwnershipRecord, type Snapshot, type StateFolder } from '../state/record.ts';

@@ -1,47 +1,27 @@
-import { amount, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
+import { unconfirmed as unconfirmedCheck } from '#checks';
+import type { Shaped } from '../../base/json/schema.ts';
 import { describeError } from '../../base/system-errors.ts';
 import type { Host } from '../node/host.ts';
 import { readDoing, shortLimit } from '../node/tool-time-limits.ts';
 import { Failure } from '../state/failure.ts';
 import { commit } from '../state/history.ts';
 import { noteCommand } from '../state/last-command.ts';
-import { findHolder, findProcess, identifyOwnProcess, processFields, withLock } from '../state/lock.ts';
-import {
-  readJournal,
-  readJson,
-  recordShape,
-  writeJson,
-  type OwnershipRecord,
-  type StateFolder,
-} from '../state/record.ts';
+import { findHolder, findProcess, identifyOwnProcess, withLock } from '../state/lock.ts';
+import { readJournal, readJson, writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
+import type { unconfirmedSchema } from '../state/schemas.ts';
 import type { Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
-
-const unconfirmedShape = objectOf({
-  ...processFields,
-  /** Unique to this apply until the node reboots. */
-  id: text,
-  /** Its question, once the change is made. It holds all that is needed to keep the change: the process may be gone by then. */
-  question: optional(
-    objectOf({
-      /** Milliseconds since the node booted. */
-      deadline: amount,
-      /** The record to write if the change is kept. */
-      record: recordShape,
-    }),
-  ),
-});
 
 /**
  * An apply that is undone unless the operator confirms it, and the process that makes it. Its file exists from before the
  * first change until the change is kept or undone, so that another process can undo it if that one cannot. With the question it is in a second file, which the process that answers renames, yes or no.
  */
-type Unconfirmed = Shaped<typeof unconfirmedShape>;
+type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
 /** An apply in one of these files, of this boot or another; undefined if there is none. */
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
   const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
-  return readJson<Unconfirmed>(host, path, unconfirmedShape, advice);
+  return readJson<Unconfirmed>(host, path, unconfirmedCheck, advice);
 }
 
 /** Whether an apply is one in this network. */

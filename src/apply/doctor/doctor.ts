@@ -19,7 +19,8 @@ import {
 } from '../node/processes.ts';
 import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-versions.ts';
 import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
-import { isNothingOwned, nothingOwned, type OwnedNames } from '../state/owned-names.ts';
+import type { OwnedNames } from '../state/owned-lists.ts';
+import { isNothingOwned, nothingOwned } from '../state/owned-names.ts';
 import { explainError } from '../state/failure.ts';
 import { describeOtherNetworks } from '../state/other-networks.ts';
 import { readJournal, readRecord, stateFolder } from '../state/record.ts';

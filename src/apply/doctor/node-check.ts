@@ -1,10 +1,10 @@
-import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json-shape.ts';
+import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Host } from '../node/host.ts';
 import type { ModuleIndex } from '../node/kernel-modules.ts';
 
-export const nodeCheckShape = objectOf({
+export const nodeCheckSchema = objectOf({
   severity: oneOf('ok', 'note', 'warning', 'error'),
   subject: about('what was looked at: "modules", "tools"', anyText),
   text: anyText,
@@ -14,7 +14,7 @@ export const nodeCheckShape = objectOf({
 });
 
 /** One thing that doctor looked at. An error is something that an apply would fail for. */
-export type NodeCheck = Shaped<typeof nodeCheckShape>;
+export type NodeCheck = Shaped<typeof nodeCheckSchema>;
 
 /** `subject` is the part that it is about, such as "kernel" or "iptables". */
 export function nodeCheck(severity: NodeCheck['severity'], subject: string, text: string, help?: string): NodeCheck {

@@ -1,4 +1,5 @@
-import { amount, objectOf, text, type Shaped } from '../../base/json-shape.ts';
+import { doing as doingCheck } from '#checks';
+import type { Shaped } from '../../base/json/schema.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
 import {
@@ -13,6 +14,7 @@ import {
 import { Room } from './output.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson, type StateFolder } from '../state/record.ts';
+import type { doingSchema } from '../state/schemas.ts';
 
 /** Base time limit of a tool while an operator may be cut off from the node, in milliseconds. */
 export const shortLimit = 20_000;
@@ -22,18 +24,11 @@ const perThousandPresent = 200;
 const perThousandFed = 1000;
 const longestLimit = 180_000;
 
-const doingShape = objectOf({
-  /** Of the apply. */
-  id: text,
-  /** When it has ended if all is well, in milliseconds since the node booted. */
-  until: amount,
-});
-
 /** How long an unconfirmed apply may be busy, in a file of its own for the standby processes. */
-type Doing = Shaped<typeof doingShape>;
+type Doing = Shaped<typeof doingSchema>;
 
 export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {
-  return readJson<Doing>(host, folder.doing, doingShape, 'remove it').catch(() => undefined);
+  return readJson<Doing>(host, folder.doing, doingCheck, 'remove it').catch(() => undefined);
 }
 
 /** Work that must end soon. */

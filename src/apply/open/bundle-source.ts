@@ -3,7 +3,7 @@ import { readJson, readLastBundle, stateFolder, writeJson, type StateFolder } fr
 import type { Host } from '../node/host.ts';
 import { readNetwork } from '../node/network.ts';
 import { readTrusted } from '../state/trusted-files.ts';
-import { objectOf, wholeNumber } from '../../base/json-shape.ts';
+import { serial as serialCheck } from '#checks';
 import { printable } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { isFile, isStoredFile, largestBundle, readFolder } from '../../bundle/folder.ts';
@@ -18,8 +18,6 @@ import {
   type Signature,
   type TrustedKey,
 } from '../../bundle/pack/signature.ts';
-
-const serialShape = objectOf({ serial: wholeNumber(0) });
 
 interface SourceOptions {
   readonly trust: readonly string[];
@@ -103,7 +101,7 @@ export class BundleSource {
   async #readNewest(): Promise<number> {
     const help = 'remove it: an older bundle is accepted then';
     const { newestSerial } = await this.#openFolder();
-    const newest = await readJson(this.#host, newestSerial, serialShape, help);
+    const newest = await readJson(this.#host, newestSerial, serialCheck, help);
     return newest?.serial ?? 0;
   }
 

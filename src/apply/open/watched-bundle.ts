@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { mapOf, objectOf, text } from '../../base/json-shape.ts';
+import { keptBundle as keptCheck } from '#checks';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { knownNames } from '../../bundle/folder.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
@@ -9,12 +9,6 @@ import { explainError, type Failure } from '../state/failure.ts';
 import { readJson, writeJson } from '../state/record.ts';
 import type { BundleSource } from './bundle-source.ts';
 import { loadBundleToApply } from './load-bundle.ts';
-
-/**
- * The last good bundle as stored in the state folder: its files, which are checked like any other bundle's, and the
- * folder that it was read from. Another folder's last good bundle is not used.
- */
-const keptShape = objectOf({ folder: text, files: mapOf(text) });
 
 /** A bundle that may be replaced or damaged at any time. */
 export type WatchedBundle = ReturnType<typeof watchBundle>;
@@ -35,7 +29,7 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
   let wrong: Failure | undefined;
 
   async function recall(): Promise<StoredBundle | undefined> {
-    const stored = await readJson(host, kept, keptShape, 'remove it');
+    const stored = await readJson(host, kept, keptCheck, 'remove it');
     if (stored?.folder !== whole) return undefined;
     return loadBundleToApply(kept, { read: () => source.check(new Map(Object.entries(stored.files))) });
   }

@@ -1,4 +1,4 @@
-import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json-shape.ts';
+import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
 import { changedObjects, type ChangeKind, type KernelChange } from '../../changes/kernel-change.ts';
 import {
   countChanges,
@@ -14,7 +14,7 @@ import { listLeftAddresses, type Plan } from './plan.ts';
 import { objectKinds } from '../../kernel/kinds.ts';
 import type { DrainingServer } from '../state/record.ts';
 
-export const plannedChangeShape = objectOf({
+export const plannedChangeSchema = objectOf({
   /** "namespace/name:port" of the bundle, or as rules' comments have it; the address of what the bundle does not know. */
   servicePort: optional(about('absent for what belongs to no Service', anyText)),
   action: oneOf('add', 'change', 'remove'),
@@ -23,7 +23,7 @@ export const plannedChangeShape = objectOf({
 });
 
 /** One change of a plan, for people and for programs. */
-export type PlannedChange = Shaped<typeof plannedChangeShape>;
+export type PlannedChange = Shaped<typeof plannedChangeSchema>;
 
 const actions = { added: 'add', changed: 'change', removed: 'remove' } as const satisfies Record<
   ChangeKind,

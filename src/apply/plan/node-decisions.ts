@@ -1,5 +1,5 @@
 import type { ProxySettings } from '../../cluster/objects.ts';
-import { sysctlPath } from '../../kernel/sysctl.ts';
+import { conntrackBucketsPath, sysctlPath } from '../../kernel/sysctl.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import type { Host } from '../node/host.ts';
@@ -40,7 +40,6 @@ export function isMet(
 /** The most connections that the node tracks. */
 export const conntrackMax = 'net.netfilter.nf_conntrack_max';
 
-const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
 const conntrackBucketsName = 'nf_conntrack hashsize';
 
 /** kube-proxy's bound on nf_conntrack_max, which keeps a machine of many cores from giving all its memory away. */
@@ -133,11 +132,6 @@ export function requireSysctl(name: string, value: number | string, reason?: str
 export function settingName(path: string): string {
   if (path === conntrackBucketsPath) return conntrackBucketsName;
   return path.startsWith('/proc/sys/') ? path.slice('/proc/sys/'.length).replaceAll('/', '.') : path;
-}
-
-/** Whether a file holds a setting that kpc-apply may have changed. */
-export function isSettingPath(path: string): boolean {
-  return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
 }
 
 /** "0-3,6" in /sys/devices/system/cpu/online; kernels without it list their processors in /proc/cpuinfo. */

@@ -1,11 +1,12 @@
-import { about, boolean, objectOf, oneOf, text, type Shaped } from '../../base/json-shape.ts';
+import { about, boolean, objectOf, oneOf, text, type Shaped } from '../../base/json/schema.ts';
 import type { Network } from '../../kernel/address.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { weighEvidence, type KubeProxyEvidence } from '../../kube-proxy/evidence.ts';
 import type { Variants } from '../node/iptables-variants.ts';
 import type { BalancerFile } from '../state/balancer-file.ts';
-import { mapLists, type OwnedNames } from '../state/owned-names.ts';
+import type { OwnedNames } from '../state/owned-lists.ts';
+import { mapLists } from '../state/owned-names.ts';
 
 /**
  * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy
@@ -25,7 +26,7 @@ export interface Claims {
   readonly othersBalancer?: (BalancerFile & { readonly path: string }) | undefined;
 }
 
-export const conflictShape = objectOf({
+export const conflictSchema = objectOf({
   kind: oneOf('virtual-server', 'set', 'chain', 'table', 'link', 'address', 'file'),
   name: text,
   /** Not if a running program has it to itself: the kernel lets no other change it. */
@@ -33,7 +34,7 @@ export const conflictShape = objectOf({
 });
 
 /** A thing that another program made. */
-export type Conflict = Shaped<typeof conflictShape>;
+export type Conflict = Shaped<typeof conflictSchema>;
 
 /** A thing of the kernel or beside it, as messages name it. */
 type Named = Pick<Conflict, 'kind' | 'name'>;

@@ -25,15 +25,8 @@ import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { variantOf, type Variants } from '../node/iptables-variants.ts';
-import {
-  addressKey,
-  chainKey,
-  jumpKey,
-  nftTableKey,
-  nothingOwned,
-  rulesKey,
-  type OwnedNames,
-} from '../state/owned-names.ts';
+import type { OwnedNames } from '../state/owned-lists.ts';
+import { addressKey, chainKey, jumpKey, nftTableKey, nothingOwned, rulesKey } from '../state/owned-names.ts';
 import { describeConflict, OwnershipDraft, type Claims, type OwnershipDecision } from './ownership-draft.ts';
 
 /** Divides what is on a node, in view of what is wanted there, into owned and foreign. */

@@ -1,19 +1,13 @@
 import { hashHex } from '#hash';
-import { listOf, objectOf, optional, text, type Shaped } from '../../base/json-shape.ts';
+import { balancerRecord as balancerRecordCheck } from '#checks';
+import type { Shaped } from '../../base/json/schema.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { formatBalancer, parseBalancer } from '../../kernel/balancer/balancer.ts';
 import type { Host } from '../node/host.ts';
-import { bindingFields, isOfNetwork, readJson, writeJson, type StateFolder } from './record.ts';
+import { isOfNetwork, readJson, writeJson, type StateFolder } from './record.ts';
+import type { balancerRecordSchema } from './schemas.ts';
 
-const balancerRecordShape = objectOf({
-  ...bindingFields,
-  /** SHA-256 of the texts that kpc-apply wrote, or is about to write. */
-  written: listOf(text),
-  /** SHA-256 of what --adopt found: as long as the file holds that, it is not kpc-apply's. */
-  found: optional(text),
-});
-
-type BalancerRecord = Shaped<typeof balancerRecordShape>;
+type BalancerRecord = Shaped<typeof balancerRecordSchema>;
 
 /** The file that nginx runs with in userspace mode. It outlives a reboot, and so does what is recorded of it. */
 export interface BalancerFile {
@@ -44,7 +38,7 @@ export async function readBalancerFile(host: Host, folder: StateFolder): Promise
 
 /** A damaged record owns nothing. */
 function readBalancerRecord(host: Host, folder: StateFolder): Promise<BalancerRecord | undefined> {
-  return readJson(host, folder.balancerRecord, balancerRecordShape, '').catch(() => undefined);
+  return readJson(host, folder.balancerRecord, balancerRecordCheck, '').catch(() => undefined);
 }
 
 /**

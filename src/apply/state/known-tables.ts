@@ -1,17 +1,12 @@
-import { objectOf, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
+import { knownTables as knownTablesCheck } from '#checks';
+import type { Shaped } from '../../base/json/schema.ts';
 import { isLaterBy, type NftGeneration } from '../node/nft-generation.ts';
 import type { Host } from '../node/host.ts';
 import { readJson, writeJson, type StateFolder } from './record.ts';
-
-const knownTablesShape = objectOf({
-  bootId: text,
-  generation: objectOf<NftGeneration>({ counter: text, count: wholeNumber(0) }),
-  'nft ipv4': text,
-  'nft ipv6': text,
-});
+import type { knownTablesSchema } from './schemas.ts';
 
 /** kube-proxy's tables of nftables as `nft list` would print them, and the generation of the rules that this is true of. */
-export type KnownTables = Omit<Shaped<typeof knownTablesShape>, 'bootId'>;
+export type KnownTables = Omit<Shaped<typeof knownTablesSchema>, 'bootId'>;
 
 /** The tables, if the rules are still of the generation in which kpc-apply last knew them. */
 export async function recallTables(
@@ -20,7 +15,7 @@ export async function recallTables(
   generation: NftGeneration,
 ): Promise<KnownTables | undefined> {
   // A damaged file only costs a listing.
-  const known = await readJson(host, folder.tables, knownTablesShape, 'remove it').catch(() => undefined);
+  const known = await readJson(host, folder.tables, knownTablesCheck, 'remove it').catch(() => undefined);
   const isStill = known?.bootId === folder.network.bootId && isLaterBy(0, known.generation, generation);
   return isStill ? known : undefined;
 }

@@ -1,25 +1,16 @@
-import { amount, objectOf, oneOf, optional, text, type Shaped } from '../../base/json-shape.ts';
+import { lastCommand as lastCommandCheck } from '#checks';
+import type { Shaped } from '../../base/json/schema.ts';
 import { isDone, type ChangeOutcome, type Session } from '../change/observe-node.ts';
 import { explainError } from './failure.ts';
 import { formatTime } from './history.ts';
 import { readJson, readRecord, writeJson, type BundleMark } from './record.ts';
-
-const lastCommandShape = objectOf({
-  bootId: text,
-  /** "apply /root/shop". */
-  command: text,
-  /** Milliseconds since 1970. */
-  at: amount,
-  outcome: oneOf('unchanged', 'put-back', 'refused'),
-  /** Why it was put back or refused. */
-  reason: optional(text),
-});
+import type { lastCommandSchema } from './schemas.ts';
 
 /**
  * A command that left the node in the state that it was in, and after which nothing has changed the node. A rollback has nothing
  * to undo then: it would undo the command before.
  */
-export type LastCommand = Shaped<typeof lastCommandShape>;
+export type LastCommand = Shaped<typeof lastCommandSchema>;
 
 type Work = () => Promise<ChangeOutcome>;
 
@@ -68,7 +59,7 @@ export async function notingRound(session: Session, bundle: BundleMark, work: Wo
 export async function readLastCommand({ host, folder }: Session): Promise<LastCommand | undefined> {
   const advice =
     'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first';
-  const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandShape, advice);
+  const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandCheck, advice);
   return last?.bootId === folder.network.bootId ? last : undefined;
 }
 

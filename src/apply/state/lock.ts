@@ -1,27 +1,15 @@
 import { describeError, hasCode } from '../../base/system-errors.ts';
-import { amount, objectOf, optional, text, wholeNumber, type Shaped } from '../../base/json-shape.ts';
+import { claim as claimCheck } from '#checks';
+import type { Shaped } from '../../base/json/schema.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { readBootId } from '../node/network.ts';
 import { hidesProcesses, readStartTime } from '../node/processes.ts';
 import { readJson, writeJson } from './record.ts';
-
-/** The content of each file that represents a process. */
-export const processFields = {
-  pid: wholeNumber(1),
-  /** Clock ticks from boot to its start. */
-  started: text,
-  bootId: text,
-  /** Its PID namespace ("pid:[4026531836]"): the same id is of another process in another. Undefined where unknown. */
-  namespace: optional(text),
-  /** Its network namespace ("net:[4026531840]"). Undefined where unknown. */
-  network: optional(text),
-};
-
-const processShape = objectOf(processFields);
+import type { claimSchema, processSchema } from './schemas.ts';
 
 /** One process of one boot of the kernel: process ids come again. */
-type ProcessIdentity = Shaped<typeof processShape>;
+type ProcessIdentity = Shaped<typeof processSchema>;
 
 /** "out of sight": in another PID namespace, as a container's processes are, or the node's to a container; or hidden by /proc. */
 type Whereabouts = 'running' | 'gone' | 'out of sight';
@@ -51,15 +39,8 @@ function readNamespace(host: Host, kind: 'pid' | 'net'): Promise<string | undefi
   return host.readLink(`/proc/self/ns/${kind}`);
 }
 
-const claimShape = objectOf({
-  ...processFields,
-  command: text,
-  /** When it was laid down, in milliseconds since the node booted. */
-  since: optional(amount),
-});
-
 /** What a holder of the lock says about itself. */
-type Claim = Shaped<typeof claimShape>;
+type Claim = Shaped<typeof claimSchema>;
 
 /** How long a claim counts whose process is out of sight: only waiting for a confirmation takes longer. */
 const unseenMilliseconds = 10 * 60_000;
@@ -165,7 +146,7 @@ async function isHeld(host: Host, claim: Claim): Promise<boolean> {
 /** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
 async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
   try {
-    return await readJson(host, path, claimShape, '');
+    return await readJson(host, path, claimCheck, '');
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

@@ -1,4 +1,4 @@
-import { objectOf, text } from '../../base/json-shape.ts';
+import { boot as bootCheck } from '#checks';
 import type { Host } from '../node/host.ts';
 import { filesIn, isOfNetwork, readBinding, readJson, type OwnershipRecord, type StateFolder } from './record.ts';
 
@@ -44,14 +44,12 @@ function nameNetwork({ network }: OwnershipRecord, here: StateFolder['network'])
   return `in an earlier network ${network.inode}, or in this one before it lost its mark ${network.mark ?? ''}`;
 }
 
-const bootShape = objectOf({ bootId: text });
-
 /** Removes the folders of networks that ended with an earlier boot. */
 export async function forgetEarlierBoots(host: Host, folder: StateFolder): Promise<void> {
   for (const { path, record, journal } of await listPlaces(host, folder)) {
     if (path === folder.base) continue;
     const { lastCommand, tables } = filesIn(path);
-    const read = (file: string) => readJson(host, file, bootShape, '').catch(() => undefined);
+    const read = (file: string) => readJson(host, file, bootCheck, '').catch(() => undefined);
     const boots = [record, journal, await read(lastCommand), await read(tables)].flatMap((each) => each?.bootId ?? []);
     if (boots.length > 0 && !boots.includes(folder.network.bootId)) await host.remove(path);
   }

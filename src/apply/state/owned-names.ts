@@ -1,4 +1,3 @@
-import { listOf, objectOf, text, type Shaped } from '../../base/json-shape.ts';
 import type { Family } from '../../kernel/family.ts';
 import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
@@ -8,42 +7,12 @@ import type { Link, LinkAddress } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import type { Ownership } from '../../kernel/restrict.ts';
 import { variantOf, type Variants } from '../node/iptables-variants.ts';
-
-const listed = listOf(text);
-
-const fields = {
-  /** virtualServerKey. */
-  virtualServers: listed,
-  sets: listed,
-  /** chainKey. */
-  chains: listed,
-  /** Rules in chains that are not owned: jumps in the kernel's own, and kube-proxy's rule in a kubelet's KUBE-FIREWALL: jumpKey. */
-  jumps: listed,
-  /** Links, with all addresses on them. */
-  links: listed,
-  /** Addresses on a link that is another program's: addressKey. */
-  addresses: listed,
-  /**
-   * Of the chains and rules, those that a kubelet makes too, and that kpc-apply made although there was a kubelet: it had
-   * none. Where a kubelet came later, it has taken them for its own.
-   */
-  besideKubelet: listed,
-  /** Tables of nftables, with all that is in them: nftTableKey. */
-  nftTables: listed,
-};
-
-/** OwnedNames as a file has them. */
-export const ownedNamesShape = objectOf(fields);
-
-/** Names of things in a kernel that are kpc-apply's. */
-export type OwnedNames = Shaped<typeof ownedNamesShape>;
-
-const lists = Object.keys(fields) as readonly (keyof OwnedNames)[];
+import { ownedLists, type OwnedNames } from './owned-lists.ts';
 
 /** Something for each of the lists. */
 export function mapLists<T>(make: (list: keyof OwnedNames) => T): Readonly<Record<keyof OwnedNames, T>> {
   // Each list has its entry.
-  return Object.fromEntries(lists.map((list) => [list, make(list)])) as Record<keyof OwnedNames, T>;
+  return Object.fromEntries(ownedLists.map((list) => [list, make(list)])) as Record<keyof OwnedNames, T>;
 }
 
 /** A node with nothing of kpc-apply's. */
@@ -64,7 +33,7 @@ export function withoutOwned(all: OwnedNames, gone: OwnedNames): OwnedNames {
 
 /** Whether nothing on the node is kpc-apply's. */
 export function isNothingOwned(owned: OwnedNames): boolean {
-  return lists.every((list) => owned[list].length === 0);
+  return ownedLists.every((list) => owned[list].length === 0);
 }
 
 /** "nft ipv4": the place of rules, whatever variant of iptables is in use. Keys of chains and jumps begin with it. */

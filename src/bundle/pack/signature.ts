@@ -1,22 +1,17 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
 import { describeUnread, readRegularFile } from '../../base/read-file.ts';
-import { objectOf, parseShape, textThat, wholeNumber, type Shaped } from '../../base/json-shape.ts';
+import type { Shaped } from '../../base/json/schema.ts';
+import { parseChecked } from '../../base/json/check.ts';
+import { signature as signatureCheck } from '#checks';
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../make-bundle.ts';
+import type { signatureSchema } from './signature-schema.ts';
 
 /** The file of a pack that says who made it. */
 export const signatureFile = 'signature.json';
 
-const signatureShape = objectOf({
-  keyId: textThat('the id of a key', (value) => /^[0-9a-f]{16}$/.test(value)),
-  serial: wholeNumber(0),
-  /** The size of all files of the bundle together. */
-  bytes: wholeNumber(0),
-  signature: textThat('a signature in base64', (value) => /^[A-Za-z0-9+/]{86}==$/.test(value)),
-});
-
 /** Who signed a bundle, and the number by which its successor is known to be newer. */
-export type Signature = Shaped<typeof signatureShape>;
+export type Signature = Shaped<typeof signatureSchema>;
 
 /** A public key, with the name that it has for people. */
 export interface TrustedKey {
@@ -64,7 +59,7 @@ function formatSignature({ keyId, serial, bytes, signature }: Signature): string
 export function readSignature(files: BundleFiles): Signature | 'damaged' | undefined {
   const text = files.get(signatureFile);
   if (text === undefined) return undefined;
-  const reading = parseShape(signatureShape, text);
+  const reading = parseChecked(signatureCheck, text);
   return 'value' in reading && formatSignature(reading.value) === text ? reading.value : 'damaged';
 }
 

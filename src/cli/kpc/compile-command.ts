@@ -21,7 +21,7 @@ import { modeFromWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
 import type { OutputFormat } from '../../say/check-report.ts';
 import { formatJson } from '../../say/formats/json.ts';
-import { compiledFleet } from '../../say/outputs/compile.ts';
+import type { compiledFleet } from '../../say/outputs/compile.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { acceptCommand } from './accept-command.ts';
@@ -197,7 +197,7 @@ async function compileMany(
   }
   if (output === 'json') {
     const result = { folder: out, ...counts };
-    await call.out(formatJson(compiledFleet, { ...call.said, snapshots, result }));
+    await call.out(formatJson<typeof compiledFleet>({ ...call.said, snapshots, result }));
   }
   await call.say(said);
   return exitStatus.ok;

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { FileTree } from '../../library/node/open.ts';
-import { isConfigured, type ConfiguredCommand } from '../../library/node/kpc-yaml-values.ts';
+import { isConfigured } from '../../library/node/kpc-yaml-values.ts';
+import type { ConfiguredCommand } from '../../library/node/kpc-yaml-schema.ts';
 import { readKpcYaml, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 import type { Flag } from '../../library/options.ts';
 import { addFlags, flagsOf, givenFlags } from './flags.ts';

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releaseRange, releases } from '../../kube-proxy/releases.ts';
 import { formatJson } from '../../say/formats/json.ts';
-import { version as versionShape } from '../../say/outputs/version.ts';
+import type { version as versionSchema } from '../../say/outputs/version.ts';
 import { type Done, type Terminal, exitStatus } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
@@ -19,7 +19,7 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
       const kubeProxyVersion = kubeProxyVersions[newestRelease];
       await terminal.out(
         json || output === 'json'
-          ? formatJson(versionShape, {
+          ? formatJson<typeof versionSchema>({
               command: `${program.name()} version`,
               snapshots: [],
               findings: [],

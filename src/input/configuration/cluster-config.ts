@@ -1,4 +1,4 @@
-import { isObject } from '../../base/json-shape.ts';
+import { isObject } from '../../base/json/check.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { InputSource } from '../documents/document.ts';
 import { flagKey } from '../../settings/flag.ts';

@@ -1,5 +1,5 @@
 import { baseName, folderOf, resolvePath } from '../../base/file-names.ts';
-import { isObject } from '../../base/json-shape.ts';
+import { isObject } from '../../base/json/check.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { isPlain } from './templates.ts';

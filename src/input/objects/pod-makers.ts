@@ -1,4 +1,4 @@
-import { isObject } from '../../base/json-shape.ts';
+import { isObject } from '../../base/json/check.ts';
 import type { ObjectMeta } from '../../cluster/objects.ts';
 import { isOfKubernetes } from './kinds.ts';
 

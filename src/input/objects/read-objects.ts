@@ -1,6 +1,6 @@
 import type { Finding } from '../../base/findings/finding.ts';
 import type { Tally } from '../../base/findings/tally.ts';
-import { isObject } from '../../base/json-shape.ts';
+import { isObject } from '../../base/json/check.ts';
 import type { ObjectMeta, Source } from '../../cluster/objects.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { CommonNames } from './check-values.ts';

@@ -1,17 +1,17 @@
 import { findNearest } from '../../base/find-nearest.ts';
-import { findFaults, isObject, type Shape, type ShapeFault } from '../../base/json-shape.ts';
+import { findFaults, isObject, type Check, type Fault } from '../../base/json/check.ts';
 import { fieldName } from '../../base/printable.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import type { Report } from './report.ts';
-import { shapes, type RawObjects } from './shapes/all.ts';
+import { checks, type RawObjects } from './shapes/all.ts';
 
 /** How many fields of one object may be wrong: an object with more is left out, and only these are reported. */
 const mostFaults = 220;
 
 /**
- * Checks the shape of objects. The result is the value as its kind's shape has it. Fields that the shape does not have are
+ * Checks the fields of objects. The result is the value as its kind's check has it. Fields that the check does not know are
  * reported, and harmless. Where the value is wrong otherwise, there are errors in the report, and the fields that are wrong are
  * taken out of the value, so that the other checks can go on; undefined if nothing is left, or too much is wrong.
  */
@@ -20,9 +20,9 @@ export function validate<Kind extends keyof RawObjects>(
   value: unknown,
   report: Report,
 ): RawObjects[Kind] | undefined {
-  const all = findFaults(shapes[kind], value);
+  const all = findFaults(checks[kind], value);
   if (all.length === 0) return value as RawObjects[Kind];
-  const isUnknown = ({ problem }: ShapeFault): boolean => problem === 'unknown';
+  const isUnknown = ({ problem }: Fault): boolean => problem === 'unknown';
   const faults = all.filter((fault) => !isUnknown(fault));
   reportUnknown(kind, value, all.filter(isUnknown), report);
   for (const fault of faults.slice(0, mostFaults + 1)) reportFault(fault, report);
@@ -42,11 +42,11 @@ const readers: {
  * Reports fields that nothing reads, those of list items for one item, as kubectl's strict validation does. If an object of
  * Kubernetes has the field elsewhere, that is said.
  */
-function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly ShapeFault[], report: Report): void {
+function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly Fault[], report: Report): void {
   const reported = new Set<string>();
-  for (const { path, name, shape, value } of faults) {
+  for (const { path, name, check, value } of faults) {
     const at = [...path, name];
-    const fields = fieldsOf(shape);
+    const fields = fieldsOf(check);
     const near = findNearest(name, Object.keys(fields));
     const other = readers[kind];
     if (other) {
@@ -63,7 +63,7 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
       isRecord(parent[name]) &&
       fields[near] !== undefined &&
       Object.keys(fieldsOf(fields[near])).length > 0;
-    const elsewhere = isNear || near?.toLowerCase() === name.toLowerCase() ? undefined : findPath(name, shapes[kind]);
+    const elsewhere = isNear || near?.toLowerCase() === name.toLowerCase() ? undefined : findPath(name, checks[kind]);
     const owner = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
     const details = { owner, name, reader: 'Kubernetes', meant: elsewhere?.join('.') ?? near } as const;
     const meant = elsewhere?.map((step) => step.replace('[]', ''));
@@ -74,8 +74,8 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
 }
 
 /** The fields that an object, or each item of a list, may have. */
-function fieldsOf(shape: Shape): Readonly<Record<string, Shape>> {
-  return (shape.items ?? shape).fields ?? {};
+function fieldsOf(check: Check): Readonly<Record<string, Check>> {
+  return (check.items ?? check).fields ?? {};
 }
 
 /** Whether there is a field of these names, in one item of a list at least. */
@@ -91,12 +91,12 @@ function nameOf(path: FieldPath): string {
 }
 
 /** The least deep place where a field of that name belongs, as "spec", "ports[]", "nodePort". */
-function findPath(name: string, kind: Shape): readonly string[] | undefined {
-  let level = [{ shape: kind, path: [] as readonly string[] }];
+function findPath(name: string, kind: Check): readonly string[] | undefined {
+  let level = [{ check: kind, path: [] as readonly string[] }];
   while (level.length > 0) {
-    const below = level.flatMap(({ shape, path }) =>
-      Object.entries(fieldsOf(shape)).map(([field, inner]) => {
-        return { field, shape: inner, path: [...path, inner.items ? `${field}[]` : field] };
+    const below = level.flatMap(({ check, path }) =>
+      Object.entries(fieldsOf(check)).map(([field, inner]) => {
+        return { field, check: inner, path: [...path, inner.items ? `${field}[]` : field] };
       }),
     );
     const found = below.find(({ field }) => field.toLowerCase() === name.toLowerCase());
@@ -110,15 +110,16 @@ function findPath(name: string, kind: Shape): readonly string[] | undefined {
  * The value without its faulty fields; the report takes no more errors about them. Copies only what is on the way to
  * them: the rest may be deep.
  */
-function removeFaults(value: unknown, faults: readonly ShapeFault[], report: Report): unknown {
+function removeFaults(value: unknown, faults: readonly Fault[], report: Report): unknown {
   const root: Record<string | number, unknown> = { value };
   const copies = new Set<unknown>([root]);
-  for (const { path, shape } of faults) {
+  for (const fault of faults) {
+    const { path } = fault;
     if (path.length === 0) return undefined;
     report.silence(path);
     let parent = root;
     for (const [i, step] of ['value', ...path].entries()) {
-      let child = i === path.length ? neutralValue(shape) : parent[step];
+      let child = i === path.length ? neutralValue(fault) : parent[step];
       if (isRecord(child) && !copies.has(child)) {
         child = Array.isArray(child) ? [...child] : { ...child };
         copies.add(child);
@@ -132,7 +133,7 @@ function removeFaults(value: unknown, faults: readonly ShapeFault[], report: Rep
 }
 
 /** What counts as absent: null, except in lists and maps, whose items may not be null. */
-function neutralValue({ types, isOptional }: Shape): unknown {
+function neutralValue({ check: { types }, isOptional }: Fault): unknown {
   if (isOptional || types.includes('null')) return null;
   return types[0] === 'object' ? {} : '';
 }
@@ -141,12 +142,13 @@ function isRecord(value: unknown): value is Record<string | number, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-function reportFault({ path, shape, value }: ShapeFault, report: Report): void {
-  const expected = shape.values && typeof value === 'string' ? nearestWord(value, shape) : shape.expected;
-  report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), types: shape.types, expected });
+function reportFault({ path, check, expected, value }: Fault, report: Report): void {
+  const { types, values } = check;
+  const wanted = values && typeof value === 'string' ? (nearestWord(value, values) ?? expected) : expected;
+  report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), types, expected: wanted });
 }
 
-function nearestWord(value: string, { values = [], expected }: Shape): string {
+function nearestWord(value: string, values: readonly unknown[]): string | undefined {
   const words = values.filter((word): word is string => typeof word === 'string' && word !== '');
-  return findNearest(value.trim(), words) ?? expected;
+  return findNearest(value.trim(), words);
 }

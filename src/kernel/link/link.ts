@@ -1,4 +1,4 @@
-import { isObject } from '../../base/json-shape.ts';
+import { isObject } from '../../base/json/check.ts';
 import { TooLong } from '../../base/bounds.ts';
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../../base/json-shape.ts';
+import { isObject } from '../../base/json/check.ts';
 import { parseAddress, parseNetwork, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
 import { linesOf } from '../lines.ts';

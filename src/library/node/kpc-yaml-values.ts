@@ -1,27 +1,12 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { foundOf } from '../../base/findings/fields.ts';
-import {
-  about,
-  anyOf,
-  boolean,
-  findFaults,
-  listOf,
-  matching,
-  named,
-  nullable,
-  number,
-  objectWith,
-  oneOf,
-  optional,
-  text,
-  textThat,
-  type Shape,
-} from '../../base/json-shape.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { acceptedCodes, oneOrTrue, onOrOff, word, words } from '#checks';
+import type { Shaped } from '../../base/json/schema.ts';
+import { findFaults } from '../../base/json/check.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
-import type { Ignore } from '../../lint/ignores.ts';
-import type { Flag, FlagKind } from '../../settings/flag.ts';
+import { keyOf, type Flag, type FlagKind } from '../../settings/flag.ts';
+import type { acceptedCodes as acceptedCodesSchema } from './kpc-yaml-schema.ts';
 
 /** The commands that a kpc.yaml configures. */
 export const configuredCommands = [
@@ -48,8 +33,8 @@ export type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atK
 /** False for null, which leaves the flag out, and for a value that the flag does not take. */
 export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse): boolean {
   if (value === null) return false;
-  const faults = findFaults(valuesOf[row.kind].shape, value, mostFaults);
-  for (const { problem, path, value: found, name } of faults) {
+  const faults = findFaults(valuesOf[row.kind].check, value, mostFaults);
+  for (const { problem, path, check, value: found, name } of faults) {
     // An entry of a list, as "ignore[0]", or a field of one.
     const entryAt = (steps: FieldPath) =>
       steps.reduce(
@@ -63,7 +48,7 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
       const of = path.slice(0, -1);
       refuse([...at, ...of], { problem: 'lacks', entry: entryAt(of), field: String(path.at(-1)) });
     } else {
-      const meant = findNearest(name, Object.keys(ignoreFields));
+      const meant = findNearest(name, Object.keys(check.fields ?? {}));
       refuse([...at, ...path, name], { problem: 'unknown-field', entry: entryAt(path), name, meant }, true);
     }
   }
@@ -77,94 +62,19 @@ export function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
 }
 
-/** A command, with the flags that a kpc.yaml may hold. */
-export interface ConfiguredCommand {
-  readonly name: string;
-  readonly flags: readonly Flag[];
-}
-
-/** What kpc.yaml calls a flag. */
-export function keyOf({ name }: Flag): string {
-  return name.slice(2);
-}
-
-const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
-
-/** A word of a command line cannot hold a null byte. */
-const word = named(
-  'word',
-  anyOf(
-    'a string or a number',
-    textThat('a string without null bytes', (written) => !written.includes('\0')),
-    number('a number'),
-  ),
-);
-
-const words = named('words', anyOf('one or a list', word, listOf(word)));
-
-type AcceptedCode = Pick<Ignore, 'code' | 'service'>;
-
-/** `reason` is for readers. */
-const ignoreFields = {
-  code: text,
-  service: optional(text),
-  reason: matching('a reason that is not empty', /\S/),
-};
-
-/** A code that kpc lint does not report, or does not report of one Service. Closed: a misspelt `service` would mean all. */
-const ignored = named(
-  'ignore',
-  anyOf(
-    'a code, or a mapping with code, service and reason',
-    text,
-    objectWith<AcceptedCode>(ignoreFields, { expected: 'a mapping', isClosed: true }),
-  ),
-);
-
 /** What lint's `ignore` holds. */
-export type Ignored = string | readonly (string | AcceptedCode)[];
+export type Ignored = Shaped<typeof acceptedCodesSchema>;
 
-const ignores = anyOf('a code, or a list', text, listOf(ignored));
-
-const yesOrNo = { shape: onOrOff, expected: 'boolean' } as const;
+const yesOrNo = { check: onOrOff, expected: 'boolean' } as const;
 
 /** The values of each kind of flag, and what completes "write …" for others. A flag that needs no value may be true. */
 const valuesOf = {
   on: yesOrNo,
   off: yesOrNo,
   switch: yesOrNo,
-  text: { shape: word, expected: 'one' },
-  commas: { shape: words, expected: 'list' },
-  optional: { shape: anyOf('true, or its value', boolean, words), expected: 'list' },
-  list: { shape: words, expected: 'list' },
-  codes: { shape: ignores, expected: 'ignores' },
+  text: { check: word, expected: 'one' },
+  commas: { check: words, expected: 'list' },
+  optional: { check: oneOrTrue, expected: 'list' },
+  list: { check: words, expected: 'list' },
+  codes: { check: acceptedCodes, expected: 'ignores' },
 } as const satisfies Readonly<Record<FlagKind, object>>;
-
-export function kpcYamlShape(commands: readonly ConfiguredCommand[]): Shape {
-  const sections = commands.map((command) => {
-    const own = nullable(objectWith(shapesOf([command]), closed));
-    return [command.name, optional(about(`flags of kpc ${command.name} alone`, own))] as const;
-  });
-  const all = objectWith({ ...shapesOf(commands), ...Object.fromEntries(sections) }, closed);
-  return about('Flags of kpc for a repository, without their dashes. A flag on the command line wins.', nullable(all));
-}
-
-const closed = { expected: 'a mapping of flags', isClosed: true } as const;
-
-/** The flags of some commands, by name. A flag may take other values in each. */
-function shapesOf(commands: readonly ConfiguredCommand[]): Readonly<Record<string, Shape>> {
-  const byName = groupBy(
-    commands.flatMap(({ flags }) => flags),
-    keyOf,
-  );
-  const found = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(
-    found.map(([name, rows]) => {
-      const choices = rows.flatMap(({ choices: own = [] }) => own);
-      const [first] = rows.toSorted(({ kind: a }, { kind: b }) => Number(b === 'list') - Number(a === 'list'));
-      const shape: Shape | undefined =
-        choices.length > 0 ? oneOf(...new Set(choices)) : first && valuesOf[first.kind].shape;
-      return [name, optional(about(rows[0]?.help ?? '', shape ?? word))];
-    }),
-  );
-}

@@ -1,7 +1,7 @@
 import { findingCodes } from '../../base/findings/codes.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import { foundOf } from '../../base/findings/fields.ts';
-import { isObject } from '../../base/json-shape.ts';
+import { isObject } from '../../base/json/check.ts';
 import { printable } from '../../base/printable.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/file-names.ts';
@@ -13,17 +13,11 @@ import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, findStrayTarget, leadsInto, realPath } from '../../input/files/disk-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../lint/ignores.ts';
-import type { Flag } from '../../settings/flag.ts';
+import { keyOf, type Flag } from '../../settings/flag.ts';
 import { knownNetworks } from '../options.ts';
 import { Refusal, refuse as refuseCall } from '../refusal.ts';
-import {
-  hasRightValue,
-  keyOf,
-  type ConfiguredCommand,
-  type GivenFlag,
-  type Ignored,
-  type Refuse,
-} from './kpc-yaml-values.ts';
+import type { ConfiguredCommand } from './kpc-yaml-schema.ts';
+import { hasRightValue, type GivenFlag, type Ignored, type Refuse } from './kpc-yaml-values.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';

@@ -1,4 +1,4 @@
-import { anything, type Shape, type Shaped } from '../../base/json-shape.ts';
+import type { Schema, Shaped } from '../../base/json/schema.ts';
 import { printableJson } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
@@ -20,16 +20,16 @@ export interface Answer<T> extends Pick<Said, 'command'> {
 }
 
 /** The one envelope of all answers. The type makes each command print its published shape (src/say/outputs, schemas/). */
-export function makeEnvelope<T>(_: Shape<T>, { command, snapshots, findings, result }: Answer<T>) {
+export function makeEnvelope<S extends Schema>({ command, snapshots, findings, result }: Answer<Shaped<S>>) {
   return { kpc: version, command, snapshots, findings, result };
 }
 
 /** Formats why there is no answer, for --output json. */
 export function formatErrorsJson(said: Pick<Answer<unknown>, 'command' | 'findings'>): string {
-  return formatJson(anything, { ...said, snapshots: [] });
+  return formatJson({ ...said, snapshots: [] });
 }
 
 /** Formats an answer for --output json. */
-export function formatJson<T>(shape: Shape<T>, answer: Answer<T>): string {
-  return `${printableJson(JSON.stringify(makeEnvelope(shape, answer), undefined, 2))}\n`;
+export function formatJson<S extends Schema = Schema>(answer: Answer<Shaped<S>>): string {
+  return `${printableJson(JSON.stringify(makeEnvelope<S>(answer), undefined, 2))}\n`;
 }

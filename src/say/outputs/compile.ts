@@ -1,9 +1,9 @@
-import { about, anyOf, boolean, listOf, mapOf, objectOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
-import { manifestShape } from '../../bundle/manifest.ts';
+import { about, anyOf, boolean, listOf, mapOf, objectOf, optional, text, wholeNumber } from '../../base/json/schema.ts';
+import { manifestSchema } from '../../bundle/manifest-schema.ts';
 import { difference } from './diff.ts';
 
 export const compiled = objectOf({
-  manifest: manifestShape,
+  manifest: manifestSchema,
   files: optional(about('file name to content, without -o', mapOf(text))),
   folder: optional(about('what -o or --golden named', text)),
 });

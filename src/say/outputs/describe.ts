@@ -13,7 +13,7 @@ import {
   text,
   variantOf,
   wholeNumber,
-} from '../../base/json-shape.ts';
+} from '../../base/json/schema.ts';
 import { families, protocols } from '../../kernel/family.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { kernelObjectKinds } from '../../changes/kernel-change.ts';

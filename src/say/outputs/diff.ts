@@ -1,4 +1,14 @@
-import { about, boolean, listOf, named, objectOf, openOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import {
+  about,
+  boolean,
+  listOf,
+  named,
+  objectOf,
+  openOf,
+  optional,
+  text,
+  wholeNumber,
+} from '../../base/json/schema.ts';
 import { printedEffectFields } from './equivalence.ts';
 import { change, flowChange, kernelChange, place } from './shared.ts';
 

@@ -6,10 +6,10 @@ import {
   oneOf,
   optional,
   text,
-  type Shape,
+  type Schema,
   type Shaped,
-} from '../../base/json-shape.ts';
-import { assignedShape, assumedShape } from '../../bundle/manifest.ts';
+} from '../../base/json/schema.ts';
+import { assignedSchema, assumedSchema } from '../../bundle/manifest-schema.ts';
 import { families } from '../../kernel/family.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';
@@ -20,8 +20,8 @@ const assumed = named(
   objectOf({
     mode: optional(about('nothing names one', oneOf(true))),
     node: optional(about('no input holds the Node', oneOf(true))),
-    services: optional(about('addresses and ports that kpc chose', listOf(assignedShape))),
-    pods: optional(about('Pods that the workloads of the input would have', listOf(assumedShape))),
+    services: optional(about('addresses and ports that kpc chose', listOf(assignedSchema))),
+    pods: optional(about('Pods that the workloads of the input would have', listOf(assumedSchema))),
     clusterCIDRs: optional(about("kube-proxy's clusterCIDR", listOf(text))),
   }),
 );
@@ -51,7 +51,7 @@ export interface Envelope<T> {
   readonly result?: T | undefined;
 }
 
-export function envelopeOf<T>(result: Shape<T>): Shape<Envelope<T>> {
+export function envelopeOf<T>(result: Schema<T>): Schema<Envelope<T>> {
   return objectOf<Envelope<T>>({
     kpc: about('the version of kpc', text),
     command: about('which command printed it, such as "kpc trace"', text),

@@ -1,4 +1,4 @@
-import { about, listOf, objectOf, text, wholeNumber } from '../../base/json-shape.ts';
+import { about, listOf, objectOf, text, wholeNumber } from '../../base/json/schema.ts';
 import { effectFields, findingWith } from '../../equivalence/findings.ts';
 
 /** An Effect, as it is printed. */

@@ -1,4 +1,4 @@
-import { about, boolean, listOf, objectOf, wholeNumber } from '../../base/json-shape.ts';
+import { about, boolean, listOf, objectOf, wholeNumber } from '../../base/json/schema.ts';
 import { finding } from './shared.ts';
 
 const counts = {

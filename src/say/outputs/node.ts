@@ -1,13 +1,13 @@
-import { about, amount, listOf, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json-shape.ts';
+import { about, amount, listOf, objectOf, oneOf, optional, text, wholeNumber } from '../../base/json/schema.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
-import { nodeCheckShape } from '../../apply/doctor/node-check.ts';
-import { plannedChangeShape } from '../../apply/plan/describe-plan.ts';
-import { conflictShape } from '../../apply/plan/ownership-draft.ts';
+import { nodeCheckSchema } from '../../apply/doctor/node-check.ts';
+import { plannedChangeSchema } from '../../apply/plan/describe-plan.ts';
+import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
 
 /** What `kpc-apply plan` and `kpc-apply verify` print. */
 export const plan = objectOf({
-  changes: about('none if nothing would change', listOf(plannedChangeShape)),
-  conflicts: about('wanted objects that another program made otherwise', listOf(conflictShape)),
+  changes: about('none if nothing would change', listOf(plannedChangeSchema)),
+  conflicts: about('wanted objects that another program made otherwise', listOf(conflictSchema)),
   foreignVirtualServers: listOf(text),
   draining: about(
     'real servers that wait for their connections to end',
@@ -44,5 +44,5 @@ export const doctor = objectOf({
     'the modes, of those that were examined, that nothing keeps the node from',
     listOf(oneOf(...proxyModes)),
   ),
-  checks: listOf(nodeCheckShape),
+  checks: listOf(nodeCheckSchema),
 });

@@ -9,7 +9,7 @@ import {
   optional,
   text,
   wholeNumber,
-} from '../../base/json-shape.ts';
+} from '../../base/json/schema.ts';
 import { changeKinds, kernelObjectKinds } from '../../changes/kernel-change.ts';
 
 export const place = named(

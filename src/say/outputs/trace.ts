@@ -9,7 +9,7 @@ import {
   optional,
   text,
   wholeNumber,
-} from '../../base/json-shape.ts';
+} from '../../base/json/schema.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { connectionKinds, verdicts } from '../../packet/packet.ts';
 import { reasonKinds } from '../../packet/reason.ts';

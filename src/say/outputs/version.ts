@@ -1,4 +1,4 @@
-import { about, listOf, objectOf, oneOf, text } from '../../base/json-shape.ts';
+import { about, listOf, objectOf, oneOf, text } from '../../base/json/schema.ts';
 import { releases } from '../../kube-proxy/releases.ts';
 
 /** What `kpc version` and `kpc-apply version` print. */

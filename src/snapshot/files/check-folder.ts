@@ -1,6 +1,6 @@
 import { parseJson } from '../../base/bounds.ts';
 import { goldenHead } from '../../base/file-names.ts';
-import { isObject } from '../../base/json-shape.ts';
+import { isObject } from '../../base/json/check.ts';
 import { conflictText, findConflict } from '../../base/odd-texts.ts';
 import { describeError, hasCode } from '../../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../../bundle/folder.ts';

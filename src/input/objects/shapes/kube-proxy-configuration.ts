@@ -1,5 +1,5 @@
-import type { Shape } from '../../../base/json-shape.ts';
-import { object } from '../../../base/kubernetes-shape.ts';
+import type { Schema } from '../../../base/json/schema.ts';
+import { object } from '../../../base/json/kubernetes-schema.ts';
 import { configuredSections, fieldsInSection } from '../../../settings/table.ts';
 
 const sections = configuredSections.map((name) => [name, object(fieldsInSection(name))] as const);
@@ -10,7 +10,7 @@ export interface KubeProxyConfig {
 }
 
 /** kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), all of its fields. */
-export const kubeProxyConfigurationShape = object({
+export const kubeProxyConfigurationSchema = object({
   ...fieldsInSection(''),
   ...Object.fromEntries(sections),
-}) as Shape<KubeProxyConfig>;
+}) as Schema<KubeProxyConfig>;

@@ -1,4 +1,4 @@
-import { anyOf, anything, nullable, number, text as string } from '../../../base/json-shape.ts';
+import { anyOf, anything, nullable, number, text as string } from '../../../base/json/schema.ts';
 import {
   type ValueOf,
   flag,
@@ -10,13 +10,13 @@ import {
   openObject,
   text,
   texts,
-} from '../../../base/kubernetes-shape.ts';
+} from '../../../base/json/kubernetes-schema.ts';
 import { conditions, metadata, objectConditions, port, protocol, typed, unread, word } from './shared.ts';
 
 const cpu = nullable(anyOf('a number of CPUs, such as 4 or 3920m', string, number('a number')));
 
 /** A v1 Node. */
-export const nodeShape = object({
+export const nodeSchema = object({
   ...typed,
   metadata,
   spec: object({
@@ -38,15 +38,15 @@ export const nodeShape = object({
 });
 
 /** A ServiceCIDR of networking.k8s.io/v1 or v1beta1. */
-export const serviceCidrShape = object({
+export const serviceCidrSchema = object({
   ...typed,
   metadata,
   spec: object({ cidrs: texts }),
   status: object({ conditions: objectConditions }),
 });
 
-export type RawNode = ValueOf<typeof nodeShape>;
-export type RawServiceCidr = ValueOf<typeof serviceCidrShape>;
+export type RawNode = ValueOf<typeof nodeSchema>;
+export type RawServiceCidr = ValueOf<typeof serviceCidrSchema>;
 
 const containers = list(
   openItem({
@@ -56,7 +56,7 @@ const containers = list(
 );
 
 /** What kpc reads of a Pod's spec, in a Pod or in a template. */
-const podSpecShape = openObject({
+const podSpecSchema = openObject({
   nodeName: text,
   hostname: text,
   subdomain: text,
@@ -74,12 +74,12 @@ const podStatus = openObject({
 });
 
 /** What kpc reads of a v1 Pod. */
-export const podShape = openObject({ metadata, spec: podSpecShape, status: podStatus });
+export const podSchema = openObject({ metadata, spec: podSpecSchema, status: podStatus });
 
 const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');
 
 /** What kpc reads of an object that makes Pods from a template: a Deployment, a StatefulSet, a DaemonSet, a Job. */
-export const workloadShape = openObject({
+export const workloadSchema = openObject({
   metadata,
   spec: openObject({
     replicas: amount,
@@ -90,12 +90,12 @@ export const workloadShape = openObject({
     ordinals: openObject({ start: amount }),
     /** Only whether it is there counts. */
     selector: anything,
-    template: openObject({ metadata, spec: podSpecShape }),
+    template: openObject({ metadata, spec: podSpecSchema }),
   }),
   status: openObject({ conditions }),
 });
 
-export type RawPod = ValueOf<typeof podShape>;
-export type RawPodSpec = ValueOf<typeof podSpecShape>;
+export type RawPod = ValueOf<typeof podSchema>;
+export type RawPodSpec = ValueOf<typeof podSpecSchema>;
 export type RawPodStatus = ValueOf<typeof podStatus>;
-export type RawWorkload = ValueOf<typeof workloadShape>;
+export type RawWorkload = ValueOf<typeof workloadSchema>;

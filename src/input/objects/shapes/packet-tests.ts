@@ -8,11 +8,11 @@ import {
   oneOf,
   text as string,
   worded,
-  type Shape,
-} from '../../../base/json-shape.ts';
-import { item, list, text, type ValueOf } from '../../../base/kubernetes-shape.ts';
+  type Schema,
+} from '../../../base/json/schema.ts';
+import { item, list, text, type ValueOf } from '../../../base/json/kubernetes-schema.ts';
 
-function words(expected: string): Shape<string | readonly string[] | null> {
+function words(expected: string): Schema<string | readonly string[] | null> {
   return nullable(worded(expected, named('words', anyOf(expected, string, listOf(string)))));
 }
 
@@ -20,7 +20,7 @@ const mode = words('iptables, ipvs or nftables, or a list of these');
 const release = words('a release such as "1.36", in quotes, or a list of releases');
 const nodes = words('the name of a node, a list of names, or all');
 
-const packetTestShape = item({
+const packetTestSchema = item({
   name: text,
   from: words('an address, a Pod, pod, remote-pod, node or external, or a list of these'),
   to: words('address:port, svc/name[:port] or a DNS name, or a list of these'),
@@ -41,7 +41,7 @@ const packetTestShape = item({
 });
 
 /** A file of packets with what is expected to become of them, for kpc test. */
-export const packetTestsShape = item({
+export const packetTestsSchema = item({
   inputs: words('files and folders with manifests, a bundle or a dump; paths count from this file'),
   hostAddresses: nullable(worded('a file with what "ip -j addr" prints on the node', string)),
   namespace: text,
@@ -49,11 +49,11 @@ export const packetTestsShape = item({
   nodes,
   mode,
   release,
-  tests: list(packetTestShape),
+  tests: list(packetTestSchema),
 });
 
 /** A file of kpc test as its shape accepts it. */
-export type RawPacketTests = ValueOf<typeof packetTestsShape>;
+export type RawPacketTests = ValueOf<typeof packetTestsSchema>;
 
 /** One of its tests. */
-export type RawPacketTest = ValueOf<typeof packetTestShape>;
+export type RawPacketTest = ValueOf<typeof packetTestSchema>;

@@ -1,5 +1,5 @@
-import { anything, oneOf, worded } from '../../../base/json-shape.ts';
-import { type ValueOf, flag, integer, item, list, object, text, texts } from '../../../base/kubernetes-shape.ts';
+import { anything, oneOf, worded } from '../../../base/json/schema.ts';
+import { type ValueOf, flag, integer, item, list, object, text, texts } from '../../../base/json/kubernetes-schema.ts';
 import {
   metadata,
   objectConditions,
@@ -31,7 +31,7 @@ const ingress = item({ ip: text, hostname: text, ipMode: word(['VIP', 'Proxy']),
 const family = worded('IPv4 or IPv6', oneOf('IPv4', 'IPv6'));
 
 /** A v1 Service. */
-export const serviceShape = object({
+export const serviceSchema = object({
   ...typed,
   metadata,
   spec: object({
@@ -64,7 +64,7 @@ export const serviceShape = object({
   }),
 });
 
-export type RawService = ValueOf<typeof serviceShape>;
+export type RawService = ValueOf<typeof serviceSchema>;
 export type RawServicePort = ValueOf<typeof servicePort>;
 export type RawIngress = ValueOf<typeof ingress>;
 
@@ -83,7 +83,7 @@ const sliceEndpoint = item({
 });
 
 /** A discovery.k8s.io/v1 EndpointSlice. */
-export const endpointSliceShape = object({
+export const endpointSliceSchema = object({
   ...typed,
   metadata,
   addressType: word(['IPv4', 'IPv6', 'FQDN']),
@@ -94,7 +94,7 @@ export const endpointSliceShape = object({
 const endpointAddress = item({ ip: text, hostname: text, nodeName: text, targetRef });
 
 /** v1 Endpoints. */
-export const endpointsShape = object({
+export const endpointsSchema = object({
   ...typed,
   metadata,
   subsets: list(
@@ -102,8 +102,8 @@ export const endpointsShape = object({
   ),
 });
 
-export type RawEndpointSlice = ValueOf<typeof endpointSliceShape>;
+export type RawEndpointSlice = ValueOf<typeof endpointSliceSchema>;
 export type RawSliceEndpoint = ValueOf<typeof sliceEndpoint>;
-export type RawEndpoints = ValueOf<typeof endpointsShape>;
+export type RawEndpoints = ValueOf<typeof endpointsSchema>;
 export type RawEndpointAddress = ValueOf<typeof endpointAddress>;
 export type RawEndpointPort = ValueOf<typeof endpointPort>;

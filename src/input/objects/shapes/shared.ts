@@ -7,8 +7,8 @@ import {
   text as string,
   wholeNumber,
   worded,
-  type Shape,
-} from '../../../base/json-shape.ts';
+  type Schema,
+} from '../../../base/json/schema.ts';
 import {
   anyInteger,
   flag,
@@ -21,12 +21,12 @@ import {
   text,
   texts,
   type ValueOf,
-} from '../../../base/kubernetes-shape.ts';
+} from '../../../base/json/kubernetes-schema.ts';
 
 export const textMap = map(text, 'a mapping of strings');
 
 /** One of the words; '' counts as not set, as it does for Kubernetes. */
-export function word<const Word extends string>(words: readonly Word[]): Shape<Word | '' | null> {
+export function word<const Word extends string>(words: readonly Word[]): Schema<Word | '' | null> {
   return nullable(worded(joinWords(words, 'or'), oneOf(...words, '')));
 }
 
@@ -36,14 +36,14 @@ export const port = integer(1, 65535, 'a port is a number from 1 to 65535');
 export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535');
 
 /** Kubernetes' IntOrString, or null for none. */
-export function intOrString(expected: string): Shape<number | string | null> {
+export function intOrString(expected: string): Schema<number | string | null> {
   return nullable(anyOf(expected, wholeNumber(-Infinity, Infinity), string));
 }
 
 export const protocol = word(['TCP', 'UDP', 'SCTP']);
 
 /** Fields that Kubernetes knows and kpc does not read: only their types are checked. */
-export function unread(shape: Shape, ...names: readonly string[]): object {
+export function unread(shape: Schema, ...names: readonly string[]): object {
   return Object.fromEntries(names.map((name) => [name, shape]));
 }
 

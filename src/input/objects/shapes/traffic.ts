@@ -1,4 +1,4 @@
-import { anyOf, nullable, text as string } from '../../../base/json-shape.ts';
+import { anyOf, nullable, text as string } from '../../../base/json/schema.ts';
 import {
   integer,
   list,
@@ -9,7 +9,7 @@ import {
   text,
   texts,
   type ValueOf,
-} from '../../../base/kubernetes-shape.ts';
+} from '../../../base/json/kubernetes-schema.ts';
 import { intOrString, metadata, port, protocol, word } from './shared.ts';
 
 const portOrName = intOrString('a port number or its name');
@@ -46,14 +46,14 @@ const policySpec = openObject({
 });
 
 /** What kpc reads of a NetworkPolicy of networking.k8s.io/v1. */
-export const networkPolicyShape = openObject({ metadata, spec: policySpec });
+export const networkPolicySchema = openObject({ metadata, spec: policySpec });
 
 const backend = openObject({
   service: openObject({ name: text, port: openObject({ number: port, name: text }) }),
 });
 
 /** What kpc reads of an Ingress of networking.k8s.io/v1. */
-export const ingressShape = openObject({
+export const ingressSchema = openObject({
   metadata,
   spec: openObject({
     defaultBackend: backend,
@@ -95,7 +95,7 @@ const routeRule = openItem({
 });
 
 /** What kpc reads of the routes of gateway.networking.k8s.io. */
-export const routeShape = openObject({
+export const routeSchema = openObject({
   metadata,
   spec: openObject({
     parentRefs: list(openItem({ ...reference, sectionName: text })),
@@ -112,7 +112,7 @@ const allowedRoutes = openObject({
 });
 
 /** What kpc reads of a Gateway of gateway.networking.k8s.io, and of a ListenerSet, which has a `parentRef`. */
-export const gatewayShape = openObject({
+export const gatewaySchema = openObject({
   metadata,
   spec: openObject({
     parentRef: openObject(reference),
@@ -122,7 +122,7 @@ export const gatewayShape = openObject({
 });
 
 /** What kpc reads of a ReferenceGrant of gateway.networking.k8s.io. */
-export const referenceGrantShape = openObject({
+export const referenceGrantSchema = openObject({
   metadata,
   spec: openObject({
     from: list(openItem({ group: text, kind: text, namespace: text })),
@@ -131,18 +131,18 @@ export const referenceGrantShape = openObject({
 });
 
 /** What kpc reads of a v1 Namespace. */
-export const namespaceShape = openObject({ metadata });
+export const namespaceSchema = openObject({ metadata });
 
-export type RawNetworkPolicy = ValueOf<typeof networkPolicyShape>;
+export type RawNetworkPolicy = ValueOf<typeof networkPolicySchema>;
 export type RawPolicyRule = NonNullable<ValueOf<typeof policySpec>['ingress']>[number] &
   NonNullable<ValueOf<typeof policySpec>['egress']>[number];
 export type RawSelector = ValueOf<typeof selector>;
-export type RawRoute = ValueOf<typeof routeShape>;
+export type RawRoute = ValueOf<typeof routeSchema>;
 export type RawRouteRule = ValueOf<typeof routeRule>;
 export type RawRouteMatch = NonNullable<RawRouteRule['matches']>[number];
 export type RawReference = NonNullable<NonNullable<RawRouteRule['backendRefs']>[number]>;
 export type RawNamespaces = ValueOf<typeof namespaces> | null | undefined;
-export type RawGateway = ValueOf<typeof gatewayShape>;
-export type RawReferenceGrant = ValueOf<typeof referenceGrantShape>;
-export type RawIngressObject = ValueOf<typeof ingressShape>;
+export type RawGateway = ValueOf<typeof gatewaySchema>;
+export type RawReferenceGrant = ValueOf<typeof referenceGrantSchema>;
+export type RawIngressObject = ValueOf<typeof ingressSchema>;
 export type RawBackend = ValueOf<typeof backend>;

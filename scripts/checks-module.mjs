@@ -1,0 +1,280 @@
+// The checks of what is declared in JSON Schema: the module #checks, made of src/checks/schemas.ts by ajv when a program is built, and
+// when tests run. Nothing of it is made when a program starts, which holds no ajv.
+//
+// Each part of a schema gets a function of ajv's standalone code. It says whether it accepts a value, and no more; with "is", a keyword
+// of ours, it calls those of its parts. Beside each stands what a message needs. src/base/json/check.ts finds what is wrong, and where,
+// by asking part by part, up to a bound: ajv itself has none for the errors of one run.
+// @ts-check
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { _, Ajv, Name } from 'ajv';
+import { and } from 'ajv/dist/compile/codegen/index.js';
+import standalone from 'ajv/dist/standalone/index.js';
+import { build, transform } from 'esbuild';
+
+const project = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/**
+ * A JSON Schema, with the keywords of src/base/json/schema.ts.
+ *
+ * @typedef {Readonly<Record<string, any>>} Schema
+ */
+
+/** @typedef {import('ajv').Code} Code */
+
+/**
+ * What src declares, by the name of its check, and the predicates that it names.
+ *
+ * @param {string} root a folder with src
+ * @returns {Promise<{ readonly schemas: Readonly<Record<string, Schema>>, readonly predicates: object }>}
+ */
+async function readDeclared(root) {
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    stdin: {
+      contents: `export * as schemas from './schemas.ts'; export * as predicates from './predicates.ts';`,
+      resolveDir: join(root, 'src/checks'),
+    },
+    nodePaths: [join(project, 'node_modules')],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'warning',
+  });
+  return import(`data:text/javascript,${encodeURIComponent(outputFiles[0]?.text ?? '')}`);
+}
+
+/** The keywords that a function of ajv's checks in its own value. */
+const plain = ['type', 'enum', 'minimum', 'maximum', 'pattern', 'format', 'passes', 'required'];
+
+/**
+ * One schema for alternatives that differ in their types: what is left of their keywords says something of values of one type alone.
+ *
+ * @param {Schema} schema
+ * @returns {Schema}
+ */
+function unite({ anyOf, ...schema }) {
+  if (anyOf === undefined) return schema;
+  /** @type {readonly Schema[]} */
+  const parts = anyOf.map(unite);
+  const type = parts.flatMap((part) => part['type']).filter((each) => each !== 'null');
+  const isMixed = parts.some((part) => part['enum'] !== undefined || part['passes'] !== undefined);
+  if (isMixed || new Set(type).size < type.length) throw new Error(`no types choose: ${JSON.stringify(anyOf)}`);
+  const isNullable = parts.some((part) => [part['type']].flat().includes('null'));
+  return { ...Object.assign({}, ...parts), ...schema, type: isNullable ? [...type, 'null'] : type };
+}
+
+/**
+ * @template T, R
+ * @param {Readonly<Record<string, T>>} object
+ * @param {(value: T) => R} change
+ * @returns {Record<string, R>}
+ */
+function mapValues(object, change) {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+}
+
+/**
+ * Source text of a value, in which a Name is a variable.
+ *
+ * @param {unknown} value
+ * @returns {string}
+ */
+function print(value) {
+  if (value instanceof Name) return value.str;
+  if (Array.isArray(value)) return `[${value.map(print).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const given = Object.entries(value).filter(([, each]) => each !== undefined);
+  return `{ ${given.map(([name, each]) => `${JSON.stringify(name)}: ${print(each)}`).join(', ')} }`;
+}
+
+/** The parts of schemas, each once however often it occurs. */
+class Parts {
+  /** @type {Map<string, string>} the names of functions, by their schemas */
+  functions = new Map();
+  /** @type {Map<string, Name>} the names of checks, by their texts */
+  checks = new Map();
+  /** @type {Map<Name, Schema>} what stands for a part in the schema of a whole */
+  #calls = new Map();
+  #predicates;
+
+  /** @param {object} predicates */
+  constructor(predicates) {
+    this.#predicates = predicates;
+  }
+
+  /**
+   * Adds a schema, and returns the name of its check.
+   *
+   * @param {Schema} schema
+   * @returns {Name}
+   */
+  add(schema) {
+    return schema['discriminator'] ? this.#addVariants(schema) : this.#addPlain(unite(schema));
+  }
+
+  /** @param {Schema} schema */
+  #addPlain(schema) {
+    const { expected, toPass, enum: values, required, additionalProperties } = schema;
+    const fields = schema['properties'] && mapValues(schema['properties'], (each) => this.add(each));
+    const others = typeof additionalProperties === 'object' ? this.add(additionalProperties) : undefined;
+    const items = schema['items'] && this.add(schema['items']);
+    const isClosed = additionalProperties === false || undefined;
+    const own = {
+      ...Object.fromEntries(plain.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]]))),
+      ...(fields && { properties: mapValues(fields, this.#use) }),
+      ...(others && { additionalProperties: this.#use(others) }),
+      ...(isClosed && { additionalProperties: false }),
+      ...(items && { items: this.#use(items) }),
+    };
+    const unknown = [schema['format'], schema['passes']].find(
+      (name) => name !== undefined && !(name in this.#predicates),
+    );
+    if (unknown !== undefined) throw new Error(`src/checks/predicates.ts has no ${unknown}`);
+    // What every object inherits would pass for a field of its own.
+    const inherited = Object.keys(fields ?? {}).find((name) => name in {});
+    if (inherited !== undefined) throw new Error(`a field must not be called ${inherited}`);
+    const types = [schema['type'] ?? []].flat();
+    return this.#addCheck(own, { expected, toPass, types, values, fields, required, isClosed, others, items });
+  }
+
+  /** @param {Schema} schema */
+  #addVariants({ expected, anyOf, discriminator: { propertyName: tag } }) {
+    /** @type {Record<string, Name>} */
+    const variants = Object.fromEntries(
+      anyOf.map((/** @type {Schema} */ each) => [each['properties'][tag].enum[0], this.add(each)]),
+    );
+    const words = Object.keys(variants);
+    const anyWord = { type: 'string', enum: words, expected: words.map((word) => JSON.stringify(word)).join(' or ') };
+    const own = { type: 'object', isOneOf: Object.values(variants).map((each) => this.#calls.get(each)?.['is']) };
+    const fields = { [tag]: this.add(anyWord) };
+    return this.#addCheck(own, { expected, types: ['object'], fields, required: [tag], tag, variants });
+  }
+
+  /**
+   * @param {Schema} own what ajv checks
+   * @param {Readonly<Record<string, unknown>>} said what stands beside it
+   */
+  #addCheck(own, said) {
+    const schema = JSON.stringify(own);
+    const accepts = this.functions.get(schema) ?? `accepts${this.functions.size}`;
+    this.functions.set(schema, accepts);
+    const text = print({ accepts: new Name(accepts), ...said });
+    const check = this.checks.get(text) ?? new Name(`check${this.checks.size}`);
+    this.checks.set(text, check);
+    this.#calls.set(check, schema === '{}' ? {} : { is: accepts });
+    return check;
+  }
+
+  /** @param {Name} check */
+  #use = (check) => this.#calls.get(check);
+}
+
+/** @param {string} root a folder with src */
+async function moduleText(root) {
+  const { schemas, predicates } = await readDeclared(root);
+  const parts = new Parts(predicates);
+  const exported = Object.entries(schemas).map(([name, schema]) => [name, parts.add(schema).str]);
+  const lines = [
+    `import * as predicates from ${JSON.stringify(join(root, 'src/checks/predicates.ts'))};`,
+    `import { isObject } from ${JSON.stringify(join(root, 'src/base/json/check.ts'))};`,
+    functionTexts(parts.functions),
+    ...[...parts.checks].map(([text, { str }]) => `const ${str} = ${text};`),
+    `export { ${exported.map(([name, check]) => `${check} as ${name}`).join(', ')} };`,
+  ];
+  // Short also in the libraries, which keep the names of their sources.
+  return (await transform(lines.join('\n'), { format: 'esm', minify: true })).code;
+}
+
+/**
+ * The functions that ajv makes. Each ends at the first error, of which it says nothing: what ajv would say is most of its text.
+ *
+ * @param {ReadonlyMap<string, string>} functions
+ */
+function functionTexts(functions) {
+  const code = { source: true, esm: true, lines: true, formats: _`predicates` };
+  // In this form each error is a few lines that nothing else looks at.
+  const ajv = new Ajv({ code, allErrors: true, messages: false, allowUnionTypes: true, strictTypes: false });
+  const call = (/** @type {string} */ name, /** @type {Code} */ data) => _`${new Name(name)}(${data})`;
+  ajv.addKeyword({ keyword: 'is', code: (cxt) => cxt.fail(_`!${call(cxt.schema, cxt.data)}`) });
+  ajv.addKeyword({
+    keyword: 'isOneOf',
+    code: (cxt) => cxt.fail(cxt.schema.map((/** @type {string} */ name) => _`!${call(name, cxt.data)}`).reduce(and)),
+  });
+  ajv.addKeyword({
+    keyword: 'passes',
+    post: true,
+    code: (cxt) => cxt.fail(_`!predicates.${call(cxt.schema, cxt.data)}`),
+  });
+  for (const [schema, $id] of functions) {
+    const { format } = JSON.parse(schema);
+    if (format !== undefined) ajv.addFormat(format, () => true);
+    ajv.addSchema({ $id, ...JSON.parse(schema) });
+  }
+  const ids = [...functions.values()];
+  const text = standalone
+    .default(ajv, Object.fromEntries(ids.map((id) => [id, id])))
+    .replaceAll(/^export const (\w+) = (\w+);$(.*?)^function \2\(/gms, '$3function $1(')
+    .replaceAll('(data, {instancePath="", parentData, parentDataProperty, rootData=data}={})', '(data)')
+    .replaceAll('data && typeof data == "object" && !Array.isArray(data)', 'isObject(data)')
+    .replaceAll(/^let vErrors = null;\nlet errors = 0;$/gm, '')
+    .replaceAll(
+      /^const (err\d+) = .*;\nif\(vErrors === null\)\{\nvErrors = \[\1\];\n\}\nelse \{\nvErrors\.push\(\1\);\n\}\nerrors\+\+;$/gm,
+      'return false;',
+    )
+    .replaceAll(/^validate\d+\.errors = (?:vErrors;\nreturn errors === 0|null;\nreturn true);$/gm, 'return true;');
+  if (/rrors\b/.test(text)) throw new Error('ajv writes its code in another way');
+  return text;
+}
+
+/** @type {Promise<string> | undefined} made once for all programs */
+let ofProject;
+
+function textOfProject() {
+  ofProject ??= moduleText(project);
+  return ofProject;
+}
+
+/**
+ * For the programs.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+export const checksModule = {
+  name: 'checks',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^#checks$/ }, () => ({ path: 'checks', namespace: 'checks', sideEffects: false }));
+    onLoad({ filter: /./, namespace: 'checks' }, async () => ({
+      contents: await textOfProject(),
+      resolveDir: project,
+    }));
+  },
+};
+
+/**
+ * For Vitest. A test may change a copy of src: a module there gets the checks of that copy.
+ *
+ * @type {import('vitest/config').Plugin}
+ */
+export const checksInTests = {
+  name: 'checks',
+  enforce: 'pre',
+  resolveId: (id, importer) => (id === '#checks' ? `\0checks:${rootOf(importer ?? '')}` : undefined),
+  load: (id) => (id.startsWith('\0checks:') ? moduleText(id.slice('\0checks:'.length)) : undefined),
+};
+
+/**
+ * The folder whose src a module is in.
+ *
+ * @param {string} path
+ */
+function rootOf(path) {
+  let folder = dirname(path);
+  while (!existsSync(join(folder, 'src/checks/schemas.ts'))) {
+    if (folder === dirname(folder)) return project;
+    folder = dirname(folder);
+  }
+  return folder;
+}

@@ -1,0 +1,177 @@
+import { parseJson, TooLong } from '../bounds.ts';
+import { quotePrintable } from '../printable.ts';
+
+type JsonType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null';
+
+type Step = string | number;
+
+declare const described: unique symbol;
+
+/** The check of a schema, and of each part of it. The module #checks has them: scripts/checks-module.mjs makes it. */
+export interface Check<T = unknown> {
+  /** Made by ajv. */
+  readonly accepts: (value: unknown) => boolean;
+  /** What completes "must be …" in an error. */
+  readonly expected: string;
+  /** The same, for a value of the right type that its own predicate refuses. */
+  readonly toPass?: string;
+  /** Empty for any. */
+  readonly types: readonly JsonType[];
+  /** The strings, numbers or booleans that it allows, if they are few. */
+  readonly values?: readonly unknown[];
+  readonly fields?: Readonly<Record<string, Check>>;
+  readonly required?: readonly string[];
+  /** No fields are allowed but these. */
+  readonly isClosed?: true;
+  /** The check of what other fields hold. */
+  readonly others?: Check;
+  readonly items?: Check;
+  /** The field that chooses one of the variants. */
+  readonly tag?: string;
+  readonly variants?: Readonly<Record<string, Check>>;
+  /** Never set: it carries the type. */
+  readonly [described]?: () => T;
+}
+
+/** What is wrong with a value, or with one inside it. */
+export interface Fault {
+  readonly problem: 'wrong' | 'missing' | 'unknown';
+  /** From the checked value. For an unknown field it ends at the field's object. */
+  readonly path: readonly Step[];
+  readonly check: Check;
+  /** Completes "must be …". */
+  readonly expected: string;
+  /** Whether its object may do without the value. */
+  readonly isOptional: boolean;
+  readonly value: unknown;
+  /** The name of a field that should not be there; '' otherwise. */
+  readonly name: string;
+}
+
+/** Collects faults up to a limit: a hostile file may have millions. */
+interface Faults {
+  readonly found: Fault[];
+  readonly most: number;
+  /** Where the value at hand is. */
+  readonly path: Step[];
+}
+
+/** The faults of a value, `most` at most. Unknown fields are faults only where no others are allowed. */
+export function findFaults(check: Check, value: unknown, most: number = Infinity): readonly Fault[] {
+  const faults: Faults = { found: [], most, path: [] };
+  if (!check.accepts(value)) explain(check, value, faults, false);
+  return faults.found;
+}
+
+/** The value with its type, or what is wrong with it. */
+export type Reading<T> = { readonly value: T } | { readonly wrong: string };
+
+/** Checks a value. `wrong` is its first fault, with the path of the field: "settings.ipvs.excludeCIDRs[0] must be a CIDR". */
+export function readChecked<T>(check: Check<T>, value: unknown): Reading<T> {
+  const [fault] = findFaults(check, value, 1);
+  return fault === undefined ? { value: value as T } : { wrong: describeFault(fault) };
+}
+
+/** Parses and checks JSON text. `wrong` never quotes text that is not JSON: it may be another file altogether. */
+export function parseChecked<T>(check: Check<T>, content: string): Reading<T> {
+  let value: unknown;
+  try {
+    value = parseJson(content);
+  } catch (error) {
+    return { wrong: `it is ${error instanceof TooLong ? error.message : 'not JSON'}` };
+  }
+  return readChecked(check, value);
+}
+
+/** Adds what is wrong with a value that the check does not accept: each part of it is checked again. */
+function explain(check: Check, value: unknown, faults: Faults, isOptional: boolean): void {
+  const { found, most } = faults;
+  const before = found.length;
+  if (Array.isArray(value)) explainItems(check, value, faults);
+  else if (isObject(value)) explainFields(check, value, faults);
+  if (found.length > before || found.length >= most) return;
+  const expected = isOfType(check, value) ? (check.toPass ?? check.expected) : check.expected;
+  note(faults, { problem: 'wrong', check, expected, isOptional, value });
+}
+
+function explainItems({ items }: Check, list: readonly unknown[], faults: Faults): void {
+  if (items === undefined) return;
+  // Not a callback for each item: a list may be long, and most of it right.
+  for (let i = 0; i < list.length && faults.found.length < faults.most; i++) {
+    if (!items.accepts(list[i])) explainBelow(items, list[i], faults, i, false);
+  }
+}
+
+function explainFields(check: Check, object: Readonly<Record<string, unknown>>, faults: Faults): void {
+  const { fields = {}, required = [], others, isClosed, tag } = variantFor(check, object);
+  // What JSON and YAML hold inherits no field.
+  for (const name in object) {
+    if (faults.found.length >= faults.most) return;
+    const { [name]: value } = object;
+    const inner = Object.hasOwn(fields, name) ? fields[name] : others;
+    if (inner === undefined) {
+      if (isClosed) note(faults, { problem: 'unknown', check, expected: '', isOptional: true, value: object, name });
+    } else if (value !== undefined && !inner.accepts(value)) {
+      explainBelow(inner, value, faults, name, Object.hasOwn(fields, name) && !required.includes(name));
+    }
+  }
+  for (const name of required) {
+    const { [name]: inner } = fields;
+    if (inner === undefined || (Object.hasOwn(object, name) && object[name] !== undefined)) continue;
+    faults.path.push(name);
+    const problem = name === tag ? 'wrong' : 'missing';
+    note(faults, { problem, check: inner, expected: inner.expected, isOptional: false, value: undefined });
+    faults.path.pop();
+  }
+}
+
+/** The check of the variant that an object's tag names; without one, it is the tag that is wrong. */
+function variantFor(check: Check, object: Readonly<Record<string, unknown>>): Check {
+  const { tag, variants } = check;
+  if (tag === undefined || variants === undefined) return check;
+  const { [tag]: name } = object;
+  return (typeof name === 'string' && Object.hasOwn(variants, name) ? variants[name] : undefined) ?? check;
+}
+
+function explainBelow(check: Check, value: unknown, faults: Faults, step: Step, isOptional: boolean): void {
+  faults.path.push(step);
+  explain(check, value, faults, isOptional);
+  faults.path.pop();
+}
+
+function note({ found, most, path }: Faults, fault: Omit<Fault, 'path' | 'name'> & { readonly name?: string }): void {
+  if (found.length < most) found.push({ name: '', ...fault, path: [...path] });
+}
+
+/** Whether a value is of a type that the check knows. */
+function isOfType({ types }: Check, value: unknown): boolean {
+  if (types.length === 0) return true;
+  if (Array.isArray(value)) return types.includes('array');
+  if (value === null) return types.includes('null');
+  return types.some((type) => type === typeof value || (type === 'integer' && Number.isInteger(value)));
+}
+
+function describeFault({ problem, path, check, expected, value, name }: Fault): string {
+  const at = writePath(path);
+  if (problem === 'missing') return `${at} is missing`;
+  if (problem === 'unknown') return `${at === '' ? 'it' : at} has an unknown field ${quotePrintable(name)}`;
+  if (at === '' && check.types[0] === 'object' && !isObject(value)) return 'it is not a JSON object';
+  return `${at === '' ? 'it' : at} must be ${expected}`;
+}
+
+/**
+ * Quotes a key that is not a plain word: it comes from the input, and could otherwise end the line or look like a path.
+ */
+function writePath(path: readonly Step[]): string {
+  let out = '';
+  for (const step of path) {
+    if (typeof step === 'number') out += `[${step}]`;
+    else out += `${out === '' ? '' : '.'}${/^[\w.-]{1,100}$/.test(step) ? step : quotePrintable(step)}`;
+  }
+  return out;
+}
+
+/** Excludes lists and null. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,55 @@
+import type { Schema } from './schema.ts';
+
+/** A JSON Schema (draft 7), for schemas/ and for editors. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Keyed by name. */
+type Definitions = Map<string, JsonSchema>;
+
+/**
+ * The schema that others read: without what only kpc's own checks know. It refuses unknown fields even where the check allows them,
+ * and a named schema is defined once.
+ */
+export function publishedSchema(schema: Schema): JsonSchema {
+  const definitions: Definitions = new Map();
+  const published = publish(schema, definitions);
+  return definitions.size === 0 ? published : { ...published, $defs: Object.fromEntries(definitions) };
+}
+
+function publish({ $id, description, ...schema }: JsonSchema, definitions: Definitions): JsonSchema {
+  const name = $id as string | undefined;
+  if (name !== undefined && !definitions.has(name)) {
+    // Holds its place in the order.
+    definitions.set(name, {});
+    definitions.set(name, publishKeywords(schema, definitions));
+  }
+  const own = name === undefined ? publishKeywords(schema, definitions) : { $ref: `#/$defs/${name}` };
+  return description === undefined ? own : { ...own, description };
+}
+
+/** Keywords that say something to kpc alone. */
+const ownKeywords: ReadonlySet<string> = new Set(['expected', 'passes', 'toPass', 'format', 'discriminator']);
+
+function publishKeywords(schema: JsonSchema, definitions: Definitions): JsonSchema {
+  const keywords = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ownKeywords.has(keyword)));
+  const { type, minimum, maximum, items, anyOf, properties, additionalProperties, ...others } = keywords;
+  const inner = (each: unknown): JsonSchema => publish(each as JsonSchema, definitions);
+  const fields = Object.entries((properties ?? {}) as JsonSchema).map(([field, each]) => [field, inner(each)]);
+  const further =
+    typeof additionalProperties === 'object' ? inner(additionalProperties) : (additionalProperties ?? false);
+  return {
+    ...(type !== undefined && { type }),
+    ...others,
+    ...(isBound(minimum) && { minimum }),
+    ...(isBound(maximum) && { maximum }),
+    ...(items !== undefined && { items: inner(items) }),
+    ...(anyOf !== undefined && { anyOf: (anyOf as readonly unknown[]).map(inner) }),
+    ...(properties !== undefined && { properties: Object.fromEntries(fields) }),
+    ...((properties !== undefined || additionalProperties !== undefined) && { additionalProperties: further }),
+  };
+}
+
+/** What every whole number of JavaScript is within says nothing. */
+function isBound(bound: unknown): boolean {
+  return bound !== undefined && Math.abs(Number(bound)) < Number.MAX_SAFE_INTEGER;
+}

@@ -1,0 +1,161 @@
+// The words in which JSON is declared: each makes a JSON Schema and the TypeScript type of what it accepts. scripts/checks-module.mjs
+// makes checks of the schemas when a program is built, by ajv; published-schema.ts makes the files of schemas/ of them.
+import * as typebox from '@sinclair/typebox';
+import type { TSchema, TUnsafe } from '@sinclair/typebox';
+
+/**
+ * A JSON Schema, and the type of what it accepts. Beside the keywords of JSON Schema it may have `expected`, which completes
+ * "must be …" in an error; `passes`, a predicate of src/checks/predicates.ts; and `toPass`, which completes "must be …" for that.
+ */
+export type Schema<T = unknown> = TUnsafe<T>;
+
+export type Shaped<S extends TSchema> = S['static'];
+
+/** One object type of an intersection of them. */
+type Flat<T> = { readonly [K in keyof T]: T[K] };
+
+export type Schemas = Readonly<Record<string, Schema>>;
+
+export function worded<T>(expected: string, schema: Schema<T>): Schema<T> {
+  return { ...schema, expected, description: expected };
+}
+
+/** Adds what people who read the schema should know. */
+export function about<T>(description: string, schema: Schema<T>): Schema<T> {
+  return { ...schema, description };
+}
+
+/** Defines a schema once in each published one, under a name. */
+export function named<T>($id: string, schema: Schema<T>): Schema<T> {
+  return { ...schema, $id };
+}
+
+export const text: Schema<string> = typebox.String({ expected: 'a string' });
+
+/** A string that a predicate of src/checks/predicates.ts accepts, which has this name. */
+export function textThat<T extends string = string>(expected: string, format: string): Schema<T> {
+  return typebox.Unsafe<T>(typebox.String({ expected, description: expected, format }));
+}
+
+/** A string that matches a pattern. */
+export function matching(expected: string, pattern: RegExp): Schema<string> {
+  return typebox.String({ expected, description: expected, pattern: pattern.source });
+}
+
+export const boolean: Schema<boolean> = typebox.Boolean({ expected: 'true or false' });
+
+/** A finite number; bounds are included. */
+export function number(expected: string, least = -Infinity, most = Infinity): Schema<number> {
+  return typebox.Number({ expected, ...boundsOf(least, most) });
+}
+
+export const amount = number('a number from 0 on', 0);
+
+export function wholeNumber(
+  least: number,
+  most: number = Number.MAX_SAFE_INTEGER,
+  expected = `a whole number from ${most === Number.MAX_SAFE_INTEGER ? `${least} on` : `${least} to ${most}`}`,
+): Schema<number> {
+  return typebox.Integer({ expected, ...boundsOf(least, most) });
+}
+
+function boundsOf(minimum: number, maximum: number): object {
+  return { ...(Number.isFinite(minimum) && { minimum }), ...(Number.isFinite(maximum) && { maximum }) };
+}
+
+export function oneOf<const V extends readonly (string | number | boolean)[]>(...values: V): Schema<V[number]> {
+  const types = [...new Set(values.map((value) => typeof value))];
+  return typebox.Unsafe<V[number]>({
+    type: types.length === 1 ? types[0] : types,
+    expected: values.map((value) => JSON.stringify(value)).join(' or '),
+    enum: values,
+  });
+}
+
+export const anything: Schema = typebox.Unsafe({ expected: 'anything' });
+
+export const anyObject: Schema<object> = typebox.Unsafe({ type: 'object', expected: 'an object' });
+
+/** Null, or what the schema takes. */
+export function nullable<T>(inner: Schema<T>): Schema<T | null> {
+  const { description, ...bare } = inner;
+  const none = { type: 'null' };
+  if (inner.$id !== undefined) {
+    const { expected } = inner;
+    return typebox.Unsafe({ anyOf: [bare, none], expected, ...(description !== undefined && { description }) });
+  }
+  const { anyOf: forms, type, enum: values } = inner as Readonly<Record<string, readonly unknown[] | undefined>>;
+  return typebox.Unsafe({
+    ...inner,
+    ...(forms && { anyOf: [...forms, none] }),
+    ...(type && { type: [type, 'null'].flat() }),
+    ...(values && { enum: [...values, null] }),
+  });
+}
+
+export function optional<T>(inner: Schema<T>): Schema<T | undefined> {
+  return typebox.Optional(inner as Schema<T | undefined>);
+}
+
+/** Adds a predicate of src/checks/predicates.ts to a schema; `toPass` completes "must be …". */
+export function narrowed<T>(inner: Schema<T>, toPass: string, passes: string): Schema<T> {
+  return { ...inner, passes, toPass };
+}
+
+export function listOf<T>(items: Schema<T>, expected = 'a list'): Schema<readonly T[]> {
+  return typebox.Unsafe(typebox.Array(items, { expected }));
+}
+
+/** An object with arbitrary keys. */
+export function mapOf<T, K extends string = string>(
+  values: Schema<T>,
+  expected = 'an object',
+): Schema<string extends K ? Readonly<Record<string, T>> : { readonly [Key in K]?: T }> {
+  return typebox.Unsafe({ type: 'object', expected, additionalProperties: values });
+}
+
+/** The type of an object with these fields; a field that may be undefined may be missing. */
+type ObjectOf<F extends Schemas> = Flat<
+  { readonly [K in keyof F as undefined extends Shaped<F[K]> ? never : K]: Shaped<F[K]> } & {
+    readonly [K in keyof F as undefined extends Shaped<F[K]> ? K : never]?: Shaped<F[K]>;
+  }
+>;
+
+/**
+ * An object with a schema for each field. Its type follows from the fields unless T is given. The check allows other fields, the
+ * published schema does not.
+ */
+export function objectOf<F extends Schemas>(fields: F): Schema<ObjectOf<F>>;
+export function objectOf<T>(fields: { readonly [K in keyof T]-?: Schema<T[K]> }): Schema<T>;
+export function objectOf(fields: Schemas): Schema {
+  return objectWith(fields, { expected: 'an object' });
+}
+
+/** An object with further fields, which another of its fields decides. */
+export function openOf<F extends Schemas>(fields: F): Schema<ObjectOf<F> & { readonly [field: string]: unknown }> {
+  return objectWith(fields, { expected: 'an object', additionalProperties: true });
+}
+
+/** An object with these fields. With `additionalProperties: false`, the check allows no others. */
+export function objectWith<T>(
+  fields: Schemas,
+  options: { readonly expected: string; readonly additionalProperties?: boolean },
+): Schema<T> {
+  return typebox.Unsafe<T>(typebox.Object({ ...fields }, options));
+}
+
+/** A discriminated union: the field `tag` selects the variant. */
+export function variantOf<Tag extends string, V extends Schemas>(
+  tag: Tag,
+  variants: V,
+): Schema<{ [K in keyof V]: Flat<Readonly<Record<Tag, K>> & Shaped<V[K]>> }[keyof V]> {
+  const forms = Object.entries(variants).map(([name, { properties }]) =>
+    objectWith({ [tag]: oneOf(name), ...(properties as Schemas) }, { expected: 'an object' }),
+  );
+  return typebox.Unsafe({ anyOf: forms, expected: 'an object', discriminator: { propertyName: tag } });
+}
+
+/** A union. What is checked must be of alternatives that differ in their JSON types. */
+export function anyOf<V extends readonly Schema[]>(expected: string, ...schemas: V): Schema<Shaped<V[number]>> {
+  return typebox.Unsafe({ anyOf: schemas, expected, description: expected });
+}

@@ -1,0 +1,45 @@
+// The module #checks, which scripts/checks-module.mjs makes of schemas.ts.
+import type { Check } from '../base/json/check.ts';
+import type { Shaped } from '../base/json/schema.ts';
+import type * as schemas from './schemas.ts';
+
+type CheckOf<Name extends keyof typeof schemas> = Check<Shaped<(typeof schemas)[Name]>>;
+
+export const fields: CheckOf<'fields'>;
+export const anyManifest: CheckOf<'anyManifest'>;
+export const assignedLines: CheckOf<'assignedLines'>;
+export const assumedLines: CheckOf<'assumedLines'>;
+export const manifest: CheckOf<'manifest'>;
+export const services: CheckOf<'services'>;
+export const signature: CheckOf<'signature'>;
+export const balancerRecord: CheckOf<'balancerRecord'>;
+export const boot: CheckOf<'boot'>;
+export const claim: CheckOf<'claim'>;
+export const doing: CheckOf<'doing'>;
+export const keptBundle: CheckOf<'keptBundle'>;
+export const knownTables: CheckOf<'knownTables'>;
+export const lastCommand: CheckOf<'lastCommand'>;
+export const ownershipRecord: CheckOf<'ownershipRecord'>;
+export const serial: CheckOf<'serial'>;
+export const snapshot: CheckOf<'snapshot'>;
+export const unconfirmed: CheckOf<'unconfirmed'>;
+export const Endpoints: CheckOf<'Endpoints'>;
+export const EndpointSlice: CheckOf<'EndpointSlice'>;
+export const Gateway: CheckOf<'Gateway'>;
+export const Ingress: CheckOf<'Ingress'>;
+export const KubeProxyConfiguration: CheckOf<'KubeProxyConfiguration'>;
+export const Namespace: CheckOf<'Namespace'>;
+export const NetworkPolicy: CheckOf<'NetworkPolicy'>;
+export const Node: CheckOf<'Node'>;
+export const PacketTests: CheckOf<'PacketTests'>;
+export const Pod: CheckOf<'Pod'>;
+export const ReferenceGrant: CheckOf<'ReferenceGrant'>;
+export const Route: CheckOf<'Route'>;
+export const ServiceCIDR: CheckOf<'ServiceCIDR'>;
+export const Service: CheckOf<'Service'>;
+export const Workload: CheckOf<'Workload'>;
+export const acceptedCodes: CheckOf<'acceptedCodes'>;
+export const oneOrTrue: CheckOf<'oneOrTrue'>;
+export const onOrOff: CheckOf<'onOrOff'>;
+export const word: CheckOf<'word'>;
+export const words: CheckOf<'words'>;

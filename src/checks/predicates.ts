@@ -1,0 +1,110 @@
+// What JSON Schema has no keyword for. A schema names a predicate of this module, and the checks that scripts/checks-module.mjs makes of
+// the schemas import it. Those of texts get texts; the others get what the rest of the schema accepts.
+import { parseDuration } from '../base/duration.ts';
+import { isObject } from '../base/json/check.ts';
+import { isName } from '../base/object-names.ts';
+import { printable } from '../base/printable.ts';
+import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { schedulers } from '../kernel/ipvs/ipvs.ts';
+import { parsePort } from '../kernel/socket-address.ts';
+import { isSettingPath } from '../kernel/sysctl.ts';
+import { parseRelease } from '../kube-proxy/releases.ts';
+
+export { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';
+
+/** An address of either family, however it is written. */
+export function isAddress(text: string): boolean {
+  return parseAddress(text) !== undefined;
+}
+
+export function isAddressOrNothing(text: string): boolean {
+  return text === '' || isAddress(text);
+}
+
+export function isClusterIP(text: string): boolean {
+  return text === 'None' || isAddressOrNothing(text);
+}
+
+/** An address with a prefix length. */
+export function isNetwork(text: string): boolean {
+  return parseNetwork(text) !== undefined;
+}
+
+/** An address with a port, or nothing. An address alone gets kube-proxy's own port (AppendPortIfNeeded). */
+export function isSocket(text: string): boolean {
+  const [, ipv6, ipv4 = '', port = ''] = /^(?:\[(.*)\]|([^:]*)):\+?(\d{1,9})$/.exec(text) ?? [];
+  const address = port === '' ? text : (ipv6 ?? ipv4);
+  return text === '' || (isAddress(address) && (port === '' || (parsePort(String(Number(port))) ?? 0) > 0));
+}
+
+export function isLabel(text: string): boolean {
+  return isName(text, 'label');
+}
+
+export function isPortName(text: string): boolean {
+  return text === '' || isLabel(text);
+}
+
+export function isNodeName(text: string): boolean {
+  return text === '' || isName(text, 'subdomain');
+}
+
+export function isDnsName(text: string): boolean {
+  return isName(text.replace(/\.$/, ''), 'subdomain');
+}
+
+export function isKubeProxyVersion(text: string): boolean {
+  return parseRelease(text) !== undefined;
+}
+
+export function isScheduler(text: string): boolean {
+  return schedulers.includes(text);
+}
+
+export function isPrintable(text: string): boolean {
+  return printable(text) === text;
+}
+
+export function isWithoutNull(text: string): boolean {
+  return !text.includes('\0');
+}
+
+export function isDuration(text: string): boolean {
+  return parseDuration(text) !== undefined;
+}
+
+export function isDurationFromZero(text: string): boolean {
+  return (parseDuration(text) ?? -1) >= 0;
+}
+
+/** A text with a unit, or nanoseconds (TimeOrMetaDuration). */
+export function isFlushFrequency(value: unknown): boolean {
+  if (typeof value === 'string') return isDurationFromZero(value);
+  return value === null || (Number.isSafeInteger(value) && Number(value) >= 0);
+}
+
+export function isQuantity(value: unknown): boolean {
+  if (value === null || typeof value === 'number') return true;
+  return (
+    typeof value === 'string' && /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/.test(value)
+  );
+}
+
+export function hasFilePattern({ filePattern }: { readonly filePattern?: string | null }): boolean {
+  return /^[^=,]+$/.test(filePattern ?? '');
+}
+
+/** kube-proxy takes vmodule of text logs alone. */
+export function isLogging(
+  logging: { readonly format?: string | null; readonly vmodule?: readonly unknown[] | null } | null,
+): boolean {
+  return logging?.format !== 'json' || (logging.vmodule ?? []).length === 0;
+}
+
+/**
+ * A way back writes these files: whatever a snapshot says, they are kernel settings of the network.
+ * Test: where state-1.json %s, rollback says what to do instead.
+ */
+export function hasSettingPaths(settings: unknown): boolean {
+  return !isObject(settings) || Object.keys(settings).every(isSettingPath);
+}

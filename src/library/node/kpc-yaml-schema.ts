@@ -1,0 +1,100 @@
+import {
+  about,
+  anyOf,
+  boolean,
+  listOf,
+  matching,
+  named,
+  nullable,
+  number,
+  objectWith,
+  oneOf,
+  optional,
+  text,
+  textThat,
+  type Schema,
+} from '../../base/json/schema.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import type { Ignore } from '../../lint/ignores.ts';
+import { keyOf, type Flag, type FlagKind } from '../../settings/flag.ts';
+
+export const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
+
+/** A word of a command line cannot hold a null byte. */
+export const word = named(
+  'word',
+  anyOf('a string or a number', textThat('a string without null bytes', 'isWithoutNull'), number('a number')),
+);
+
+export const words = named('words', anyOf('one or a list', word, listOf(word)));
+
+type AcceptedCode = Pick<Ignore, 'code' | 'service'>;
+
+/** `reason` is for readers. */
+const ignoreFields = {
+  code: text,
+  service: optional(text),
+  reason: matching('a reason that is not empty', /\S/),
+};
+
+/** A code that kpc lint does not report, or does not report of one Service. Closed: a misspelt `service` would mean all. */
+const ignored = named(
+  'ignore',
+  anyOf(
+    'a code, or a mapping with code, service and reason',
+    text,
+    objectWith<AcceptedCode>(ignoreFields, { expected: 'a mapping', additionalProperties: false }),
+  ),
+);
+
+export const acceptedCodes = anyOf('a code, or a list', text, listOf(ignored));
+
+export const oneOrTrue = anyOf('true, or its value', boolean, words);
+
+/** The values of each kind of flag. A flag that needs no value may be true. */
+const valuesOf: Readonly<Record<FlagKind, Schema>> = {
+  on: onOrOff,
+  off: onOrOff,
+  switch: onOrOff,
+  text: word,
+  commas: words,
+  optional: oneOrTrue,
+  list: words,
+  codes: acceptedCodes,
+};
+
+/** A command, with the flags that a kpc.yaml may hold. */
+export interface ConfiguredCommand {
+  readonly name: string;
+  readonly flags: readonly Flag[];
+}
+
+/** The schema of a kpc.yaml, for editors. */
+export function kpcYamlSchema(commands: readonly ConfiguredCommand[]): Schema {
+  const sections = commands.map((command) => {
+    const own = nullable(objectWith(schemasOf([command]), closed));
+    return [command.name, optional(about(`flags of kpc ${command.name} alone`, own))] as const;
+  });
+  const all = objectWith({ ...schemasOf(commands), ...Object.fromEntries(sections) }, closed);
+  return about('Flags of kpc for a repository, without their dashes. A flag on the command line wins.', nullable(all));
+}
+
+const closed = { expected: 'a mapping of flags', additionalProperties: false } as const;
+
+/** The flags of some commands, by name. A flag may take other values in each. */
+function schemasOf(commands: readonly ConfiguredCommand[]): Readonly<Record<string, Schema>> {
+  const byName = groupBy(
+    commands.flatMap(({ flags }) => flags),
+    keyOf,
+  );
+  const found = [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(
+    found.map(([name, rows]) => {
+      const choices = rows.flatMap(({ choices: own = [] }) => own);
+      const [first] = rows.toSorted(({ kind: a }, { kind: b }) => Number(b === 'list') - Number(a === 'list'));
+      const schema: Schema | undefined =
+        choices.length > 0 ? oneOf(...new Set(choices)) : first && valuesOf[first.kind];
+      return [name, optional(about(rows[0]?.help ?? '', schema ?? word))];
+    }),
+  );
+}
