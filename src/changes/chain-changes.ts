@@ -34,7 +34,7 @@ export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): 
 }
 
 /**
- * How many chains change, whoever owns them. Listing the changes would compare rule by rule, which takes long if a
+ * How many chains change, whoever owns them. Counting them is fast: listing would compare rule by rule, which takes long if a
  * whole mode goes.
  */
 export function countChainChanges(delta: FamilyTablesDelta): readonly Counted[] {
@@ -57,7 +57,7 @@ function changesOfTable(
   const ofChains = changes.flatMap((change) =>
     change.kind === 'chain' ? chainChanges(place, change.from, change.to, owners) : [],
   );
-  // One of the kernel's own chains, which stays: only jumps to kube-proxy's chains are looked at.
+  // A built-in chain, which stays: only jumps to kube-proxy's chains count.
   const edits = changes.filter((change) => change.kind === 'rule');
   const ofBuiltIn = [...new Set(edits.map(({ chain }) => chain))].flatMap((chain) => {
     const own = edits.filter((edit) => edit.chain === chain);
@@ -110,10 +110,7 @@ function chainChange(
   };
 }
 
-/**
- * The changes of a chain that Service ports share: one for each Service port that gains or loses rules, and one for
- * what no Service port owns.
- */
+/** The changes of a shared chain: one for each Service port that gains or loses rules, and one for what no Service port owns. */
 function sharedChanges(
   place: PlacedTable & { readonly chain: string },
   from: readonly Rule[],
@@ -132,7 +129,7 @@ function sharedChanges(
   for (const rule of subtract(from, to, ruleMeaning)) share(rule, ownerBefore(rule), 'removed');
   for (const rule of subtract(to, from, ruleMeaning)) share(rule, ownerAfter(rule), 'added');
   const reordered = shares.size === 0 && orderOf(from, ownerBefore) !== orderOf(to, ownerAfter);
-  // A chain that is new or gone is reported even if all its rules are Service ports'.
+  // A new or removed chain is reported even if all its rules belong to Service ports.
   const isSilent = shares.has(undefined) || (whole === 'changed' && !reordered);
   const own = isSilent ? [] : [[undefined, { removed: [], added: [] }] as const];
   return [...own, ...shares].map(([owner, { removed, added }]) => {
@@ -143,7 +140,7 @@ function sharedChanges(
       removed: removed.map(ruleMeaning),
       reordered,
     };
-    // The chain is there for all of them: a Service port only has rules in it.
+    // The chain exists for all Service ports; each only has rules in it.
     const edited = [...added, ...removed];
     const change = chainChange({ ...place, shared: true }, edits, edited, owner === undefined ? whole : 'changed');
     return { ...change, ...ownedBy(owner, added.find(({ origin }) => origin?.place) ?? {}) };
@@ -151,8 +148,8 @@ function sharedChanges(
 }
 
 /**
- * A text that is equal for orders of rules with the same effect. kube-proxy fills the chains that Service ports share
- * from a map, in any order; only rules that no Service port owns have a fixed place.
+ * The same text for orders of rules with the same effect. kube-proxy fills shared chains from a map, in any order; only rules
+ * that no Service port owns have a fixed place.
  */
 function orderOf(rules: readonly Rule[], ownerOf: (rule: Rule) => string | undefined): string {
   const order: string[] = [];

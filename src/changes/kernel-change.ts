@@ -48,7 +48,7 @@ export const kernelObjectKinds = [
   'setting',
 ] as const;
 
-/** One difference between two kernels, in the kernel's words. */
+/** One difference between two kernels, in kernel terms. */
 export interface KernelChange {
   /** The Service port that it belongs to; undefined for what every node has. */
   readonly owner: string | undefined;
@@ -56,13 +56,13 @@ export interface KernelChange {
   readonly change: ChangeKind;
   /** Name and difference, on one line. */
   readonly subject: string;
-  /** Of sets and rules. */
+  /** For sets and rules. */
   readonly family?: Family | undefined;
-  /** The manifest field that asks for it. */
+  /** The manifest field that caused it. */
   readonly place?: Place | undefined;
-  /** Of a chain of iptables. */
+  /** For an iptables chain. */
   readonly rules?: ChainRules;
-  /** Content that comes or goes with it and is not listed as changes of its own. */
+  /** Content that is added or removed with it and not listed separately. */
   readonly holds?: readonly Counted[];
   /** Its kind and fields in JSON. */
   readonly kind: (typeof kernelObjectKinds)[number];
@@ -72,31 +72,31 @@ export interface KernelChange {
 export interface RuleEdits {
   readonly rulesFrom: number;
   readonly rulesTo: number;
-  /** Each in one text for all ways to write it: ruleMeaning. */
+  /** Each as its canonical text (ruleMeaning). */
   readonly added: readonly string[];
   readonly removed: readonly string[];
   /** Whether the same rules are in another order. */
   readonly reordered: boolean;
 }
 
-/** A chain of iptables with what differs of its rules. */
+/** An iptables chain with the differences of its rules. */
 interface ChainRules extends RuleEdits {
   readonly table: TableName;
   readonly chain: string;
-  /** Whether Service ports share the chain. The edits are then about the rules of one owner. */
+  /** Whether Service ports share the chain. If so, the edits are those of one owner. */
   readonly shared: boolean;
   /** The rules whose texts are in `added` and `removed`. */
   readonly edited: readonly Rule[];
 }
 
-/** So many things of one kind that change in one way. */
+/** A number of objects of one kind that change in the same way. */
 export type Counted = readonly [object: ChangedObject, change: ChangeKind, number: number];
 
 export function countsOf({ object, change, holds = [] }: KernelChange): readonly Counted[] {
   return [[object, change, 1], ...holds];
 }
 
-/** The owner of an object: its Service port, and the field that asks for it. */
+/** The owner of an object: its Service port, and the field that caused it. */
 export function ownedBy(
   owner: string | undefined,
   { origin }: { readonly origin?: Origin | undefined },
@@ -108,15 +108,14 @@ export function turn(from: string, to: string): string {
   return `${from || '(none)'} → ${to || '(none)'}`;
 }
 
-/** Added if there was none before, removed if there is none after, else changed. */
 export function changeOf(from: unknown, to: unknown): ChangeKind {
   if (from === undefined) return 'added';
   return to === undefined ? 'removed' : 'changed';
 }
 
-/** The object and its difference on one line, without saying whether it was added or removed. */
+/** The object and its difference on one line, without whether it was added or removed. */
 export function describeKernelChange({ object, subject }: KernelChange): string {
-  // An entry is already described by the name of its set.
+  // An entry's description already names its set.
   if (object === 'set entry' || object === 'set element') return subject;
   return object === 'IPVS timeouts' ? `${object}: ${subject}` : `${object} ${subject}`;
 }
@@ -137,14 +136,14 @@ export function tableWords(family: Family, table: string): string {
   return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
 
-/** Up to three things by their names, more by their number. */
+/** Up to three names, otherwise their number. */
 export function namesOf(sign: string, what: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [];
   const text = names.length > 3 ? '' : ` ${names.join(', ')}`;
   return [`${sign} ${count(names.length, what)}${text}`];
 }
 
-/** The items of `list` that `others` lacks, as often as it lacks them, in any order. Items of equal text are equal. */
+/** The items of `list` that `others` lacks, counting duplicates, in any order. Items with equal text are equal. */
 export function subtract<T>(list: readonly T[], others: readonly T[], textOf: (item: T) => string): readonly T[] {
   const left = new Map<string, number>();
   for (const item of others) left.set(textOf(item), (left.get(textOf(item)) ?? 0) + 1);
@@ -156,7 +155,7 @@ export function subtract<T>(list: readonly T[], others: readonly T[], textOf: (i
   });
 }
 
-/** Compares the rules of a chain by their meanings; a side that lacks the chain has none. */
+/** Compares the rules of a chain by meaning; a side without the chain has none. */
 export function compareRules(from: readonly string[], to: readonly string[]): RuleEdits {
   const asItIs = (text: string): string => text;
   const [added, removed] = [subtract(to, from, asItIs), subtract(from, to, asItIs)];

@@ -32,7 +32,7 @@ import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 import { countChainChanges, listChainChanges } from './chain-changes.ts';
 import { listNftChanges } from './nft-changes.ts';
 
-/** By kind, the function that lists its changes. People read them in the order of the rows. */
+/** For each kind, the function that lists its changes, in reading order. */
 const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideOwners) => readonly KernelChange[] } = {
   virtualServers: serverChanges,
   links: (changes, owners) => changes.flatMap((each) => linkChanges(each, owners)),
@@ -45,7 +45,7 @@ const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideO
   modules: (changes) => changes.map(({ change, name }) => moduleChange(name, change)),
 };
 
-/** What a Service becomes first, what every node has last. */
+/** Service objects first, what every node has last. */
 export const readingOrder = Object.keys(lists) as readonly ObjectKind[];
 
 /** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
@@ -64,7 +64,7 @@ export interface ChangeCount {
   readonly number: number;
 }
 
-/** The kinds whose changes are counted without comparing rules one by one. */
+/** Kinds whose changes are counted without comparing rules one by one. */
 const counters: { readonly [K in ObjectKind]?: (delta: KernelDelta) => readonly Counted[] } = {
   iptables: ({ iptables }) => countChainChanges(iptables),
 };
@@ -82,8 +82,8 @@ const noOwners: Owners = {
 };
 
 /**
- * How many things a delta changes, whoever owns them, in the order in which a node gets new things; for each object,
- * additions come first.
+ * How many objects a delta changes, whoever owns them, in the order in which a node gets new objects; for each object, additions
+ * come first.
  */
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   return objectKinds.flatMap((kind) => {
@@ -100,7 +100,7 @@ export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   });
 }
 
-/** JSON has other names for some objects than people read. */
+/** JSON uses other names for some objects than reports do. */
 const kinds = {
   'virtual server': 'virtual-server',
   set: 'set',
@@ -124,7 +124,7 @@ function changeOfNode(
   return { owner: undefined, object, change, subject, kind: kinds[object], fields };
 }
 
-/** A sysctl; `reason` is why this value, if the node decided it: "32768 × 4 cores". */
+/** A sysctl. `reason`: why this value, if the node decided it ("32768 × 4 cores"). */
 export function sysctlChange(
   name: string,
   from: string | undefined,
@@ -136,17 +136,17 @@ export function sysctlChange(
   return changeOfNode('sysctl', changeOf(from, to), subject, { name, from, to, reason });
 }
 
-/** A kernel module that is loaded or let go. */
+/** A kernel module that is loaded or no longer wanted. */
 export function moduleChange(name: string, change: ChangeKind): KernelChange {
   return changeOfNode('kernel module', change, name, { name });
 }
 
-/** A file of the node that kpc-apply writes: no part of a state shows it. '' for a file that is missing. */
+/** A file of the node that kpc-apply writes, which no state shows. '' for a missing file. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
   return changeOfNode('setting', 'changed', `${name}: ${turn(from, to)}`, { name, from, to });
 }
 
-/** A port of the balancer, with its endpoints. No dump shows it, so that its owner is known. */
+/** A port of the balancer, with its endpoints. Dumps do not show it, so its owner is always known. */
 function proxyPortChange({ from, to }: ProxyPortChange): KernelChange {
   const port = itemOf({ from, to });
   const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);
@@ -173,7 +173,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   return changeOfNode('IPVS timeouts', 'changed', subject, { from, to });
 }
 
-/** A thing with its content: what no Service port owns in it is only counted. */
+/** An object with its content; content that no Service port owns is only counted. */
 function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
   const owned = content.filter(({ owner }) => owner !== undefined);
   return [whole(content.length - owned.length), ...owned];
@@ -197,7 +197,7 @@ function linkChanges(step: LinkChange, owners: SideOwners): readonly KernelChang
   });
 }
 
-/** A set as a whole, if it is not only entries that come and go, and its entries. */
+/** A set itself, if more than its entries change, and its entries. */
 function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[] {
   const isWhole = step.kind === 'set';
   const { from, to } = isWhole ? step : { from: undefined, to: step.set };
@@ -228,7 +228,7 @@ function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[
   });
 }
 
-/** One change for each virtual server, with the changes of its real servers. */
+/** One change for each virtual server, including its real servers. */
 function serverChanges(changes: readonly VirtualServerChange[], owners: SideOwners): readonly KernelChange[] {
   const servers = new Map<string, [VirtualServerChange, ...VirtualServerChange[]]>();
   for (const change of changes) {
@@ -279,7 +279,7 @@ function nameOfReal({ address, port }: RealServer): string {
   return joinHostPort(address.text, port);
 }
 
-/** "-m -w 1": all the options that ipvsadm gets for a real server, without its name. */
+/** "-m -w 1": all ipvsadm options of a real server, without its name. */
 function optionsOf(server: RealServer): string {
   return formatRealServer(server).trim().split(' ').slice(2).join(' ');
 }

@@ -44,8 +44,8 @@ export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwn
 }
 
 /**
- * A table that comes or goes: what Service ports own in it is listed, the rest counted. Or a table that is made anew
- * because one side has parts that kpc knows as text alone: then with all other differences.
+ * An added or removed table: lists what Service ports own in it and counts the rest. Or a table that is replaced because one side
+ * has parts that kpc only knows as text: then with all other differences.
  */
 function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
@@ -81,7 +81,7 @@ const nftKinds = {
   'set element': 'nft-element',
 } as const;
 
-/** A change to an object of a table that no Service port owns; `what` follows the name. */
+/** A change to an object in a table that no Service port owns; `what` follows the name. */
 function nftChange(
   at: At,
   object: keyof typeof nftKinds,
@@ -103,7 +103,7 @@ function changesOf(step: NftChange, at: At, owners: SideOwners): readonly Kernel
       return [nftChange(at, 'counter', changeOf(step.from, step.to), name, '', { counter: name })];
     }
     case 'chain':
-      // A chain that is only written again does not differ.
+      // A chain that is only rewritten does not differ.
       return step.from === step.to ? [] : [chainChange(step, at, owners)];
     case 'set':
       return setChanges(step, at, owners);
@@ -117,7 +117,7 @@ function chainChange(pair: Pair<NftChain>, at: At, owners: SideOwners): KernelCh
   const chain = itemOf(pair);
   const change = changeOf(from, to);
   const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
-  // If nothing else differences, it is what the rules send packets to.
+  // If nothing else differs, the rules' targets do.
   const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
   const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
   const hasBase = from && to && !isSameBase(from.base, to.base);
@@ -181,9 +181,7 @@ function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }
 
-/**
- * Pairs the elements in both lists, the value of which changes. Elements that are only removed come first.
- */
+/** Pairs elements in both lists whose value changes. Elements that are only removed come first. */
 function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
   const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
   return [...pairs.filter(({ to }) => !to), ...pairs.filter(({ to }) => to)];

@@ -8,10 +8,7 @@ import { isLeftToOther, skipReason } from './build-cluster.ts';
 import { fullName, type FieldPath, type Service, type ServicePortSpec, type Sourced } from './objects.ts';
 import { pick, pickAddress, poolSize } from './pick-by-hash.ts';
 
-/**
- * The ranges that missing addresses and node ports are assigned from; without a range, nothing of that kind is
- * assigned.
- */
+/** The ranges for missing addresses and node ports. Without a range, nothing of that kind is assigned. */
 export interface AssignmentRanges {
   /** One network, or one of each family. Services that name no family get the first one's. */
   readonly clusterIPs: readonly Network[];
@@ -20,10 +17,7 @@ export interface AssignmentRanges {
   readonly nodePorts?: PortRange | undefined;
   /** Networks that load balancers take addresses from. */
   readonly loadBalancerIPs?: readonly Network[] | undefined;
-  /**
-   * Set if no flag names these networks. A Service that already has a cluster IP then keeps waiting for its cluster's
-   * load balancer.
-   */
+  /** Set if no flag names these networks. A Service that already has a cluster IP then keeps waiting for its cluster's load balancer. */
   readonly sparesPending?: true | undefined;
 }
 
@@ -51,18 +45,17 @@ export function assignedTexts(assigned: Omit<AssignedService, 'service'>): reado
 }
 
 export interface Assignment {
-  /** All Services, in the order of the input, completed. */
+  /** All Services in input order, completed. */
   readonly services: readonly Sourced<Service>[];
-  /** Sorted by namespace and name; without Services that got nothing. */
+  /** Services that got something, sorted by namespace and name. */
   readonly assigned: readonly AssignedService[];
   readonly diagnostics: readonly Finding[];
 }
 
 /**
- * Gives Services what the API server would give them on creation and manifests leave out: cluster IPs, node ports and
- * health check node ports. The choice follows from the Service's name, unless that is taken: it is the same in any
- * order of the input, and another Service rarely moves it. Addresses and ports that any Service uses are not given
- * away. A warning says what could not be assigned, and what kube-proxy leaves out.
+ * Gives Services what the API server would assign on creation and manifests omit: cluster IPs, node ports and health check node ports. The
+ * choice follows from the Service's name unless that value is taken, so the order of the input does not matter and another Service rarely
+ * changes it. Addresses and ports in use are never assigned. Warns of what could not be assigned, and what kube-proxy ignores.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
@@ -78,7 +71,7 @@ export function assignAddresses(services: readonly Sourced<Service>[], ranges: A
   };
 }
 
-/** One note for all load balancers without an address, as most have none in git. */
+/** One note for all load balancers without an address, because most have none in git. */
 function describePending(services: readonly Sourced<Service>[]): readonly Finding[] {
   const pending = services
     .filter(({ object }) => lacksLoadBalancer(object) && skipReason(object) !== 'headless' && !isLeftToOther(object))
@@ -100,7 +93,7 @@ export function lacksAnything({ spec }: Service): boolean {
 }
 
 function lacksClusterIP({ clusterIP, clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): boolean {
-  // The API server writes the families beside the addresses, so an address without them is a wish of the manifest.
+  // The API server writes families together with addresses, so an address without a family is a request in the manifest.
   const isWish = ipFamilies.length === 0 && clusterIPs.length === 1 && wantsBothFamilies(ipFamilyPolicy);
   return clusterIP === '' || ipFamilies.length > clusterIPs.length || isWish;
 }
@@ -118,7 +111,7 @@ function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local' && healthCheckNodePort === 0;
 }
 
-/** Whether a load balancer would give the Service addresses, and there are ranges for these. */
+/** Whether a load balancer would give the Service addresses and there are ranges for them. */
 function wantsLoadBalancer(service: Service, { loadBalancerIPs = [], sparesPending }: AssignmentRanges): boolean {
   const isSpared = sparesPending === true && service.spec.clusterIP !== '';
   return lacksLoadBalancer(service) && loadBalancerIPs.length > 0 && !isSpared;
@@ -128,19 +121,19 @@ export function lacksLoadBalancer({ spec, ingress }: Service): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0;
 }
 
-/** As they are written. */
+/** Addresses as written. */
 function addressesOf({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>): readonly string[] {
   return [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
 }
 
-/** Whether a Service keeps another one from the loadBalancerIP that it asks for: it has the address, or asks for it with the same port. */
+/** Whether another Service blocks the loadBalancerIP that a Service asks for: it has the address, or asks for it with the same port. */
 function takesFrom(service: Service, other: Service): boolean {
   const asked = parseAddress(other.spec.loadBalancerIP ?? '')?.text;
   const isAsked = (text: string | undefined): boolean => parseAddress(text ?? '')?.text === asked;
   return addressesOf(service).some(isAsked) || (sharesPort(service, other) && isAsked(service.spec.loadBalancerIP));
 }
 
-/** Whether both have a port of one number and protocol. */
+/** Whether both have a port with the same number and protocol. */
 export function sharesPort(a: Pick<Service, 'spec'>, b: Pick<Service, 'spec'>): boolean {
   return a.spec.ports.some((one) =>
     b.spec.ports.some(({ port, protocol }) => port === one.port && protocol === one.protocol),
@@ -155,7 +148,7 @@ class Assigner {
   readonly #usedAddresses = new Set<string>();
   readonly #usedPorts = new Set<number>();
   readonly #reserved = new Map<string, Address>();
-  /** "192.0.2.1 80/TCP" of what is reserved. */
+  /** "192.0.2.1 80/TCP" for each reservation. */
   readonly #reservedPorts = new Set<string>();
 
   constructor(services: readonly Sourced<Service>[], ranges: AssignmentRanges) {
@@ -167,8 +160,8 @@ class Assigner {
   }
 
   /**
-   * Keeps the address that a Service asks its load balancer for, if it is in a range and no other Service has it. Services
-   * with different ports share one that all of them ask for.
+   * Reserves the loadBalancerIP that a Service asks for, if it is in a range and no other Service has it. Services with different
+   * ports may share an address that they all ask for.
    */
   #reserve(service: Service): void {
     if (!wantsLoadBalancer(service, this.#ranges)) return;
@@ -176,7 +169,7 @@ class Assigner {
     const ranges = this.#ranges.loadBalancerIPs ?? [];
     const sockets = service.spec.ports.map(({ port, protocol }) => `${asked?.text} ${port}/${protocol}`);
     if (!asked || this.#usedAddresses.has(asked.text) || sockets.some((each) => this.#reservedPorts.has(each))) return;
-    // A network that no flag names rules no address out.
+    // Without a flag, any requested address is allowed.
     if (!this.#ranges.sparesPending && !ranges.some((range) => contains(range, asked))) return;
     for (const each of sockets) this.#reservedPorts.add(each);
     this.#reserved.set(fullName(service.metadata), asked);
@@ -243,7 +236,7 @@ class Assigner {
 
   /**
    * Infers the families as the API server does on creation: PreferDualStack adds the second family if there is one,
-   * RequireDualStack in any case.
+   * RequireDualStack always does.
    */
   #familiesOf({ clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): Service['spec']['ipFamilies'] {
     const configured = this.#ranges.clusterIPs.map(({ family }) => familyNames[family]);
@@ -268,7 +261,7 @@ class Assigner {
       });
       return undefined;
     }
-    // The first is the network's own, the second the API server's.
+    // The first address is the network's own, the second the API server's.
     const reserved = Math.min(Math.max(16, Math.floor(poolSize(range) / 16)), 256);
     const address = this.#pickAddress(`${name}/${family}`, range, { skipped: 2, reserved });
     if (address === undefined) {
@@ -285,7 +278,7 @@ class Assigner {
     return address?.text;
   }
 
-  /** Undefined if no port needed one. A port of two protocols gets one number for both. */
+  /** Undefined if no port needed one. A port with two protocols gets one number for both. */
   #assignNodePorts(service: Sourced<Service>): readonly ServicePortSpec[] | undefined {
     const { spec } = service.object;
     if (!lacksNodePort(spec)) return undefined;
@@ -309,9 +302,7 @@ class Assigner {
     return spec.ports.map((port) => ({ ...port, nodePort: nodePortOf(port) }));
   }
 
-  /**
-   * One address of each of the Service's families that has a range; the one that the Service asked for, if possible.
-   */
+  /** One address for each of the Service's families that has a range; the requested one if possible. */
   #assignLoadBalancer(service: Sourced<Service>, clusterIPs: readonly string[]): readonly string[] | undefined {
     const { object } = service;
     if (!wantsLoadBalancer(object, this.#ranges)) return undefined;

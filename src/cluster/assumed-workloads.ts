@@ -9,21 +9,18 @@ export interface AssumedWorkload {
 export interface AssumedPod {
   readonly name: string;
   readonly node?: string | undefined;
-  /** One of each family at most. */
+  /** At most one of each family. */
   readonly addresses: readonly string[];
 }
 
-/**
- * Where a Service port has no endpoint: on this node, or on those that none of its Pods runs on, where kpc alone chose the nodes of
- * its Pods.
- */
+/** Where a Service port has no endpoint: on this node, or, if kpc chose where its Pods run, on nodes without one of them. */
 export function placeWithout({ endpoints = [], service }: Pick<ShownPort, 'endpoints' | 'service'>): string {
   return isPlacedByKpc({ endpoints }) && service !== undefined
     ? `on nodes without a Pod of ${service}`
     : 'on this node';
 }
 
-/** Whether kpc chose which nodes the endpoints of a Service port are on. */
+/** Whether kpc chose the nodes of a Service port's endpoints. */
 export function isPlacedByKpc({ endpoints = [] }: Pick<ShownPort, 'endpoints'>): boolean {
   return endpoints.length > 0 && endpoints.every(({ status }) => status?.assumed);
 }

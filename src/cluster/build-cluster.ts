@@ -29,8 +29,8 @@ import type { Place } from '../kernel/place.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 
 /**
- * Builds what all modes compile from, out of Services and their slices. The order of the input does not matter. The
- * input checks come before: what cannot be parsed here is left out, as kube-proxy leaves it out.
+ * Builds the cluster that all modes compile from Services and their slices. The order of the input does not matter. The input was
+ * checked before: what cannot be parsed here is left out, as in kube-proxy.
  */
 export function buildCluster(
   services: readonly ServiceWithSlices[],
@@ -56,18 +56,18 @@ export function buildCluster(
   };
 }
 
-/** Whether kube-proxy sees the Service: its informer leaves Services out by their labels. */
+/** Whether kube-proxy sees the Service: its informer filters Services by label. */
 function isWatched(service: Service, behaviours: Behaviours): boolean {
   const { labels } = service.metadata;
   return !isLeftToOther(service) && (behaviours.has('separate-watches') || !(headlessLabel in labels));
 }
 
 /**
- * The cluster as a node sees it: decides which endpoint counts if two slices have the same one. Returns the same
- * value if there is nothing to decide.
+ * The cluster as one node sees it: decides between equal endpoints of different slices. Returns the same value if there is
+ * nothing to decide.
  */
 export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
-  // Then it is decided for all nodes.
+  // Then the choice is the same for all nodes.
   if (behaviours.has('running-endpoint-first')) return cluster;
   let changed = false;
   const servicePorts = cluster.servicePorts.map((port) => {
@@ -79,7 +79,7 @@ export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>,
   return changed ? { ...cluster, servicePorts } : cluster;
 }
 
-/** By namespace, Service, port name, protocol, then IPv4 before IPv6. */
+/** Orders by namespace, Service, port name, protocol, then IPv4 before IPv6. */
 export function compareServicePorts(a: ServicePort, b: ServicePort): number {
   return (
     compareText(a.namespace, b.namespace) ||
@@ -94,7 +94,7 @@ function compareServices({ object: a }: Sourced<Service>, { object: b }: Sourced
   return compareText(a.metadata.namespace, b.metadata.namespace) || compareText(a.metadata.name, b.metadata.name);
 }
 
-/** Whether the Service's label leaves it to another proxy: kube-proxy never sees it then. */
+/** Whether the Service's label leaves it to another proxy, so that kube-proxy never sees it. */
 export function isLeftToOther({ metadata }: Service): boolean {
   return proxyNameLabel in metadata.labels;
 }
@@ -183,7 +183,7 @@ function addServicePorts(
   }
 }
 
-/** The annotations that once asked for zone hints; the first wins. */
+/** Annotations that used to ask for zone hints; the first wins. */
 const hintAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 
 /** Which hints of the Service's endpoints count (canUseTopology in pkg/proxy/topology.go, up to v1.32). */
@@ -205,7 +205,7 @@ interface IndexedPort {
   readonly port: ServicePortSpec;
 }
 
-/** Of two ports with the same name and protocol, the later one counts, as in kube-proxy's map. */
+/** Of two ports with the same name and protocol, the later wins, as in kube-proxy's map. */
 function indexPorts({ spec }: Service): readonly IndexedPort[] {
   const ports = spec.ports.map((port, index) => ({ index, port }));
   if (ports.length < 2) return ports;
@@ -231,7 +231,7 @@ function needsHealthCheck(service: Service, behaviours: Behaviours): boolean {
   return service.spec.type === 'LoadBalancer' && service.spec.externalTrafficPolicy === 'Local';
 }
 
-/** Addresses of one family, each list with the places of its items in the object's lists. */
+/** Addresses of one family, each with its index in the object's lists. */
 interface ServiceAddresses extends Pick<ServicePort, 'externalIPs' | 'loadBalancerIPs' | 'sourceRanges'> {
   readonly externalIPIndexes: readonly number[];
   readonly ingressIndexes: readonly number[];
@@ -263,7 +263,7 @@ function addressesOf(service: Service, family: Family, behaviours: Behaviours): 
     const range = parseNetwork(text.trim());
     return range?.family === family ? [[index, range] as const] : [];
   });
-  // A range of length zero lets every client in, as no range at all does.
+  // A range of length zero admits every client, as if there were no ranges.
   const isOpen = behaviours.has('open-source-range') && ranges.some(([, range]) => range.prefixLength === 0);
   return {
     externalIPs: externalIPs.map(([, address]) => address),
@@ -282,7 +282,7 @@ function indexAddresses(texts: readonly string[], family: Family): readonly (rea
   });
 }
 
-/** The cluster IP of one family (GetClusterIPByFamily): without ipFamilies only clusterIP itself counts. */
+/** The cluster IP of one family (GetClusterIPByFamily). Without ipFamilies, only clusterIP itself counts. */
 function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
   const text =
     spec.ipFamilies.length === 0 ? spec.clusterIP : spec.clusterIPs[spec.ipFamilies.indexOf(familyNames[family])];
@@ -292,14 +292,14 @@ function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
 
 const none: readonly never[] = [];
 
-/** Made once: making them for each Service is work for the garbage collector. */
+/** Made once, to spare the garbage collector. */
 const paths = {
   name: ['metadata', 'name'],
   clusterIP: ['spec', 'clusterIP'],
   firstPort: ['spec', 'ports', 0],
 } as const;
 
-/** Each place is made when it is asked for. */
+/** Makes each place on demand. */
 class FieldPlaces implements ServicePortPlaces {
   readonly #source: Source;
   readonly #index: number;
@@ -337,8 +337,7 @@ class FieldPlaces implements ServicePortPlaces {
 }
 
 /**
- * Ready endpoints of all slices of a Service, whatever their ports: what the health check node port counts on a node
- * (LocalReadyEndpoints).
+ * Adds ready endpoints from all slices of a Service, whatever their ports: the health check node port counts them (LocalReadyEndpoints).
  */
 function addHealthChecks(
   service: Service,
@@ -356,7 +355,7 @@ function addHealthChecks(
   }
 }
 
-/** For an endpoint and its rivals, what the node of each would take: the last one on that node. */
+/** For an endpoint and its rivals: the endpoint that each one's node would use, which is the last one on that node. */
 function asOwnNodesSee(endpoint: Endpoint): readonly Endpoint[] {
   if (!endpoint.rivals) return [endpoint];
   return [...new Map([endpoint, ...endpoint.rivals].map((each) => [each.status.nodeName, each])).values()];

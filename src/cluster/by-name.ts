@@ -6,10 +6,7 @@ export interface ReadonlyByName<T> extends Names {
   get(namespace: string, name: string): T | undefined;
 }
 
-/**
- * Values by namespace and name, in two levels: to make and hash a joined text for each look-up takes several times as
- * long.
- */
+/** Values by namespace and name, in two levels: building and hashing a joined key takes several times as long. */
 export class ByName<T> implements ReadonlyByName<T> {
   readonly #namespaces = new Map<string, Map<string, T>>();
 

@@ -7,13 +7,13 @@ import type { Cluster, ServicePort } from './model.ts';
 import { fullName, type EndpointSlice, type Service, type Sourced } from './objects.ts';
 
 /**
- * One warning for all Services with a selector but neither slices nor Endpoints in the input. In a cluster each has
- * one, so the input is not complete.
+ * One warning for all Services with a selector but without slices or Endpoints in the input. In a cluster each has one, so the
+ * input is incomplete.
  */
 export function findUnserved(
   services: readonly ServiceWithSlices[],
   cluster: Cluster,
-  /** Whether Pods could be assumed for workloads of the input. */
+  /** Whether Pods could be assumed for workloads in the input. */
   hasWorkloads: boolean,
 ): readonly Finding[] {
   if (services.every(({ object, isServed }) => isServed || !hasSelector(object))) return [];
@@ -32,9 +32,8 @@ export function findUnserved(
 }
 
 /**
- * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset in IPVS mode (open-source-range
- * in the table of releases). The kernel's hash sets refuse such a range: kube-proxy logs it and goes on, but `ipset
- * restore` stops there.
+ * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset in IPVS mode (open-source-range in the table of
+ * releases). The kernel's hash sets refuse such a range: kube-proxy logs the error and goes on, but `ipset restore` stops there.
  */
 export function findUnloadableRanges({ servicePorts }: Cluster): readonly Finding[] {
   return servicePorts
@@ -48,15 +47,15 @@ export function findUnloadableRanges({ servicePorts }: Cluster): readonly Findin
     );
 }
 
-/** A node port has no address. The API server allocates cluster IPs and node ports: it gives none of them away twice. */
+/** A node port without an address. The API server allocates cluster IPs and node ports, and never assigns one twice. */
 interface ClaimedSocket {
   readonly address?: string;
   readonly port: number;
 }
 
 /**
- * Warns of Service ports that claim the same address, port and protocol. kube-proxy serves whichever it happened to
- * program last; kpc serves the first by namespace, name, port name and protocol, in every mode.
+ * Warns of Service ports that claim the same address, port and protocol. kube-proxy serves whichever it programmed last; kpc
+ * serves the first by namespace, name, port name and protocol, in every mode.
  */
 export function findConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
@@ -85,9 +84,7 @@ export function findConflicts({ servicePorts }: Cluster): readonly Finding[] {
   return [...diagnostics.values()];
 }
 
-/**
- * Rules that any input may result in, and further ones for each of its ports, endpoints, addresses and source ranges.
- */
+/** Rules allowed for any input; each port, endpoint, address and source range allows more. */
 const freeLines = 2_000_000;
 const linesPerEntry = 100;
 
@@ -100,9 +97,8 @@ interface Size {
 }
 
 /**
- * Refuses what is too large to compile before anything is made of it. Ports, endpoints, addresses and source ranges
- * multiply, so a small file can describe more than memory holds. `nodeAddresses` is the number of addresses on which
- * node ports listen.
+ * Refuses input that is too large before compiling anything. Ports, endpoints, addresses and source ranges multiply, so a small
+ * file can describe more than memory holds. `nodeAddresses`: how many addresses node ports listen on.
  */
 export function checkSize(
   services: readonly ServiceWithSlices[],
@@ -116,7 +112,7 @@ export function checkSize(
     lines += size.lines;
     if (!largest || size.lines > largest.lines) largest = size;
   }
-  // Mostly there is no need to count on.
+  // Usually the first count is enough.
   if (!largest || lines <= freeLines) return [];
   const entries = sum(services.map(({ object }) => countEntries(object))) + sum(slices.map(countSliceEntries));
   const limit = freeLines + linesPerEntry * entries;

@@ -1,6 +1,6 @@
 /**
- * Keeps what was made last of each subject, and in which context. Contexts are plain data: those of equal text are
- * equal. Results are the same without it.
+ * Keeps the last result for each subject, and its context. Contexts are plain data, equal if their text is. Results are the same
+ * without it.
  */
 export class ContextMemo<Subject extends object, Made> {
   readonly #made = new WeakMap<Subject, { readonly key: string; readonly made: Made }>();
@@ -16,7 +16,7 @@ export class ContextMemo<Subject extends object, Made> {
     return made;
   }
 
-  /** Makes the text once for all subjects that share a context. */
+  /** Makes the key once for all subjects that share a context. */
   #keyOf(context: object): string {
     let key = this.#keys.get(context);
     if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context, listSets)));
@@ -24,7 +24,7 @@ export class ContextMemo<Subject extends object, Made> {
   }
 }
 
-/** JSON has no sets. */
+/** JSON has no sets, so they become lists. */
 function listSets(_: string, value: unknown): unknown {
   return value instanceof Set ? [...(value as ReadonlySet<unknown>)] : value;
 }

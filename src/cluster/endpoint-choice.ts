@@ -2,22 +2,21 @@ import type { Endpoint, NodeContext, NodeIdentity, ServicePort, ShownPort } from
 
 /** Which endpoints of a Service port a node sends traffic to. Lists keep the order of the port's endpoints. */
 export interface EndpointChoice {
-  /** For traffic under policy Cluster; empty if the port has no such traffic. */
+  /** For traffic under policy Cluster; empty if the port has none. */
   readonly cluster: readonly Endpoint[];
-  /** For traffic under policy Local; empty if the port has no such traffic. */
+  /** For traffic under policy Local; empty if the port has none. */
   readonly local: readonly Endpoint[];
-  /** Endpoints of both policies, each once: no rule of the port names any other. */
+  /** Endpoints of both policies, without duplicates: the port's rules name no others. */
   readonly reachable: readonly Endpoint[];
-  /** Whether any node has an endpoint to send traffic to, even if this one has none. */
+  /** Whether any node has an endpoint, even if this one has none. */
   readonly hasAny: boolean;
 }
 
 const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny: false };
 
 /**
- * Chooses the endpoints as kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go) does: ready ones near this node by
- * the hints, else all ready ones, else those that terminate but still serve; for policy Local the same among the
- * node's own, without hints.
+ * Chooses endpoints like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that the hints assign to this node, else all
+ * ready ones, else those that terminate but still serve. For policy Local, does the same among the node's own, without hints.
  */
 export function chooseEndpoints(port: ServicePort, node: NodeIdentity): EndpointChoice {
   if (port.endpoints.length === 0) return nothing;
@@ -45,8 +44,8 @@ export function isLocalNode(nodeName: string | undefined, node: Pick<NodeContext
 }
 
 /**
- * Whether the port is reached by anything but its cluster IP, as kube-proxy has it (ExternallyAccessible). A kernel may not
- * show by what: it never shows that there is no node port.
+ * Whether the port can be reached other than by its cluster IP, as in kube-proxy's ExternallyAccessible. A kernel may not show
+ * how, and never shows that there is no node port.
  */
 export function isExternallyAccessible(port: ShownPort): boolean {
   return (
@@ -58,8 +57,8 @@ export function isExternallyAccessible(port: ShownPort): boolean {
 }
 
 /**
- * Whether any traffic to the port may go to endpoints of all nodes. External traffic always may: pods and the node
- * itself that use an external address are not bound by externalTrafficPolicy Local.
+ * Whether any traffic to the port may go to endpoints on all nodes. External traffic always may: externalTrafficPolicy Local does
+ * not bind pods and the node itself when they use an external address.
  */
 function usesClusterEndpoints(port: ServicePort): boolean {
   return !port.internalPolicyLocal || isExternallyAccessible(port);
@@ -70,12 +69,12 @@ export function usesLocalEndpoints(port: ServicePort): boolean {
   return port.internalPolicyLocal || (port.externalPolicyLocal && isExternallyAccessible(port));
 }
 
-/** Which hints bind this node. */
+/** Which hints apply to this node. */
 type Topology = 'same-node' | 'same-zone' | 'everywhere';
 
 /**
- * Node hints bind if every ready endpoint has some and one of them names this node. Else zone hints bind on the same
- * terms; else none do (kube-proxy's topologyModeFromHints). Hints of endpoints that are not ready never count.
+ * Node hints apply if every ready endpoint has some and one of them names this node. Otherwise zone hints apply under the same
+ * conditions, or none do (kube-proxy's topologyModeFromHints). Hints of endpoints that are not ready never count.
  */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
   if (endpoints.every(({ status: { ready, nodeHints } }) => !ready || nodeHints.length > 0)) {
@@ -89,14 +88,14 @@ function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Top
   return 'everywhere';
 }
 
-/** Why zone hints of a port do not bind a node. */
+/** Why a port's zone hints do not apply to a node. */
 export type UnboundHints =
-  /** A ready endpoint has none. */
+  /** A ready endpoint has no hint. */
   | { readonly kind: 'endpoint-without-hint'; readonly endpoint: string }
   | { readonly kind: 'node-without-zone' }
   | { readonly kind: 'none-for-zone'; readonly zone: string };
 
-/** Why a node uses ready endpoints whatever their zone hints are; undefined if hints bind it, or there are none. */
+/** Why a node uses ready endpoints regardless of zone hints; undefined if hints apply, or if there are none. */
 export function explainUnboundHints(port: ServicePort, node: NodeIdentity): UnboundHints | undefined {
   const ready = port.endpoints.filter(isReady);
   if (!usesClusterEndpoints(port) || ready.every(({ status }) => status.zoneHints.length === 0)) return undefined;
@@ -109,7 +108,7 @@ export function explainUnboundHints(port: ServicePort, node: NodeIdentity): Unbo
 function clusterEndpoints(endpoints: readonly Endpoint[], topology: Topology, node: NodeIdentity): readonly Endpoint[] {
   const isUsable =
     topology === 'everywhere' ? isReady : (endpoint: Endpoint) => isReady(endpoint) && isNear(endpoint, topology, node);
-  // Usually all are usable, and no new list is needed.
+  // Usually all are usable, so no new list is needed.
   if (endpoints.every(isUsable)) return endpoints;
   const ready = endpoints.filter(isUsable);
   return ready.length > 0 ? ready : endpoints.filter(servesWhileTerminating);
@@ -143,22 +142,22 @@ function union(
   return all.filter((endpoint) => either.has(endpoint));
 }
 
-/** Why an endpoint takes traffic of one policy, or does not. */
+/** Why an endpoint takes, or does not take, traffic of one policy. */
 export type EndpointReason =
   /** Used. */
   | { readonly kind: 'ready' }
-  /** Used: it terminates, but still serves, and no other is ready. */
+  /** Used: it terminates but still serves, and no other is ready. */
   | { readonly kind: 'last-resort' }
-  /** Not used: neither ready, nor serving while it terminates. */
+  /** Not used: neither ready nor serving. */
   | { readonly kind: 'not-ready' }
   /** Not used: it terminates, and others are ready. */
   | { readonly kind: 'terminating' }
-  /** Not used: its hints send other nodes, or other zones, to it. */
+  /** Not used: its hints assign it to other nodes or zones. */
   | { readonly kind: 'other-node-hinted' | 'other-zone-hinted' }
-  /** Not used: policy Local, and it runs on another node. */
+  /** Not used: it runs on another node, and the policy is Local. */
   | { readonly kind: 'other-node' };
 
-/** How a node uses one endpoint; undefined if the port has no traffic of that policy. */
+/** How a node uses one endpoint; undefined for a policy that the port does not use. */
 export interface EndpointUse {
   readonly endpoint: Endpoint;
   readonly cluster: EndpointReason | undefined;
@@ -169,7 +168,7 @@ export function isUsed(reason: EndpointReason | undefined): boolean {
   return reason?.kind === 'ready' || reason?.kind === 'last-resort';
 }
 
-/** Explains, for each endpoint of a port, the choice of chooseEndpoints. */
+/** Explains chooseEndpoints for each endpoint of a port. */
 export function explainEndpoints(port: ServicePort, node: NodeIdentity): readonly EndpointUse[] {
   const choice = chooseEndpoints(port, node);
   const cluster = usesClusterEndpoints(port) ? new Set(choice.cluster) : undefined;
@@ -185,7 +184,7 @@ export function explainEndpoints(port: ServicePort, node: NodeIdentity): readonl
 function explainCluster(endpoint: Endpoint, used: boolean, topology: Topology): EndpointReason {
   if (used) return { kind: endpoint.status.ready ? 'ready' : 'last-resort' };
   if (!endpoint.status.ready) return { kind: servesWhileTerminating(endpoint) ? 'terminating' : 'not-ready' };
-  // A ready endpoint is left out for hints only.
+  // Only hints can exclude a ready endpoint.
   return { kind: topology === 'same-node' ? 'other-node-hinted' : 'other-zone-hinted' };
 }
 

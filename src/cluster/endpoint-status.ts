@@ -1,10 +1,10 @@
 import type { EndpointStatus } from './objects.ts';
 
-/** Lets the endpoints of a node share one status object if theirs are equal: it saves memory, and comparisons later. */
+/** Lets a node's endpoints share one status object if theirs are equal, which saves memory and later comparisons. */
 export class StatusSharing {
   readonly #last = new Map<string | undefined, EndpointStatus>();
 
-  /** Returns the last status of the same node if it is equal, else the given one. */
+  /** Returns the node's last status if it is equal, else the given one. */
   share(status: EndpointStatus): EndpointStatus {
     const last = this.#last.get(status.nodeName);
     if (last && areSame(last, status)) return last;
@@ -13,7 +13,7 @@ export class StatusSharing {
   }
 }
 
-/** False if one has hints: these are lists, and few endpoints have any. */
+/** False if either has hints: comparing lists is not worth it, because few endpoints have hints. */
 function areSame(a: EndpointStatus, b: EndpointStatus): boolean {
   return (
     a.zone === b.zone &&

@@ -9,7 +9,7 @@ import type { EndpointSlice, EndpointStatus, Service, SliceEndpoint, Sourced } f
 
 /** The label by which a slice names its Service. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
-/** The labels by which kube-proxy's watches leave objects out. */
+/** Labels of objects that kube-proxy's watches leave out. */
 export const headlessLabel = 'service.kubernetes.io/headless';
 
 /** A Service with this label is left to another proxy (apis.LabelServiceProxyName in pkg/proxy/apis/well_known_labels.go). */
@@ -18,9 +18,9 @@ export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 export interface ServiceWithSlices extends Sourced<Service> {
   /** All its slices, sorted by name. */
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Slices of the input, and slices mirrored from its Endpoints; none made of Pods. */
+  /** Slices in the input, and slices mirrored from its Endpoints; none made from Pods. */
   readonly given: readonly Sourced<EndpointSlice>[];
-  /** Whether its endpoints are known, even if it has none. */
+  /** Whether its endpoints are known, even if there are none. */
   readonly isServed: boolean;
 }
 
@@ -32,8 +32,8 @@ export function hasSelector({ spec }: Service): boolean {
 type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
 
 /**
- * Sorts the slices of each Service by name, so that the order of the input does not matter if two slices have the
- * same endpoint. Slices without the service label belong to no Service and are left out.
+ * Sorts each Service's slices by name, so that the input's order does not matter if two slices have the same endpoint. Slices
+ * without the service label belong to no Service and are left out.
  */
 export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesByService {
   const groups = new ByName<Sourced<EndpointSlice>[]>();
@@ -50,12 +50,12 @@ export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesBy
   return groups;
 }
 
-/** Whether kube-proxy never sees the slice: its informer leaves slices out by their labels. */
+/** Whether kube-proxy never sees the slice, because its informer filters slices by label. */
 function isUnwatched({ metadata: { labels } }: EndpointSlice, behaviours: Behaviours): boolean {
   return headlessLabel in labels || (proxyNameLabel in labels && !behaviours.has('separate-watches'));
 }
 
-/** The addresses or host names of an endpoint, as they are written. */
+/** An endpoint's addresses or host names as written. */
 export function writtenAddresses({ address, written }: SliceEndpoint): readonly string[] {
   return written ?? (address ? [address.text] : []);
 }
@@ -72,7 +72,7 @@ export function sliceFamily(slice: EndpointSlice): Family | undefined {
   }
 }
 
-/** "name/protocol": how slice ports are matched with Service ports. */
+/** "name/protocol", which matches slice ports with Service ports. */
 export type PortKey = `${string}/${string}`;
 
 export interface HintReading {
@@ -81,9 +81,9 @@ export interface HintReading {
 }
 
 /**
- * The endpoints behind each port of one Service, of one family. Of several with the same address and port, one counts
- * (kube-proxy's EndpointSliceCache.addEndpoints): the last that does not terminate; before running-endpoint-first,
- * the first, with the others as its rivals.
+ * The endpoints of one family behind each port of a Service. Of several with the same address and port, one counts (kube-proxy's
+ * EndpointSliceCache.addEndpoints): the last one that does not terminate; before running-endpoint-first, the first, with the
+ * others as its rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -113,9 +113,8 @@ export function endpointsByPort(
 }
 
 /**
- * The endpoints as v1 Endpoints have them, of which a Service port takes those of its name, whatever their protocol
- * (BuildPortsToEndpointsMap in pkg/proxy/util/utils.go). An address that is ready and not ready is not ready (RepackSubsets
- * in pkg/api/v1/endpoints/util.go).
+ * The endpoints as in v1 Endpoints, where a Service port takes those of its name whatever their protocol (BuildPortsToEndpointsMap in
+ * pkg/proxy/util/utils.go). An address listed both as ready and as not ready is not ready (RepackSubsets in pkg/api/v1/endpoints/util.go).
  */
 function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): ReadonlyMap<PortKey, readonly Endpoint[]> {
   const byName = new Map<string, SlicedEndpoint[]>();
@@ -134,7 +133,7 @@ function joinProtocols(byPort: ReadonlyMap<PortKey, SlicedEndpoint[]>): Readonly
   );
 }
 
-/** Without the hints that the kube-proxy does not read. */
+/** Drops hints that this kube-proxy does not read. */
 function readHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
   const readsZones = hints.zones || status.zoneHints.length === 0;
   const readsNodes = hints.nodes || status.nodeHints.length === 0;
@@ -148,7 +147,7 @@ function readHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
 
 const noHints: readonly string[] = [];
 
-/** Which of two endpoints with one address and port is taken: the one that came first, or the other. */
+/** Chooses between two endpoints with the same address and port: the known one, or the other. */
 type ChooseTwin = (known: SlicedEndpoint, other: SlicedEndpoint) => SlicedEndpoint;
 
 const takeRunning: ChooseTwin = (known, other) => (other.status.terminating ? known : other);
@@ -158,10 +157,10 @@ const keepAsRival: ChooseTwin = (known, other) => {
   return known;
 };
 
-/** Sorted, with one endpoint for each address and port. */
+/** Sorts, and keeps one endpoint for each address and port. */
 function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoint[] {
   let hasTwins = false;
-  // Where two are equal, the order in which they came decides: sort keeps it.
+  // sort is stable, so equal endpoints keep their order.
   found.sort((a, b) => {
     const order = compareEndpoints(a, b);
     hasTwins ||= order === 0;
@@ -178,8 +177,8 @@ function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoi
 }
 
 /**
- * Settles which of the endpoints with one address and port a node takes. Up to v1.35 that is the last one on the
- * node, else the first (isLocal in EndpointSliceCache.addEndpoints). Returns the same list if there are no rivals.
+ * Decides which of several endpoints with one address and port a node uses. Up to v1.35 that is the last one on the node, else
+ * the first (isLocal in EndpointSliceCache.addEndpoints). Returns the same list if there are no rivals.
  */
 export function pickFromRivals(
   endpoints: readonly Endpoint[],
@@ -189,15 +188,12 @@ export function pickFromRivals(
   return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
-/**
- * An endpoint of a slice at one of its ports, and its own place. There are very many, so it holds only what the slice
- * does not.
- */
+/** A slice's endpoint at one of its ports, and its place in the file. There are very many, so it only holds what the slice does not. */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;
   readonly status: EndpointStatus;
-  /** There from the first rival on: hardly any endpoint has one. */
+  /** Set when the first rival appears: hardly any endpoint has one. */
   declare rivals?: Endpoint[];
   readonly #slice: Sourced<EndpointSlice>;
 
@@ -229,14 +225,14 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 }
 
-/** Finds the endpoint by the identity of its address, as two endpoints may have the same text. */
+/** Finds the endpoint by object identity, because two endpoints may have the same address text. */
 function placeIn({ object, source }: Sourced<EndpointSlice>, own: Address): Place {
   return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === own)]);
 }
 
 /**
- * Orders endpoints of one family as Go orders their labels ("ip:port"), which is kube-proxy's order. For
- * IPv4 it compares numbers instead of labels, which is faster.
+ * Orders endpoints of one family like Go orders their labels ("ip:port"), which is kube-proxy's order. For IPv4 it compares
+ * numbers instead, which is faster.
  */
 export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   if (a.address.family === 'ipv4' && b.address.family === 'ipv4') {
@@ -245,7 +241,7 @@ export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   return compareText(a.label, b.label);
 }
 
-/** For each byte, how many others come before it as text, with the sign after it that follows it in a label. */
+/** For each byte, its rank in text order when this character follows it in a label. */
 const rankBeforeDot = rankBytes('.');
 const rankBeforeColon = rankBytes(':');
 
@@ -257,7 +253,7 @@ function rankBytes(sign: string): Uint8Array {
   return ranks;
 }
 
-/** A signed 32-bit number that orders addresses as the text "address:" does. */
+/** A signed 32-bit number that orders addresses like the text "address:". */
 function textRank({ bits }: Extract<Address, { family: 'ipv4' }>): number {
   const first = rankBeforeDot[bits >>> 24] ?? 0;
   const second = rankBeforeDot[(bits >>> 16) & 255] ?? 0;

@@ -1,4 +1,4 @@
-/** Keys and items are in the order of their first appearance. (Map.groupBy came with Node 21.) */
+/** Keys and items keep the order of first appearance. (Map.groupBy needs Node 21.) */
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, [T, ...T[]]> {
   const groups = new Map<string, [T, ...T[]]>();
   for (const item of items) {

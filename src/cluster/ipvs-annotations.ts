@@ -12,21 +12,21 @@ const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** Undefined if none is asked for, or none that exists: the check of annotations reports that. */
+/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
 export function readScheduler(annotations: Annotations): string | undefined {
   const scheduler = annotations[schedulerAnnotation];
   return schedulers.find((known) => known === scheduler);
 }
 
-/** Undefined if the annotation is absent, or names no method: the check of annotations reports that. */
+/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
 export function readForwardingMethod(annotations: Annotations): ForwardingMethod | undefined {
   const method = annotations[forwardingAnnotation];
   return forwardingMethods.find((known) => known === method);
 }
 
 /**
- * Checks kpc's annotations of all Services: the values exist, and no forwarding method has to change a port. Only
- * masquerading rewrites packets; a direct or tunnelled packet reaches the pod with the port that it came with.
+ * Checks kpc's annotations on all Services: the values must exist, and no forwarding method may need to change a port. Only
+ * masquerading rewrites packets; a direct or tunnelled packet reaches the pod with its original port.
  */
 export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
   const annotated = services.filter(({ object: { metadata } }) =>
@@ -63,13 +63,13 @@ function checkPorts({ object, source }: Sourced<Service>, ports: readonly Servic
   return distinct(changes.map((change) => diagnose('forwarding-changes-port', { method, ...change }, place)));
 }
 
-/** Why a packet to the Service port would need another port on its way, and what to do about that. */
+/** Why a packet to the Service port would need another port on its way, and what to do about it. */
 interface PortChange {
   readonly wrong: string;
   readonly help: string;
 }
 
-/** The port numbers that a packet to the Service port would have to be given. */
+/** The other port numbers that packets to the Service port would need. */
 export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
   const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
   const changes = targets.map((target) => {

@@ -3,17 +3,17 @@ import type { Family } from '../kernel/family.ts';
 import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
-/** How kube-proxy recognises traffic of the node's own Pods. */
+/** How kube-proxy recognises traffic from the node's own Pods. */
 export type LocalTraffic =
   | { readonly kind: 'from-network'; readonly network: Network }
-  /** By the interface of this name, a bridge, that it comes in by. */
+  /** By the bridge with this name as input interface. */
   | { readonly kind: 'from-interface'; readonly name: string }
-  /** By the start of the name of that interface. */
+  /** By a prefix of the input interface's name. */
   | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
 /**
- * The detector that detectLocalMode selects for one family (getLocalDetectors in kube-proxy's server_linux.go);
- * undefined if it lacks what it needs, such as a CIDR of that family, or the node.
+ * The detector that detectLocalMode selects for one family (getLocalDetectors in kube-proxy's server_linux.go); undefined if it
+ * lacks what it needs, such as a CIDR of that family, or the node.
  */
 export function detectLocalTraffic(
   settings: Pick<ProxySettings, 'detectLocal' | 'clusterCIDRs'>,

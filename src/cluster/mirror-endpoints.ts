@@ -21,7 +21,7 @@ const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader';
 const managerLabel = 'endpointslice.kubernetes.io/managed-by';
 const mirroringController = 'endpointslicemirroring-controller.k8s.io';
 
-/** kube-controller-manager's --mirroring-max-endpoints-per-subset: further addresses never reach kube-proxy. */
+/** kube-controller-manager's --mirroring-max-endpoints-per-subset: kube-proxy never sees more addresses. */
 const maxAddresses = 1000;
 
 interface MirrorSources {
@@ -32,11 +32,11 @@ interface MirrorSources {
 
 interface MirroredSlices {
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Says what is past the limit. */
+  /** Reports addresses past the limit. */
   readonly diagnostics: readonly Finding[];
 }
 
-/** An address of the Endpoints object, with its path in it. */
+/** An address in the Endpoints object, with its path. */
 interface Mention {
   readonly address: EndpointAddress;
   readonly path: FieldPath;
@@ -46,7 +46,7 @@ interface Mirrored extends Mention {
   readonly isReady: boolean;
 }
 
-/** A port with its path in the Endpoints object, and its addresses as they are written. */
+/** A port in the Endpoints object with its path, and its addresses as written. */
 interface MirroredPort {
   readonly port: EndpointPort;
   readonly path: FieldPath;
@@ -54,10 +54,9 @@ interface MirroredPort {
 }
 
 /**
- * The slices that the control plane makes of v1 Endpoints (pkg/controller/endpointslicemirroring): here one for each port
- * and family. Honours the labels and annotations that make the control plane skip an object. Does not mirror Endpoints if the
- * input holds their copies: slices of the mirroring controller or, for a Service with a selector, any slice, because
- * Endpoints and slices then come from the same Pods.
+ * The slices that the control plane makes from v1 Endpoints (pkg/controller/endpointslicemirroring), here one for each port and family.
+ * Honours the labels and annotations that make the control plane skip an object. Does not mirror Endpoints if the input holds their copies:
+ * slices of the mirroring controller or, for a Service with a selector, any slice, because then both come from the same Pods.
  */
 export function mirrorEndpoints({ services, endpoints, slices }: MirrorSources): MirroredSlices {
   if (endpoints.length === 0) return { slices: [], diagnostics: [] };
@@ -85,8 +84,8 @@ function isMirrored({ metadata }: Endpoints): boolean {
 }
 
 /**
- * The addresses of each port (RepackSubsets in pkg/api/v1/endpoints). One that is mentioned again keeps its first mention's
- * node and host name, at whatever port that was, and is not ready at a port where any mention says so.
+ * The addresses of each port (RepackSubsets in pkg/api/v1/endpoints). A repeated address keeps the node and host name of its
+ * first mention, at whatever port that was. It is not ready at a port if any mention there says so.
  */
 function repack({ subsets }: Endpoints): readonly MirroredPort[] {
   const first = new Map<string, Mention>();
@@ -112,7 +111,7 @@ function repack({ subsets }: Endpoints): readonly MirroredPort[] {
   return [...ports.values()];
 }
 
-/** The addresses of a port that the control plane mirrors, of both families: ready ones first, each sorted as text. */
+/** The addresses of a port that the control plane mirrors, of both families: ready ones first, each group sorted as text. */
 function chooseMirrored({ addresses }: MirroredPort): readonly Mirrored[] {
   if (addresses.size <= maxAddresses) return [...addresses.values()];
   const order = (a: Mirrored, b: Mirrored): number =>
@@ -146,7 +145,7 @@ function mirrorFamily(
   });
 }
 
-/** The control plane sets `ready` alone; the other conditions have their defaults: serving, not terminating. */
+/** The control plane only sets `ready`; the other conditions keep their defaults: serving, not terminating. */
 function makeEndpoint({ address: { ip, hostname, nodeName }, isReady: ready }: Mirrored): SliceEndpoint {
   const other = { zone: undefined, serving: true, terminating: false, zoneHints: [], nodeHints: [] };
   return { address: parseAddress(ip), hostname, status: { nodeName, ready, ...other } };
@@ -170,7 +169,7 @@ function makeSlice(
     ports: [port],
     endpoints: mirrored.map(({ endpoint }) => endpoint),
   };
-  /** Maps fields of an endpoint to the address that it was made of, and fields of a port to that port. */
+  /** Maps an endpoint's fields to its address in the Endpoints object, and a port's fields to that port. */
   const place = (path: FieldPath): ReturnType<Source['place']> => {
     const [first, at, ...below] = path;
     if (first === 'ports') return source.place([...portPath, ...below]);

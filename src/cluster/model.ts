@@ -6,21 +6,18 @@ import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 
 /**
  * What all proxy modes share: the Service ports of both families with their endpoints. It is the same for every node;
- * what a node makes of it is decided in endpoint-choice.ts and by the modes.
+ * endpoint-choice.ts and the modes decide what a node makes of it.
  */
 export interface Cluster {
-  /** All Services of the input that were not left to another proxy, sorted by namespace and name. */
+  /** All Services except those left to another proxy, sorted by namespace and name. */
   readonly services: readonly ServiceInfo[];
   /** One for each Service port and family that kube-proxy would program, sorted by compareServicePorts. */
   readonly servicePorts: readonly ServicePort[];
   /** Sorted by service and family. */
   readonly healthChecks: readonly ServiceHealthCheck[];
-  /** In a part of a cluster, the number of endpoints of the Service ports that were left out. */
+  /** For a part of a cluster: the number of endpoints of the omitted Service ports. */
   readonly endpointsElsewhere?: { readonly [F in Family]: number };
-  /**
-   * The ranges of cluster IPs, sorted, without duplicates. In nftables mode kube-proxy refuses packets to unused IPs
-   * in them.
-   */
+  /** The ranges of cluster IPs, sorted, without duplicates. In nftables mode kube-proxy refuses packets to unused IPs in them. */
   readonly serviceCidrs: readonly ServiceRange[];
 }
 
@@ -40,9 +37,9 @@ export interface ServiceInfo {
   readonly clusterIPs: readonly string[];
   readonly externalName: string | undefined;
   readonly ports: readonly ServicePortSpec[];
-  /** False if the input has neither EndpointSlices nor Endpoints of it, and kube-proxy would look for them. */
+  /** False if the input has neither EndpointSlices nor Endpoints for it, and kube-proxy would look for them. */
   readonly endpointsGiven?: false | undefined;
-  /** The addresses that DNS answers with, of a headless Service only. */
+  /** For a headless Service: the addresses that DNS answers with. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];
   readonly place?: Place | undefined;
 }
@@ -53,19 +50,19 @@ export interface HeadlessEndpoint {
   readonly ready: boolean;
 }
 
-/** A Service with a health check node port: what kube-proxy answers there depends on the ready endpoints on the node. */
+/** A Service with a health check node port. kube-proxy's answer there depends on the ready endpoints on the node. */
 export interface ServiceHealthCheck {
   readonly namespace: string;
   readonly service: string;
   readonly family: Family;
   readonly port: number;
-  /** One for each address and node, of all slices of the Service and family, whatever their ports. */
+  /** Unique by address and node, from all slices of the Service and family, whatever their ports. */
   readonly readyEndpoints: readonly { readonly address: string; readonly nodeName: string }[];
 }
 
 /**
- * A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and its endpoints. Manifests and
- * bundles show all of it. A kernel shows some: see ShownPort.
+ * A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and endpoints. Manifests and bundles
+ * show all of it, a kernel only a part: see ShownPort.
  */
 export interface ServicePort<Unknown = never> {
   readonly namespace: string | Unknown;
@@ -75,8 +72,8 @@ export interface ServicePort<Unknown = never> {
   readonly protocol: Protocol;
   readonly family: Family;
   /**
-   * "namespace/service" or "namespace/service:port": kube-proxy's name of it, the same in both families. If nothing shows
-   * that, "10.96.0.1:80/TCP" or "node port 30080/TCP".
+   * kube-proxy's name for it, the same in both families: "namespace/service" or "namespace/service:port". If the name is unknown,
+   * "10.96.0.1:80/TCP" or "node port 30080/TCP".
    */
   readonly label: string;
   readonly clusterIP: Address | Unknown;
@@ -84,13 +81,13 @@ export interface ServicePort<Unknown = never> {
   /** 0 for none. */
   readonly nodePort: number | Unknown;
   readonly externalIPs: readonly Address[];
-  /** Set if the Service has some that the settings say to ignore: it still counts as reached from outside. */
+  /** Set if the settings say to ignore the Service's external IPs: it still counts as externally reachable. */
   readonly hasIgnoredExternalIPs?: true | undefined;
-  /** Ingress addresses of mode VIP. */
+  /** Ingress addresses with ipMode VIP. */
   readonly loadBalancerIPs: readonly Address[];
-  /** Its addresses in a kernel that does not show of which of these kinds they are. */
+  /** Addresses in a kernel that does not show their kind. */
   readonly otherIPs?: readonly Address[] | undefined;
-  /** Set if a part of a kernel was shown: there may be more addresses. */
+  /** Set if only part of a kernel was shown: there may be more addresses. */
   readonly hidesAddresses?: true | undefined;
   /** Empty if every client is allowed. */
   readonly sourceRanges: readonly (Network | Printed<Unknown>)[] | Unknown;
@@ -102,26 +99,26 @@ export interface ServicePort<Unknown = never> {
   readonly externalPolicyLocal: boolean | Unknown;
   /** 0 for none. */
   readonly healthCheckNodePort: number | Unknown;
-  /** From the annotation kpc.dev/ipvs-scheduler; '' takes the node's. */
+  /** From the annotation kpc.dev/ipvs-scheduler; '' for the node's scheduler. */
   readonly scheduler: string | Unknown;
   /** From the annotation kpc.dev/ipvs-forwarding-method. */
   readonly forwarding: ForwardingMethod | Unknown;
-  /** Sorted by kube-proxy's order: "ip:port" as text. One for each address and port. */
+  /** In kube-proxy's order: "ip:port" as text. One for each address and port. */
   readonly endpoints: readonly Endpoint<Unknown>[] | Unknown;
-  /** Fields to point at; absent if the cluster was read from a bundle. */
+  /** Places for diagnostics; absent if the cluster was read from a bundle. */
   readonly places?: ServicePortPlaces | undefined;
 }
 
 /**
- * A Service port as far as its source shows it. Fields that a kernel does not show are undefined. Manifests and bundles show
- * all, so every ServicePort is a ShownPort.
+ * A Service port as far as its source shows it; fields that a kernel does not show are undefined. Manifests and bundles show
+ * everything, so every ServicePort is a ShownPort.
  */
 export type ShownPort = ServicePort<undefined>;
 
-/** In a kernel, a range of addresses as its tool prints it. */
+/** In a kernel: a range of addresses as its tool prints it. */
 type Printed<Unknown> = Unknown extends undefined ? { readonly text: string } : never;
 
-/** The functions are called only if someone asks for a rule's origin. */
+/** Called only when a rule's origin is needed. */
 export interface ServicePortPlaces {
   readonly port: Place;
   readonly clusterIP: Place;
@@ -132,38 +129,38 @@ export interface ServicePortPlaces {
 }
 
 /**
- * One address and port behind a Service port. endpoint-choice.ts decides which of them a node uses. A kernel shows
- * no status, and may show an address without a port, or a name that takes the place of both.
+ * One address and port behind a Service port. endpoint-choice.ts decides which ones a node uses. A kernel shows no status, and
+ * may show an address without a port, or a name in place of both.
  */
 export interface Endpoint<Unknown = never> {
   readonly address: Address | Unknown;
   readonly port: number | Unknown;
-  /** "ip:port", brackets around IPv6: kube-proxy's name of it. */
+  /** kube-proxy's name for it: "ip:port", with brackets around IPv6. */
   readonly label: string;
-  /** With the hints that the kube-proxy of the release reads, and no others. */
+  /** With only the hints that this release's kube-proxy reads. */
   readonly status: EndpointStatus | Unknown;
   /**
-   * Other endpoints of the same address and port, in the order of their slices, if kube-proxy takes the one on its
-   * own node: see pickFromRivals. Absent once that is decided.
+   * Other endpoints with the same address and port, in the order of their slices, if kube-proxy prefers the one on its own node:
+   * see pickFromRivals. Absent once that is decided.
    */
   readonly rivals?: readonly Endpoint[] | undefined;
   readonly place?: Place | undefined;
 }
 
 export interface NodeContext {
-  /** '' if there is no node: then no endpoint is local. */
+  /** '' without a node: then no endpoint is local. */
   readonly name: string;
   /** The label topology.kubernetes.io/zone, or ''. */
   readonly zone: string;
   readonly podCIDRs: readonly Network[];
   /**
-   * The node's own address in each family (InternalIP before ExternalIP, first of its family; kube-proxy's bind
-   * address wins); the loopback address if there is none.
+   * The node's own address in each family: the first InternalIP, else the first ExternalIP, unless kube-proxy's bind address
+   * overrides it; the loopback address if there is none.
    */
   readonly nodeIPs: { readonly [F in Family]: Address };
   /**
-   * All addresses on the node's links but kube-ipvs0's, both families, loopback included, sorted and without
-   * duplicates. Empty if they are not known.
+   * All addresses on the node's links except kube-ipvs0, of both families, including loopback, sorted and without duplicates.
+   * Empty if unknown.
    */
   readonly hostAddresses: readonly Address[];
 }
@@ -176,7 +173,7 @@ export interface PortAddress {
   readonly address: Address;
 }
 
-/** All addresses that a Service port has of its own. */
+/** All addresses of the Service port itself. */
 export function portAddresses(port: ShownPort): readonly PortAddress[] {
   const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [] } = port;
   const all: PortAddress[] = clusterIP ? [{ kind: 'cluster-ip', address: clusterIP }] : [];
@@ -186,7 +183,7 @@ export function portAddresses(port: ShownPort): readonly PortAddress[] {
   return all;
 }
 
-/** "namespace/service", without the namespace if nothing shows that; the port's label if nothing shows the Service. */
+/** "namespace/service", without the namespace if it is unknown; the port's label if the Service is unknown. */
 export function serviceName({ namespace, service, label }: ShownPort): string {
   return service === undefined ? label : namespace === undefined ? service : `${namespace}/${service}`;
 }

@@ -14,8 +14,8 @@ import type { Node, ProxySettings } from './objects.ts';
 export const zoneLabel = 'topology.kubernetes.io/zone';
 
 /**
- * What kube-proxy would know of the node. Without host addresses (the output of `ip -j addr` except kube-ipvs0), the
- * Node object's addresses are used, and 127.0.0.1 if node ports are served on it.
+ * What kube-proxy would know about the node. Without host addresses (the output of `ip -j addr` except kube-ipvs0), uses the Node
+ * object's addresses, plus 127.0.0.1 if node ports are served on it.
  */
 export function describeNode(
   name: string,
@@ -40,7 +40,7 @@ export function describeNode(
   };
 }
 
-/** 127.0.0.1 if --nodeport-addresses picks it: every node has it, but no Node object lists it. */
+/** 127.0.0.1 if --nodeport-addresses includes it: every node has it, but no Node object lists it. */
 function askedLoopback(
   settings: Pick<ProxySettings, 'mode' | 'nodePortAddresses'>,
   nodeIPs: NodeContext['nodeIPs'],
@@ -52,7 +52,7 @@ function askedLoopback(
     : [];
 }
 
-/** InternalIPs first, then ExternalIPs: the order in which kube-proxy looks for its node's address (GetNodeHostIPs). */
+/** InternalIPs first, then ExternalIPs, which is the order in which kube-proxy looks for its node's address (GetNodeHostIPs). */
 export function nodeAddresses(node: Node | undefined): readonly Address[] {
   const ofType = (type: string) =>
     (node?.addresses ?? []).filter((address) => address.type === type).flatMap((a) => parseAddress(a.address) ?? []);

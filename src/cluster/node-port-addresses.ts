@@ -17,22 +17,21 @@ import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Cluster, NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
-/** The networks in which node ports listen, of one family; a single network of length zero means all addresses. */
+/** The networks of one family in which node ports listen; a single network of length zero means all addresses. */
 export interface NodePortNetworks {
   readonly networks: readonly Network[];
   readonly matchesAll: boolean;
-  /** Whether --nodeport-addresses picks 127.0.0.0/8, or a part of it. Only iptables mode serves node ports there. */
+  /** Whether --nodeport-addresses includes 127.0.0.0/8 or a part of it. Only iptables mode serves node ports there. */
   readonly picksIPv4Loopback: boolean;
-  /** All that are given, even if one of them is all addresses. */
+  /** All given networks, even if one of them covers all addresses. */
   readonly listed: readonly Network[];
 }
 
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
 
 /**
- * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): words name
- * networks, a family without a network listens everywhere, and a network of length zero includes all others of its
- * family.
+ * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name networks, a
+ * family without a network listens everywhere, and a network of length zero includes all others of its family.
  */
 export function nodePortNetworks(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
@@ -52,12 +51,12 @@ export function nodePortNetworks(
   };
 }
 
-/** The node's addresses, loopback and link-local ones included, inside the networks (kube-proxy's GetNodeIPs). */
+/** The node's addresses in the networks, including loopback and link-local ones (kube-proxy's GetNodeIPs). */
 export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 'hostAddresses'>): readonly Address[] {
   return node.hostAddresses.filter((address) => networks.networks.some((network) => contains(network, address)));
 }
 
-/** Whether a network is there for the sake of localhost (ContainsExplicitLoopback): then kube-proxy itself listens there. */
+/** Whether a network was given for localhost's sake (ContainsExplicitLoopback): then kube-proxy itself listens there. */
 export function namesLocalhost({ listed }: Pick<NodePortNetworks, 'listed'>, behaviours: Behaviours): boolean {
   return listed.some((network) =>
     behaviours.has('localhost-within-network')
@@ -66,7 +65,6 @@ export function namesLocalhost({ listed }: Pick<NodePortNetworks, 'listed'>, beh
   );
 }
 
-/** Where a node listens for node ports. */
 export interface NodePortPlan extends Pick<NodePortNetworks, 'picksIPv4Loopback' | 'listed'> {
   /** Sorted, with loopback; undefined means every local address that the node has at the time. */
   readonly addresses: readonly Address[] | undefined;
@@ -83,8 +81,8 @@ export function planNodePorts(
 }
 
 /**
- * The permanent addresses of the node, of one family: no loopback, and no link-local one of IPv6. kube-proxy does not
- * bind such an address to kube-ipvs0 even if a Service claims it (isValidForSet).
+ * The permanent addresses of the node in one family: no loopback, and for IPv6 no link-local. kube-proxy does not bind such an
+ * address to kube-ipvs0 even if a Service claims it (isValidForSet).
  */
 export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: Family): readonly Address[] {
   return node.hostAddresses.filter(
@@ -93,8 +91,8 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
 }
 
 /**
- * Whether --nodeport-addresses covers addresses of Services. kube-proxy in IPVS mode binds these to kube-ipvs0, and takes all
- * links' addresses in a CIDR for the node's own (GetNodeIPs): from its second sync on, it serves node ports there, too.
+ * Whether --nodeport-addresses covers addresses of Services. kube-proxy in IPVS mode binds these to kube-ipvs0, and treats all
+ * link addresses in a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports there too.
  */
 export function findCoveredAddresses(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,

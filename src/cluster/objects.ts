@@ -7,11 +7,11 @@ import type { SettingValues } from '../settings/table.ts';
 export type FieldPath = readonly (string | number)[];
 
 export interface Source {
-  /** Finds a field; if it is not written down, the nearest field above it. */
+  /** Finds a field, or the nearest parent field if it is not written. */
   place(path: FieldPath): Place;
 }
 
-/** An object that has passed its checks, with the API server's defaults filled in, and where it came from. */
+/** A checked object with the API server's defaults filled in, and its source. */
 export interface Sourced<T> {
   readonly object: T;
   readonly source: Source;
@@ -31,12 +31,12 @@ export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'na
   return `${namespace}/${name}`;
 }
 
-/** A Service with the API server's defaults. Addresses are text, as they are written, and checked. */
+/** A Service with the API server's defaults. Addresses are checked text, as written. */
 export interface Service {
   readonly metadata: ObjectMeta;
   readonly spec: {
     readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
-    /** '' if none has been given yet, 'None' for a headless Service. */
+    /** '' if none has been assigned yet, 'None' for a headless Service. */
     readonly clusterIP: string;
     readonly clusterIPs: readonly string[];
     readonly ipFamilies: readonly ('IPv4' | 'IPv6')[];
@@ -45,30 +45,30 @@ export interface Service {
     readonly externalIPs: readonly string[];
     readonly ports: readonly ServicePortSpec[];
     readonly sessionAffinity: 'None' | 'ClientIP';
-    /** Seconds; the API server's default is 10800. Meaningful with ClientIP only. */
+    /** Seconds; the API server's default is 10800. Only used with ClientIP. */
     readonly sessionAffinityTimeout: number;
     readonly internalTrafficPolicy: 'Cluster' | 'Local';
     readonly externalTrafficPolicy: 'Cluster' | 'Local';
     /** 0 for none. */
     readonly healthCheckNodePort: number;
-    /** What the load balancer is asked for; undefined if the choice is left to it. */
+    /** The address requested from the load balancer; undefined if it may choose. */
     readonly loadBalancerIP?: string | undefined;
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;
-    /** Undefined if it has none: its endpoints are then not its Pods. */
+    /** Undefined if it has none: then its endpoints are not made from Pods. */
     readonly selector: Readonly<Record<string, string>> | undefined;
-    /** '' if it is not set. */
+    /** '' if unset. */
     readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
-  /** Set if it is being deleted: no controller makes slices for it any more. */
+  /** Set if it is being deleted: controllers then no longer make slices for it. */
   readonly terminating?: true | undefined;
 }
 
-/** One of `spec.ports`; a target port that is a text names a container port. */
+/** One of `spec.ports`; a textual target port names a container port. */
 export interface ServicePortSpec {
-  /** '' for the one port that needs no name. */
+  /** '' if it has no name, which only a single port may. */
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
@@ -77,14 +77,14 @@ export interface ServicePortSpec {
   readonly nodePort: number;
 }
 
-/** One of `status.loadBalancer.ingress`. kube-proxy programs no address of ipMode Proxy. */
+/** One of `status.loadBalancer.ingress`. kube-proxy does not program addresses of ipMode Proxy. */
 export interface LoadBalancerIngress {
   readonly ip?: string | undefined;
   readonly hostname?: string | undefined;
   readonly ipMode: 'VIP' | 'Proxy';
 }
 
-/** An EndpointSlice, or what the control plane would make of Endpoints or of Pods. */
+/** An EndpointSlice, or what the control plane would make from Endpoints or Pods. */
 export interface EndpointSlice {
   readonly metadata: ObjectMeta;
   readonly addressType: 'IPv4' | 'IPv6' | 'FQDN';
@@ -92,41 +92,38 @@ export interface EndpointSlice {
   readonly endpoints: readonly SliceEndpoint[];
 }
 
-/** A port of a slice; it belongs to the Service port of the same name and protocol. */
+/** A port of a slice. It matches the Service port with the same name and protocol. */
 export interface EndpointPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
-  /** Undefined means all ports; kube-proxy takes no such slice port. */
+  /** Undefined means all ports; kube-proxy ignores such a slice port. */
   readonly port: number | undefined;
 }
 
 export interface SliceEndpoint {
-  /**
-   * The first address, the only one that kube-proxy uses; the API no longer allows a second one. Undefined for a host
-   * name.
-   */
+  /** The first address, the only one kube-proxy uses; the API no longer allows a second. Undefined for a host name. */
   readonly address: Address | undefined;
-  /** The whole list, with host names; absent if it is just the text of `address`, as it usually is. */
+  /** The whole list, including host names; absent if it is just the text of `address`, as usual. */
   readonly written?: readonly string[] | undefined;
   readonly hostname?: string | undefined;
   readonly status: EndpointStatus;
 }
 
-/** Where an endpoint runs, and its conditions. Endpoints come by the thousand, and many share one status. */
+/** An endpoint's node, zone and conditions. There are thousands of endpoints, and many share one status. */
 export interface EndpointStatus {
   readonly nodeName: string | undefined;
   readonly zone: string | undefined;
-  /** The conditions, with the defaults of absent ones. */
+  /** The conditions, with defaults for absent ones. */
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
-  /** Set if it was made of a Pod that kpc assumed for a workload. */
+  /** Set if it was made from a Pod that kpc assumed for a workload. */
   readonly assumed?: true | undefined;
 }
 
-/** A v1 Endpoints object, as far as mirroring it to slices needs it. */
+/** A v1 Endpoints object: the part needed to mirror it to slices. */
 export interface Endpoints {
   readonly metadata: ObjectMeta;
   readonly subsets: readonly EndpointSubset[];
@@ -145,22 +142,22 @@ export interface EndpointAddress {
   readonly nodeName?: string | undefined;
 }
 
-/** A Node, as far as rules and endpoints depend on it. */
+/** A Node: the part that rules and endpoints depend on. */
 export interface Node {
   readonly metadata: ObjectMeta;
   /** The version of its kube-proxy, else of its kubelet: "v1.34.2"; '' if the object has neither. */
   readonly kubernetesVersion: string;
-  /** What uname -r prints on the node; undefined if the Node does not say. */
+  /** What uname -r prints on the node; undefined if the Node object lacks it. */
   readonly kernelVersion?: string | undefined;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
-  /** The name of an assumed node, unless a flag gives it another. */
+  /** The name of an assumed node, unless a flag renames it. */
   readonly assumedAs?: string | undefined;
   /** Whether its condition Ready is True. */
   readonly ready: boolean;
-  /** The CPUs that Pods may use, in billionths of one; 0 if unknown. */
+  /** Allocatable CPUs in billionths of one; 0 if unknown. */
   readonly nanoCPUs: bigint;
-  /** Those that keep Pods away: NoSchedule and NoExecute. */
+  /** Taints that keep Pods away: NoSchedule and NoExecute. */
   readonly taints: readonly Taint[];
 }
 
@@ -171,25 +168,25 @@ export interface Taint {
 }
 
 export interface Toleration extends Taint {
-  /** Whether any value is tolerated; with key '', any taint. Effect '' stands for all. */
+  /** Whether it tolerates any value; with key '', any taint. Effect '' means all. */
   readonly isOfAny: boolean;
 }
 
-/** What endpoints are made of. */
+/** A Pod: the part that endpoints are made from. */
 export interface Pod {
   readonly metadata: ObjectMeta;
   readonly spec: PodSpec;
   readonly owner: Owner | undefined;
   readonly terminating: boolean;
-  /** Undefined for a manifest: only a cluster knows the state of a Pod. */
+  /** Undefined for a manifest: only a cluster knows a Pod's state. */
   readonly status: PodStatus | undefined;
-  /** Set if the input has no such Pod: kpc assumed it for a workload. */
+  /** Set if kpc assumed the Pod for a workload in the input. */
   readonly assumed?: true | undefined;
 }
 
-/** The fields that a Pod shares with the template of a workload. */
+/** The fields shared by a Pod and a workload's Pod template. */
 export interface PodSpec {
-  /** '' if it is not set, here and below. */
+  /** '' if unset, as for the other texts below. */
   readonly nodeName: string;
   readonly hostname: string;
   readonly subdomain: string;
@@ -197,18 +194,17 @@ export interface PodSpec {
   readonly tolerations: readonly Toleration[];
   /** Whether it asks an admission webhook for containers that no manifest shows. */
   readonly isInjected: boolean;
-  /** Ports of containers, then of sidecars: in this order a name is looked up. */
+  /** Ports of containers, then of sidecars: the order in which names are looked up. */
   readonly ports: readonly ContainerPort[];
   /** Ports that the network plugin opens on the Pod's node. */
   readonly hostPorts: readonly HostPort[];
 }
 
 export interface HostPort extends ContainerPort {
-  /** Where the node listens. */
   readonly hostPort: number;
 }
 
-/** A port of a container, by which a target port may be named. */
+/** A container port; target ports may refer to it by name. */
 export interface ContainerPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
@@ -217,7 +213,7 @@ export interface ContainerPort {
 
 /** The part of a Pod's status that decides whether it is an endpoint. */
 export interface PodStatus {
-  /** Whether all its containers have ended for good. */
+  /** Whether all its containers have terminated for good. */
   readonly ended: boolean;
   /** Whether its condition Ready is True. */
   readonly ready: boolean;
@@ -230,9 +226,9 @@ export interface Workload {
   readonly owner: Owner | undefined;
   /** The number of Pods; undefined for one on each Node. */
   readonly replicas: number | undefined;
-  /** The number in the name of its first Pod. */
+  /** The ordinal in the name of its first Pod. */
   readonly firstOrdinal: number;
-  /** Whether it lacks a selector and labels of its Pods: only a patch of another one does. */
+  /** Whether it lacks a selector and Pod labels, as only a patch of another workload does. */
   readonly isPartial: boolean;
   readonly template: {
     readonly labels: Readonly<Record<string, string>>;
@@ -251,20 +247,20 @@ export const workloadKinds = [
 
 export type WorkloadKind = (typeof workloadKinds)[number];
 
-/** The controller of an object, in its own namespace. */
+/** The controller of an object in the same namespace. */
 export interface Owner {
   readonly kind: string;
   readonly name: string;
 }
 
-/** Networks that cluster IPs are given from. */
+/** Networks that cluster IPs are assigned from. */
 export interface ServiceCidr {
   readonly metadata: ObjectMeta;
-  /** One, or one of each family; the first one's family is that of Services that ask for none. */
+  /** One network, or one of each family; Services that name no family get the first one's. */
   readonly cidrs: readonly Network[];
 }
 
-/** All requirements must hold; without any, every label matches. */
+/** All requirements must match; with none, every label set matches. */
 export type LabelSelector = readonly LabelRequirement[];
 
 interface LabelRequirement {
@@ -277,14 +273,14 @@ interface LabelRequirement {
 /** What network plugins allow for Pods. kube-proxy ignores it. */
 export interface NetworkPolicy {
   readonly metadata: ObjectMeta;
-  /** The Pods of its namespace that it isolates. */
+  /** Selects the Pods in its namespace that it isolates. */
   readonly subject: LabelSelector;
-  /** Undefined if the policy is not about that direction. */
+  /** Undefined if the policy does not cover that direction. */
   readonly ingress: readonly PolicyRule[] | undefined;
   readonly egress: readonly PolicyRule[] | undefined;
 }
 
-/** One of `ingress` or `egress` of a policy: what it allows. */
+/** An allowing rule from a policy's `ingress` or `egress`. */
 export interface PolicyRule {
   /** Empty for all. */
   readonly peers: readonly PolicyPeer[];
@@ -292,7 +288,7 @@ export interface PolicyRule {
   readonly ports: readonly PolicyPort[];
 }
 
-/** `network` is undefined for one that cannot be read. */
+/** `network` is undefined if it cannot be read. */
 export type PolicyPeer =
   | {
       readonly kind: 'pods';
@@ -304,27 +300,27 @@ export type PolicyPeer =
 
 /** One port, or a range up to `endPort`. */
 export interface PolicyPort {
-  /** Undefined for any, with a name as the port. */
+  /** Undefined for any protocol, if the port is a name. */
   readonly protocol: 'TCP' | 'UDP' | 'SCTP' | undefined;
-  /** Undefined for all ports, a name for the container port that has it. */
+  /** Undefined for all ports; a name for the container port with that name. */
   readonly port: number | string | undefined;
   readonly endPort: number | undefined;
 }
 
 export const routeKinds = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'] as const;
 
-/** Where requests go: an Ingress, or a route of the Gateway API. */
+/** An Ingress, or a route of the Gateway API. */
 export interface Ingress {
   readonly kind: 'Ingress' | (typeof routeKinds)[number];
   readonly metadata: ObjectMeta;
-  /** When it was made, as the API server writes it; '' if the object does not say. */
+  /** Creation time as the API server writes it; '' if the object lacks it. */
   readonly created: string;
-  /** What a route attaches to, without Services: those are of a mesh. Empty for an Ingress. */
+  /** The Gateways it attaches to. Services are left out, since those belong to a mesh. Empty for an Ingress. */
   readonly parents: readonly RouteParent[];
   readonly routes: readonly IngressRoute[];
 }
 
-/** A Gateway, or something else that takes routes, and perhaps one listener or port of it. */
+/** A Gateway or another object that accepts routes, optionally narrowed to a listener or port. */
 export interface RouteParent {
   /** "Gateway shop/web". */
   readonly owner: string;
@@ -335,58 +331,58 @@ export interface RouteParent {
 export interface IngressRoute {
   /** Empty for any. */
   readonly hosts: readonly string[];
-  /** Undefined for the default backend, and for what looks at no path. */
+  /** Undefined for the default backend, and for protocols without paths. */
   readonly path: string | undefined;
-  /** What a pattern means is up to the controller. */
+  /** The controller defines what a pattern means. */
   readonly pathType: 'exact' | 'prefix' | 'suffix' | 'pattern';
-  /** Whether it takes only requests with some method, headers or query. */
+  /** Whether it only takes requests with certain methods, headers or query parameters. */
   readonly isConditional: boolean;
-  /** Each gets some of the requests: which, the route's weights and filters decide. */
+  /** Each gets a share of the requests, according to the route's weights and filters. */
   readonly backends: readonly IngressBackend[];
 }
 
 /** A port of a Service, by number or name. */
 export interface IngressBackend {
-  /** Undefined for something else: `instead` says what. */
+  /** Undefined for another kind of backend, described by `instead`. */
   readonly service: string | undefined;
   readonly instead: string;
   readonly namespace: string;
   readonly port: string;
-  /** Whether it gets copies, and no answer of it counts. */
+  /** Whether it only gets copies of requests, and its answers are dropped. */
   readonly isCopy: boolean;
 }
 
-/** A Gateway, or a ListenerSet, which adds listeners to one. */
+/** A Gateway, or a ListenerSet, which adds listeners to a Gateway. */
 export interface Gateway {
   readonly metadata: ObjectMeta;
-  /** When it was made, as the API server writes it; '' if the object does not say. */
+  /** Creation time as the API server writes it; '' if the object lacks it. */
   readonly created: string;
-  /** "Gateway shop/web" for a ListenerSet; undefined for a Gateway. */
+  /** For a ListenerSet: "Gateway shop/web"; undefined for a Gateway. */
   readonly of: string | undefined;
   readonly listeners: readonly Listener[];
-  /** Whose ListenerSets a Gateway takes. */
+  /** For a Gateway: which namespaces' ListenerSets it accepts. */
   readonly sets: Listener['from'];
 }
 
-/** Where a Gateway takes connections. */
+/** Where a Gateway accepts connections. */
 export interface Listener {
   readonly name: string;
-  /** '' for any. */
+  /** '' for any host. */
   readonly host: string;
   readonly port: number | undefined;
   readonly protocol: string;
-  /** Whose routes it takes. A selector is of namespaces. */
+  /** Which namespaces' routes it accepts; a selector matches namespaces. */
   readonly from: 'All' | 'Same' | 'None' | LabelSelector;
-  /** The kinds of routes that it takes; empty for all that its protocol can have. */
+  /** The kinds of routes it accepts; empty for all that its protocol allows. */
   readonly kinds: readonly string[];
 }
 
-/** Lets routes of other namespaces use Services of its own. */
+/** Lets routes in other namespaces use this namespace's Services. */
 export interface ReferenceGrant {
   readonly metadata: ObjectMeta;
-  /** Kinds of routes and their namespaces: "HTTPRoute shop". */
+  /** The kinds and namespaces of routes: "HTTPRoute shop". */
   readonly from: readonly string[];
-  /** Undefined for all. */
+  /** Undefined for all Services. */
   readonly services: readonly (string | undefined)[];
 }
 
@@ -396,8 +392,8 @@ export interface Namespace {
   readonly isInjected: boolean;
 }
 
-/** The settings that shape rules, from a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults. */
+/** The settings that shape rules, from a KubeProxyConfiguration and the flags that override it, with kube-proxy's defaults. */
 export interface ProxySettings extends SettingValues {
-  /** The release of Kubernetes whose kube-proxy is meant. */
+  /** The Kubernetes release whose kube-proxy to follow. */
   readonly release: Release;
 }

@@ -2,12 +2,12 @@ import { addressAfter, type Address, type Network } from '../kernel/address.ts';
 
 interface Pool {
   readonly size: number;
-  /** Numbers below it are picked last: the API server keeps them for people who choose their own. */
+  /** Numbers below this are picked last: the API server reserves them for manual choice. */
   readonly reserved: number;
   isFree(offset: number): boolean;
 }
 
-/** Searches for a free number from where the name's hash points; takes reserved ones only if there is no other. */
+/** Searches for a free number, starting at the name's hash; uses reserved ones only if there is no other. */
 export function pick(name: string, { size, reserved, isFree }: Pool): number | undefined {
   const open = Math.max(0, size - reserved);
   if (open > 0) {
@@ -27,14 +27,13 @@ export function hash(text: string): number {
   return value;
 }
 
-/** How many addresses of a network are picked from: IPv6 networks hold more than a cluster needs. */
+/** How many addresses of a network to pick from: IPv6 networks hold more than a cluster needs. */
 export function poolSize({ family, prefixLength }: Network): number {
   return Math.min(2 ** 20, 2 ** ((family === 'ipv4' ? 32 : 128) - prefixLength));
 }
 
 /**
- * Picks a free address of a network. The first `skipped` belong to no host, such as the network's own, nor does the
- * broadcast address at the end of an IPv4 network.
+ * Picks a free address in a network. Skips the first `skipped`, such as the network's own, and the broadcast address of an IPv4 network.
  */
 export function pickAddress(
   name: string,

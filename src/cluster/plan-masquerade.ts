@@ -4,26 +4,23 @@ import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
 /**
- * The clients on whose packets a node puts its own address as the source, besides external paths and endpoints that
- * reach themselves (see TrafficPlan).
+ * The clients whose packets a node masquerades with its own address, besides external paths and endpoints that reach themselves
+ * (see TrafficPlan).
  */
 export interface MasqueradePlan {
-  /** The bit of a packet's mark, as a number, that says to masquerade it. */
+  /** The bit of a packet's mark, as a number, that means: masquerade it. */
   readonly mark: number;
   readonly localTraffic: LocalTraffic | undefined;
-  /** Whose packets to cluster IPs are masqueraded; `none-known` if pods cannot be recognised. */
+  /** Clients whose packets to cluster IPs are masqueraded; `none-known` if pods cannot be recognised. */
   readonly toClusterIPs: Exclude<MasqueradedClients, { readonly kind: 'node' }> | { readonly kind: 'none-known' };
 }
 
-/** Clients that endpoints see with the node's address. */
+/** Clients that endpoints see under the node's address. */
 export type MasqueradedClients =
   | { readonly kind: 'all' }
-  /**
-   * A packet to a cluster IP from outside the cluster could be routed through any node. The answer must come back
-   * through the same one.
-   */
+  /** A packet to a cluster IP from outside the cluster may be routed through any node. The answer must come back through the same one. */
   | { readonly kind: 'all-but-pods'; readonly pods: LocalTraffic }
-  /** The node itself, on its way to external addresses of policy Local. */
+  /** The node itself, when it uses external addresses with policy Local. */
   | { readonly kind: 'node' };
 
 export function planMasquerade(

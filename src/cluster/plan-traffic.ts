@@ -5,11 +5,11 @@ import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice }
 import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /**
- * Where the packets to one Service port go on one node: what kube-proxy's proxiers all decide at the start of
- * their loops over Service ports (syncProxyRules). The modes turn it into rules, and say where they differ.
+ * Where packets to one Service port go on one node: the decisions that all of kube-proxy's proxiers make at the start of their
+ * loops over Service ports (syncProxyRules). The modes turn it into rules, and say where they differ.
  *
- * It depends on the port and the node's identity alone, so that nodes can share it (PlanMemo). What else a node has a
- * say in comes as an argument of the functions below, or from planMasquerade and planNodePorts.
+ * Depends only on the port and the node's identity, so that nodes can share it (PlanMemo). Anything else about the node is an
+ * argument of the functions below, or comes from planMasquerade and planNodePorts.
  */
 export interface TrafficPlan {
   readonly port: ServicePort;
@@ -20,28 +20,27 @@ export interface TrafficPlan {
   readonly externalIPs: readonly ServiceAddress[];
   readonly loadBalancerIPs: readonly ServiceAddress[];
   readonly nodePort: NodePort | undefined;
-  /** kube-proxy listens there whether or not there are endpoints. */
+  /** kube-proxy listens there with or without endpoints. */
   readonly healthCheck: HealthCheckPort | undefined;
 
   readonly internal: TrafficPath;
   readonly external: ExternalPath;
-  /** Who may use the load balancer IPs; undefined if all may. */
+  /** Who may use the load balancer IPs; undefined if everyone may. */
   readonly firewall: Firewall | undefined;
 
   /** Endpoints for packets of policy Cluster; empty if the port has no such traffic. */
   readonly clusterEndpoints: readonly Endpoint[];
   /** Endpoints for packets of policy Local; empty if the port has no such traffic. */
   readonly localEndpoints: readonly Endpoint[];
-  /** The endpoints of both policies, each once: all that this node may send packets to. */
+  /** The endpoints of both policies without duplicates: all that this node may send packets to. */
   readonly reachable: readonly Endpoint[];
-  /** The port's endpoints that run on the node, in use or not. */
+  /** The port's endpoints on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
   /**
-   * The reachable ones on the node. One that reaches itself must be masqueraded, or it gets packets from its own
-   * address.
+   * Reachable endpoints on the node. A packet from such an endpoint to itself must be masqueraded, or it would arrive from its own address.
    */
   readonly hairpin: readonly Endpoint[];
-  /** How many seconds a client stays with its endpoint after its last connection; undefined without session affinity. */
+  /** How many seconds a client keeps its endpoint after its last connection; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
 }
 
@@ -53,14 +52,14 @@ export interface ServiceAddress {
   readonly origin: Origin;
 }
 
-/** A port on the node's own addresses that leads to the Service. Source ranges do not apply to it. */
+/** A port on the node's own addresses that leads to the Service. Source ranges do not apply. */
 interface NodePort {
   readonly protocol: Protocol;
   readonly port: number;
   readonly origin: Origin;
 }
 
-/** A TCP port on which kube-proxy tells a load balancer whether the node has endpoints. */
+/** A TCP port where kube-proxy tells a load balancer whether the node has endpoints. */
 interface HealthCheckPort {
   readonly port: number;
   readonly origin: Origin;
@@ -73,18 +72,17 @@ export interface TrafficPath {
   readonly refusal: Refusal | undefined;
 }
 
-/** Cluster: endpoints of all nodes. Local: those of this node (internalTrafficPolicy, externalTrafficPolicy). */
+/** Cluster: endpoints on all nodes. Local: those on this node (internalTrafficPolicy, externalTrafficPolicy). */
 export type TrafficPolicy = 'Cluster' | 'Local';
 
 /**
- * How packets from outside are handled. Under policy Cluster they are masqueraded, since an endpoint on another node
- * would answer past this one. Under policy Local the client's address is kept, and what comes from the node and its
- * pods takes the short cut to the endpoints of policy Cluster, as it would by way of a load balancer outside.
+ * How packets from outside are handled. Under policy Cluster they are masqueraded, because an endpoint on another node would
+ * answer past this one. Under policy Local the client's address is kept, and packets from the node and its pods take a short cut
+ * to the endpoints of policy Cluster, as if through a load balancer outside.
  */
 interface ExternalPath extends TrafficPath {
   /**
-   * Whether the path exists. It also exists if it refuses packets because no endpoint is local: the node and its Pods
-   * still get through by their shortcut.
+   * Whether the path exists, even if it refuses packets because no endpoint is local: the node and its Pods can still use their short cut.
    */
   readonly isUsed: boolean;
 }
@@ -95,7 +93,7 @@ type Refusal =
   /** Another node may have endpoints, so the client may try again; a reject would say that nothing is there. */
   | { readonly reason: 'no-local-endpoints'; readonly answer: 'drop' };
 
-/** The source ranges that protect a load balancer's addresses, even if the port has no endpoints. */
+/** The source ranges of a load balancer's addresses, even if the port has no endpoints. */
 export interface Firewall {
   readonly guarded: readonly ServiceAddress[];
   readonly sourceRanges: readonly SourceRange[];
@@ -141,23 +139,23 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
     localEndpoints: choice.local,
     reachable: choice.reachable,
     onNode,
-    // Mostly all are reachable.
+    // Usually all are reachable.
     hairpin: choice.reachable === port.endpoints ? onNode : intersect(onNode, choice.reachable),
     affinitySeconds: port.affinitySeconds || undefined,
   };
 }
 
 /**
- * Whether the node itself may use the guarded addresses: its own address is in a source range. `nodeIP` is the node's
- * address of the port's family.
+ * Whether the node itself may use the guarded addresses because its own address is in a source range. `nodeIP`: the node's
+ * address in the port's family.
  */
 export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean {
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }
 
 /**
- * Who may use the guarded addresses: the source ranges in their order, then, where the node may, the addresses
- * themselves. Where a load balancer's address is also a local one, the node's own packets have it as their source.
+ * Who may use the guarded addresses: the source ranges in order, then, if the node may, the addresses themselves. If a load
+ * balancer address is also local, the node's own packets have it as their source.
  */
 export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean): readonly AdmittedSource[] {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
@@ -165,7 +163,7 @@ export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean): re
   return [...ranges, ...firewall.guarded.map(({ address, origin }) => ({ source: address, origin }))];
 }
 
-/** Says which Service port a piece of the state comes from, and why. */
+/** The Service port that an item of the state comes from, and the field. */
 export function originOf({ label }: Pick<ServicePort, 'label'>, place: Place | undefined): Origin {
   return { servicePort: label, place };
 }
@@ -191,12 +189,12 @@ function policyOf(isLocalOnly: boolean): TrafficPolicy {
   return isLocalOnly ? 'Local' : 'Cluster';
 }
 
-/** The policy of traffic to the cluster IP; undefined if nothing shows it. */
+/** The policy for traffic to the cluster IP; undefined if unknown. */
 export function internalPolicyOf({ internalPolicyLocal }: ShownPort): TrafficPolicy | undefined {
   return internalPolicyLocal === undefined ? undefined : policyOf(internalPolicyLocal);
 }
 
-/** The policy of traffic from outside; undefined if nothing shows it, or if no such traffic reaches the port. */
+/** The policy for traffic from outside; undefined if unknown, or if the port gets no such traffic. */
 export function externalPolicyOf(port: ShownPort): TrafficPolicy | undefined {
   const { externalPolicyLocal } = port;
   return externalPolicyLocal === undefined || !isExternallyAccessible(port) ? undefined : policyOf(externalPolicyLocal);

@@ -1,16 +1,15 @@
 import type { Node, PodSpec, Taint, Toleration } from './objects.ts';
 
-/** The taints that the DaemonSet controller makes its Pods tolerate (AddOrUpdateDaemonPodTolerations). */
+/** Taints that the DaemonSet controller makes its Pods tolerate (AddOrUpdateDaemonPodTolerations). */
 const ofDaemons = ['not-ready', 'unreachable', 'disk-pressure', 'memory-pressure', 'pid-pressure', 'unschedulable'];
 
-/** The tolerations of the Pods of a DaemonSet. */
 export function daemonTolerations({ tolerations, hostNetwork }: PodSpec): readonly Toleration[] {
   const keys = hostNetwork ? [...ofDaemons, 'network-unavailable'] : ofDaemons;
   const added = keys.map((key) => ({ key: `node.kubernetes.io/${key}`, value: '', effect: '', isOfAny: true }));
   return [...tolerations, ...added];
 }
 
-/** Whether the taints of a Node leave Pods with these tolerations on it. */
+/** Whether Pods with these tolerations can run on a Node, given its taints. */
 export function admitsPods({ taints }: Pick<Node, 'taints'>, tolerations: readonly Toleration[]): boolean {
   return taints.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint)));
 }

@@ -4,12 +4,12 @@ import { compareText } from '../kernel/compare-text.ts';
 import type { ServiceRange } from './model.ts';
 import type { ServiceCidr, Sourced } from './objects.ts';
 
-/** The ServiceCIDR that the API server makes of its own --service-cluster-ip-range. */
+/** The ServiceCIDR that the API server makes from its own --service-cluster-ip-range. */
 const defaultName = 'kubernetes';
 
 /**
- * The networks of all ServiceCIDR objects; without any, those that --service-cluster-ip-range named replace
- * them: the API server would make an object of them. Sorted, each network once, in whatever order the objects come.
+ * The networks of all ServiceCIDR objects. Without any, those from --service-cluster-ip-range, which the API server would make
+ * into an object. Sorted and without duplicates, whatever the order of objects.
  */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
@@ -24,7 +24,7 @@ export function serviceRanges(
   return sortRanges(objects.length > 0 ? declared : assumed);
 }
 
-/** Each network once, the first of its kind, sorted. */
+/** Sorts, and keeps the first of equal networks. */
 export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRange[] {
   const known = new Map<string, ServiceRange>();
   for (const range of ranges) if (!known.has(range.network.text)) known.set(range.network.text, range);
@@ -32,15 +32,15 @@ export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRan
 }
 
 /**
- * The networks to choose cluster IPs from by the ServiceCIDR objects: at most one of each family. Those of the object that
- * the API server makes come first: its first network says which family Services have that ask for none.
+ * The networks to assign cluster IPs from, at most one of each family. The API server's own ServiceCIDR comes first: its first
+ * network gives the family of Services that name none.
  */
 export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): readonly Network[] {
   const networks = objects.toSorted(compareNames).flatMap(({ object }) => object.cidrs);
   return networks.filter(({ family }, i) => networks.findIndex((other) => other.family === family) === i);
 }
 
-/** Whether it is the one that the API server makes. */
+/** Whether the API server made it. */
 export function isDefaultCidr({ metadata }: ServiceCidr): boolean {
   return metadata.name === defaultName;
 }

@@ -4,33 +4,32 @@ import { formatSocketAddress } from '../kernel/socket-address.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { portAddresses, type ShownPort } from './model.ts';
 
-/** A flow that keeps going where no serving endpoint of its Service port is, or whose Service port is gone. */
+/** A flow that keeps going to something other than a serving endpoint of its Service port, or whose Service port is gone. */
 export interface StaleFlow {
   readonly flow: TrackedFlow;
   readonly port: ShownPort;
 }
 
-/** A change of Services, or no more than what there is: then nothing is known to be gone. */
+/** The ports before and after a change. Without a change, no port is known to be gone. */
 export interface ServedPorts {
   readonly ports: readonly ShownPort[];
-  /** See findGonePorts. */
   readonly gone?: readonly ShownPort[];
 }
 
-/** How stale flows are told from others. */
+/** What makes a flow stale. */
 export interface StaleFlowRules {
-  /** Whether flows to a Service without any serving endpoint are stale, too; not those to its node port. */
+  /** Whether flows to a Service without any serving endpoint are also stale; never flows to its node port. */
   readonly withoutEndpoints: boolean;
   /**
-   * Which flows to a UDP port that is gone are stale: none; those to its addresses that no UDP port serves now; or those to its
-   * cluster IP, whatever their port is and whoever has that IP now. Never those to its node port.
+   * Which flows to a removed UDP port are stale: none; those to its addresses that no UDP port serves now; or those to its
+   * cluster IP, on any port and whoever has that IP now. Never those to its node port.
    */
   readonly ofGone: 'none' | 'to-addresses' | 'to-cluster-ip';
-  /** Whether a flow to the number of a node port is to the node. */
+  /** Whether a flow to a node port's number goes to the node. */
   readonly isToNode: (flow: TrackedFlow) => boolean;
 }
 
-/** The flows that a release's kube-proxy forgets: CleanStaleEntries in conntrack/cleanup.go of the releases. */
+/** The flows that a release's kube-proxy deletes: CleanStaleEntries in conntrack/cleanup.go of the releases. */
 export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'withoutEndpoints' | 'ofGone'> {
   if (!behaviours.has('reconciled-flows')) return { withoutEndpoints: true, ofGone: 'to-cluster-ip' };
   return {
@@ -40,9 +39,9 @@ export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'wi
 }
 
 /**
- * The ports that a change takes away: their Service has no port of that name, protocol and family any more, be it deleted, made
- * headless or ExternalName, or its port renamed (ServicePortMap.Update in servicechangetracker.go). A port that has another
- * number or address is not gone.
+ * The ports that a change removes: their Service no longer has a port of that name, protocol and family, because it was deleted,
+ * made headless or ExternalName, or its port renamed (ServicePortMap.Update in servicechangetracker.go). A port with a new number
+ * or address is not gone.
  */
 export function findGonePorts(before: readonly ShownPort[], after: readonly ShownPort[]): readonly ShownPort[] {
   const staying = new Set(after.map(portKey));
@@ -54,9 +53,9 @@ function portKey({ namespace, service, portName, protocol, family }: ShownPort):
 }
 
 /**
- * Finds the UDP flows to Service ports that do not go to an endpoint of them that serves, as kube-proxy does after a sync
- * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending is sent there for ever. An endpoint whose status nothing
- * shows serves. Ports whose endpoints are not known have no stale flows.
+ * Finds the UDP flows to Service ports that do not reach a serving endpoint, as kube-proxy does after a sync (CleanStaleEntries
+ * in conntrack/cleanup.go): a client that keeps sending would be sent there for ever. Endpoints of unknown status count as
+ * serving. Ports with unknown endpoints have no stale flows.
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],
@@ -67,7 +66,7 @@ export function findStaleFlows(
   return flows.flatMap((flow) => find(flow) ?? []);
 }
 
-/** As findStaleFlows, for one flow after another: all of them may be too many to hold. */
+/** Like findStaleFlows, for one flow at a time: all of them may be too many to hold. */
 export function staleFlowFinder(
   { ports, gone = [] }: ServedPorts,
   { withoutEndpoints, ofGone, isToNode }: StaleFlowRules,
@@ -96,7 +95,7 @@ function isUdp({ protocol }: ShownPort): boolean {
   return protocol === 'UDP';
 }
 
-/** Where clients send to: an address and port, or a node port, of a Service port. */
+/** What clients of a Service port send to: an address and port, or a node port. */
 interface FrontEnd {
   readonly port: ShownPort;
   readonly endpoints: ReadonlySet<string>;
@@ -111,7 +110,7 @@ function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): Ma
     const front = { port, endpoints: new Set(serving.map(({ label }) => label)) };
     if (serving.length === 0 && !withoutEndpoints) continue;
     for (const at of frontsOf(port)) fronts.set(at, front);
-    // Without endpoints, each flow to that number would be stale, to other hosts too.
+    // Without endpoints, every flow to that number would be stale, even flows to other hosts.
     if (port.nodePort && serving.length > 0) fronts.set(`${port.family} ${port.nodePort}`, front);
   }
   return fronts;
@@ -123,14 +122,14 @@ function frontsOf(port: ShownPort): readonly string[] {
   return number === undefined ? [] : portAddresses(port).map(({ address }) => joinHostPort(address.text, number));
 }
 
-/** Adds the addresses of gone ports that no UDP port has now: nothing serves there. */
+/** Adds the addresses of removed ports that no UDP port has now: nothing serves there. */
 function addGone(gone: readonly ShownPort[], live: ReadonlySet<string>, fronts: Map<string, FrontEnd>): void {
   for (const port of gone.filter(isUdp)) {
     for (const at of frontsOf(port)) if (!live.has(at)) fronts.set(at, { port, endpoints: new Set() });
   }
 }
 
-/** The words by which conntrack deletes the flows of the same two ends (filterForIPPortNAT in conntrack/cleanup.go of 1.31). */
+/** conntrack's arguments to delete flows between the same two ends (filterForIPPortNAT in conntrack/cleanup.go of 1.31). */
 export function deleteArguments({ family, destination: to, answers }: TrackedFlow): readonly string[] {
   const original = ['--orig-dst', to.address.text, '--orig-port-dst', String(to.port)];
   const reply = ['--reply-src', answers.address.text, '--reply-port-src', String(answers.port)];

@@ -12,7 +12,7 @@ import { describeFlowChange, flowChangeJson, followChange, isTranslated, type Fl
 
 /** Stale flows between the same two ends. */
 interface StaleGroup {
-  /** The Service port that they are to; undefined if no Service is there any more. */
+  /** Their Service port; undefined if no Service is there any more. */
   readonly port: ShownPort | undefined;
   readonly destination: string;
   readonly endpoint: string;
@@ -30,32 +30,32 @@ const reasons = {
   'no-service': 'where no Service is now: it was deleted, or another program translates them',
 } as const;
 
-/** The flows of a listing that keep going where nothing serves, for UDP: kube-proxy leaves connections of TCP and SCTP alone. */
+/** Listed UDP flows that go where nothing serves: kube-proxy does not delete TCP and SCTP connections. */
 export interface FlowFindings {
-  /** How many flows of UDP are listed. */
+  /** Number of listed UDP flows. */
   readonly listed: number;
   /** The most flows first. */
   readonly stale: readonly StaleGroup[];
-  /** What becomes of flows if the Services of the dump become those of the manifests; undefined without manifests. */
+  /** What happens to flows if the dump's Services become those of the manifests; undefined without manifests. */
   readonly change: FlowChange | undefined;
 }
 
 /** What flows are compared with. */
 export interface FlowContext {
-  /** The Service ports of manifests, with the status of each endpoint. */
+  /** The Service ports from manifests, with each endpoint's status. */
   readonly known: readonly ShownPort[];
-  /** Those that a dump shows: with the endpoints that its rules lead to. */
+  /** The Service ports that a dump shows, with the endpoints that its rules lead to. */
   readonly shown: readonly ShownPort[];
   readonly state: KernelState;
-  /** Whether the dump shows the Services of a family whole: what none has is then no Service's. */
+  /** Whether the dump shows all Services of a family: anything not among them belongs to no Service. */
   readonly showsAll: (family: Family) => boolean;
-  /** Whether the dump names the Service ports that it shows. */
+  /** Whether the dump names its Service ports. */
   readonly namesPorts: boolean;
-  /** The release that the manifests are for; undefined without manifests. */
+  /** The manifests' release; undefined without manifests. */
   readonly release: Release | undefined;
 }
 
-/** Finds the stale flows of a listing. What manifests say of a Service counts more than rules, which show no status. */
+/** Finds the stale flows in a listing. Manifests override rules, which show no status. */
 export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): FlowFindings {
   const { known, shown, state, showsAll, namesPorts, release } = context;
   const own = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
@@ -86,7 +86,7 @@ export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): 
   return { listed: udp.length, stale: [...groups.values()].sort((a, b) => b.flows - a.flows), change };
 }
 
-/** Whether a flow is to a Service, or goes where a rule of any program leads. */
+/** Whether a flow goes to a Service, or where any program's rule leads. */
 function targetsOf(ports: readonly ShownPort[], state: KernelState): (flow: TrackedFlow) => boolean {
   const targets = new Set(ports.flatMap(({ endpoints = [] }) => endpoints.map(({ label }) => label)));
   const fronts = new Set<string>();
@@ -110,7 +110,7 @@ function targetsOf(ports: readonly ShownPort[], state: KernelState): (flow: Trac
     targets.has(answers.address.text);
 }
 
-/** The findings, with the commands that delete these flows and no others. `isAsked` chooses Service ports. */
+/** The findings, with commands that delete exactly these flows. `isAsked` selects Service ports. */
 export function describeFlows(
   { listed, stale, change }: FlowFindings,
   limit: number,
@@ -149,7 +149,6 @@ function groupWords({ endpoint, flows, unanswered, because }: StaleGroup): strin
   return `${count(flows, 'flow')}${silent} to ${endpoint}, ${reasons[because]}`;
 }
 
-/** The findings as --output json of kpc describe has them. */
 export function flowsJson({ listed, stale, change }: FlowFindings, isAsked: (port: ShownPort | undefined) => boolean) {
   const groups = stale.filter(({ port }) => isAsked(port));
   return {

@@ -5,7 +5,7 @@ import type { DecompiledPort, Masquerade } from '../snapshot/decompiled-port.ts'
 import type { ServiceDescription } from './describe-services.ts';
 import { podWords } from './describe-words.ts';
 
-/** A Service of manifests or a bundle for programs: --output json of kpc describe. */
+/** A Service from manifests or a bundle in --output json of kpc describe. */
 export function serviceJson(description: ServiceDescription) {
   return {
     ...description,
@@ -19,7 +19,7 @@ export function serviceJson(description: ServiceDescription) {
   };
 }
 
-/** A Service port of a dump, likewise. */
+/** A Service port from a dump in --output json. */
 export function decompiledJson(port: DecompiledPort) {
   const { endpoints: _, ...known } = kernelPortJson(port);
   return {
@@ -31,7 +31,7 @@ export function decompiledJson(port: DecompiledPort) {
   };
 }
 
-/** All Services of a dump, and what another mode left, likewise. */
+/** All Services of a dump, and leftovers of another mode, in --output json. */
 export function dumpJson({ ports, leftovers }: ShownServices) {
   const left = describeLeftovers(leftovers);
   return { servicePorts: ports.map(decompiledJson), leftovers: left.length > 0 ? left : undefined };

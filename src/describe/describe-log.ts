@@ -5,18 +5,18 @@ import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { cutLines, line, type DescriptionLine } from './describe-words.ts';
 
-/** The mode that a log says kube-proxy is in. */
+/** kube-proxy's mode according to its log. */
 export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
   return proxyModes.find((mode) => mode === log.facts.get('mode')?.[0]);
 }
 
-/** Flags that shape rules, or name what does. */
+/** Flags that shape rules, or that name such settings. */
 const shapingFlag =
   /^--(?:bind-address|cluster-cidr|config|conntrack-.*|detect-local-mode|feature-gates|hostname-override|ip(?:tables|vs)-.*|masquerade-all|nftables-.*|nodeport-addresses|pod-.*|proxy-mode)$/;
 
 const unsetFlags: ReadonlySet<string> = new Set(['', '[]', '0', '0s', 'false']);
 
-/** Says what a log of kube-proxy says: how it is set up, then its problems, with what to do. */
+/** Describes a kube-proxy log: the setup, then problems and what to do. */
 export function describeLog(log: ProxyLog, limit: number): readonly DescriptionLine[] {
   const { lines, firstTime, lastTime, unknown } = log;
   const span = firstTime === undefined ? '' : `, from ${firstTime} to ${lastTime ?? firstTime}`;
@@ -55,7 +55,7 @@ function setUpWords(log: ProxyLog): readonly string[] {
   ].filter((text) => text !== '');
 }
 
-/** Why it is in that mode, as far as the log says. */
+/** Why kube-proxy is in that mode, as far as the log says. */
 function modeReason({ problems, facts, flags }: ProxyLog): string {
   const [asked, file] = [flags.get('--proxy-mode'), flags.get('--config')];
   if (problems.has('fallback')) return ', because IPVS does not work here';
@@ -84,7 +84,6 @@ function unknownWords({ unknown: { lines, errors, firstError } }: ProxyLog): str
   return `${count(lines, 'line')} that kpc does not know${first}`;
 }
 
-/** The log as --output json of kpc describe has it. */
 export function logJson(log: ProxyLog) {
   const { lines, problems, facts, flags, sysctls, slowest, unknown } = log;
   return {

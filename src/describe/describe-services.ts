@@ -19,10 +19,10 @@ import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { DecompiledPort } from '../snapshot/decompiled-port.ts';
 
-/** The description of one Service, as data. Fields that do not apply are undefined. */
+/** One Service as data. Fields that do not apply are undefined. */
 export type ServiceDescription = ReturnType<typeof describeService>;
 
-/** One Service port: what kube-proxy knows of it in each family, and what it becomes in the kernel. */
+/** One Service port: what kube-proxy knows about it in each family, and its kernel objects. */
 export type PortDescription = ServiceDescription['ports'][number];
 
 export type PortInFamily = PortDescription['families'][number];
@@ -45,10 +45,10 @@ export function describeService(
     type: service.type,
     /** Why kube-proxy programs nothing for it. */
     skipped: service.skipped,
-    /** As it is written; undefined where the input shows no Service, or it has none. */
+    /** As written; undefined if the input lacks the Service, or the Service has none. */
     selector: view.written.get(name)?.spec.selector,
     clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
-    /** What kpc chose of all this, as the input lacks it. */
+    /** The values of these that kpc chose because the input lacks them. */
     assumed: chosen && withoutName(chosen),
     place: service.place?.locate(),
     ports: [...groupBy(own, ({ label }) => label)]
@@ -67,7 +67,7 @@ export function describeService(
   };
 }
 
-/** Why there are no endpoints, and what is doubtful about those there are. */
+/** Why there are no endpoints, or what is doubtful about the existing ones. */
 function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly string[] | undefined {
   const problems = ports.flatMap((port) => {
     const why = chooseEndpoints(port, view.node).hasAny ? undefined : whyNoEndpoint(port, view);
@@ -88,12 +88,12 @@ function describePort(port: ServicePort, service: ServiceInfo, view: CompiledSna
   return {
     port,
     endpoints: explainEndpoints(port, node).map((use) =>
-      // What is of policy Local then goes where policy Cluster does.
+      // Local traffic then uses the Cluster endpoints.
       describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
     ),
-    /** What becomes of traffic that no endpoint is chosen for. */
+    /** What happens to traffic without an endpoint. */
     fallback,
-    /** Why the endpoints' zone hints count for nothing on this node. */
+    /** Why the endpoints' zone hints do not apply on this node. */
     unboundHints: explainUnboundHints(port, node),
     masquerade: view.shownPort(port.label, port.family)?.masquerade,
   };
@@ -116,23 +116,22 @@ function describeEndpoint({ endpoint, cluster, local }: EndpointUse) {
     endpoint: endpoint.label,
     node: nodeName,
     condition: conditionOf(endpoint),
-    /** What becomes of it for traffic of policy Cluster, and of policy Local; undefined if the port has none. */
+    /** How it is used for traffic of policy Cluster and of policy Local; undefined if the port has none. */
     cluster: cluster?.kind,
     local: local?.kind,
     zoneHints: zoneHints.length > 0 ? zoneHints : undefined,
     nodeHints: nodeHints.length > 0 ? nodeHints : undefined,
-    /** Set if no input holds its Pod: a workload was taken to have it. */
+    /** Set if its Pod was assumed for a workload. */
     assumed: assumed ? true : undefined,
     place: endpoint.place?.locate(),
   };
 }
 
-/** A kernel object that exists for a Service port. */
 export type KernelItem = ReturnType<typeof collectKernelItems>[number];
 
 /**
- * The kernel objects of a label's Service ports: what compiling these alone adds to a node without Services. If several
- * Service ports need an entry or address, a state holds it once, under the name of the first.
+ * The kernel objects of a label's Service ports: what compiling only these adds to a node without Services. If several Service
+ * ports need an entry or address, a state holds it once, under the first one's name.
  */
 function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: CompiledSnapshot) {
   const [without, alone] = [[], ports].map((servicePorts) =>
@@ -153,19 +152,19 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
     const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
     // Drops the "+" of rules added to a chain that every node has: here they are present.
     const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
-    // If another Service port has it, it is not as this one needs it.
+    // An object that belongs to another Service port has different content.
     const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
     return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
   });
 }
 
-/** The rules of a chain, as the tools list them. */
+/** The rules of a chain as the tools list them. */
 function rulesOf({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
   if (rules) return rules.added.map((rule) => `-A ${rules.chain} ${rule}`);
   return kind === 'nft-chain' ? (fields['added'] as readonly string[]) : undefined;
 }
 
-/** One record of the cluster's DNS, names with their final dot. */
+/** A record of the cluster's DNS; names end with a dot. */
 export interface DnsRecord {
   readonly name: string;
   readonly type: 'A' | 'AAAA' | 'SRV' | 'CNAME';
@@ -173,9 +172,8 @@ export interface DnsRecord {
 }
 
 /**
- * What pods get for a Service's names, after the specification of DNS-based service discovery (version 1.1.0) and as
- * CoreDNS answers: a headless Service has the addresses of its ready endpoints, each under its hostname, or else under
- * its address with dashes.
+ * The DNS answers for a Service's names, following DNS-based service discovery (version 1.1.0) and CoreDNS: a headless Service
+ * has its ready endpoints' addresses, each under its hostname, or else under the address with dashes.
  */
 function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRecord[] {
   const name = `${service.name}.${service.namespace}.svc.${clusterDomain}.`;
@@ -192,7 +190,7 @@ function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRe
       return [
         ...ready.map(({ address }) => addressRecord(name, address)),
         ...ready.map(({ address }, i) => addressRecord(hosts[i] ?? '', address)),
-        // Only EndpointSlices hold the number of a named target port: uses the Service port's number instead.
+        // Only EndpointSlices have the number of a named target port, so this uses the Service port's number.
         ...named.flatMap((port) => {
           const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
           return hosts.map((host) => serviceRecord(name, port, `${share} ${number} ${host}`));
@@ -218,9 +216,8 @@ function serviceRecord(name: string, port: ServiceInfo['ports'][number], rest: s
 }
 
 /**
- * The variables that containers of the Service's namespace are started with (kubelet's envvars.FromServices), in its
- * order: none for a Service without a cluster IP. Of the Service default/kubernetes, containers of all namespaces have
- * them.
+ * The variables for containers in the Service's namespace, in the kubelet's order (envvars.FromServices): none for a Service
+ * without a cluster IP. Containers of all namespaces have those of default/kubernetes.
  */
 function environmentVariables(service: ServiceInfo): readonly { readonly name: string; readonly value: string }[] {
   const [host] = service.clusterIPs;

@@ -25,11 +25,11 @@ export interface DescriptionLine {
   readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad';
   readonly depth: number;
   readonly text: string;
-  /** The columns of a row of a table, which are aligned when it is printed. */
+  /** The cells of a table row, aligned when printed. */
   readonly cells?: readonly string[];
 }
 
-/** The node's name in texts, how many lines of a list to print, and whether to show what is in the kernel. */
+/** The node's name, how many lines of a list to print, and whether to show kernel objects. */
 export interface NodeWords {
   readonly hasRules: boolean;
   readonly node: string;
@@ -77,7 +77,7 @@ const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]
   'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
 };
 
-/** Says how the subject relates to the Service; undefined if it is the Service itself. */
+/** How the subject relates to the Service; undefined if it is the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
     case 'endpoint':
@@ -136,13 +136,13 @@ function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: M
   ];
 }
 
-/** A Service port of a dump, as far as the state shows it. */
+/** A Service port from a dump, as far as the state shows it. */
 export function describeDecompiled(port: DecompiledPort, limit: number): readonly DescriptionLine[] {
   const endpoints = (port.endpoints ?? []).map(({ label, takes, draining }) => {
     const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
     return line('plain', 2, label + (draining ? '  weight 0: no new connections' : use));
   });
-  // A rule for several ports, or for all but one, names no port of a Service.
+  // A rule for several ports, or for all but one, shows no port of a Service.
   const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
   return [
     line('heading', 0, port.label),
@@ -158,13 +158,13 @@ function headEndpoints({ endpoints, service, internalPolicyLocal, scheduler, pro
   if (proxyPort !== undefined && !endpoints)
     return `endpoints: unknown, because kube-proxy itself takes connections, at port ${proxyPort}, and chooses one`;
   if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
-  // What leads to endpoints, and is not in the dump.
+  // Objects that lead to endpoints and are not in the dump.
   const lacking = service === undefined ? 'the virtual servers' : 'what leads to them';
   const known = scheduler === undefined ? lacking : 'the real servers';
   return `endpoints: unknown, because the dump does not show ${internalPolicyLocal === undefined ? known : 'all the chains that lead to them'}`;
 }
 
-/** Policies, source ranges, what becomes of packets that no endpoint takes, and whose source address changes. */
+/** Policies, source ranges, what happens without an endpoint, and which clients are masqueraded. */
 function pathLines(
   port: ShownPort,
   fallback: PortInFamily['fallback'],

@@ -26,7 +26,7 @@ export interface SharedSubject {
 /** How a kernel object relates to the Service port that owns it. */
 export type ItemRole =
   | { readonly kind: 'chain'; readonly chain: string; readonly to?: string | undefined }
-  /** A set of nftables that holds the clients of an endpoint. */
+  /** An nftables set with the clients of an endpoint. */
   | { readonly kind: 'affinity-set'; readonly set: string; readonly endpoint?: string | undefined }
   | {
       readonly kind: 'rule';
@@ -50,7 +50,7 @@ export interface HeldState {
   readonly owners: Owners;
 }
 
-/** Finds what a state holds by the name of a chain, set or map, or by a line of iptables-save. */
+/** Finds objects in a state by the name of a chain, set or map, or by a line of iptables-save. */
 export function findItems(what: string, held: HeldState): FoundItems | undefined {
   return findRule(what, held) ?? findChain(what, held) ?? findSet(what, held) ?? findNftItem(what, held);
 }
@@ -154,7 +154,7 @@ function endpointOf(chain: NftChain | undefined): string | undefined {
   return target && joinHostPort(target.address.text, target.port);
 }
 
-/** The mode that alone makes chains of such a name. */
+/** The only mode that makes chains with such a name. */
 export function modeOfName(what: string): ProxyMode | undefined {
   return isServiceChain(what) ? 'iptables' : isNftServiceName(what) ? 'nftables' : undefined;
 }

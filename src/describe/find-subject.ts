@@ -32,10 +32,9 @@ import { endpointOn, PortDraft, type DecompiledPort } from '../snapshot/decompil
 import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
 import { bareName, nameOfPod, parseAsked, type Asked, type AskedAddress } from './parse-asked.ts';
 
-/** What a question leads to. */
 export type FoundSubject =
   | { readonly kind: 'services'; readonly matches: readonly ServiceMatch[] }
-  /** A chain or a set that Service ports share, or that every node has. */
+  /** A chain or set that Service ports share, or that every node has. */
   | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] }
   /** `why` is a sentence. */
   | { readonly kind: 'nothing'; readonly why: string };
@@ -43,7 +42,7 @@ export type FoundSubject =
 /** A Service that a question leads to. */
 interface ServiceMatch {
   readonly service: ServiceInfo;
-  /** The labels of the ports that the question leads to. */
+  /** The labels of the ports in question. */
   readonly labels: ReadonlySet<string>;
   readonly because: readonly Because[];
 }
@@ -51,7 +50,7 @@ interface ServiceMatch {
 /** How the subject of the question relates to the Service port. */
 export type Because = PortRole | ItemRole;
 
-/** What a text is looked up in. */
+/** Where a text is looked up. */
 interface Known<P extends ShownPort> extends HeldState {
   readonly ports: readonly P[];
   readonly node: AskedNode;
@@ -59,13 +58,12 @@ interface Known<P extends ShownPort> extends HeldState {
   readonly labelOfChain?: (chain: string) => string | undefined;
 }
 
-/** A Service port that a text leads to. */
 interface Match<P extends ShownPort> {
   readonly port: P;
   readonly because: Because;
 }
 
-/** What a text leads to: Service ports, or else chains and sets that none of them has, or that all share. */
+/** What a text refers to: Service ports, or else chains and sets that none or all of them have. */
 interface Found<P extends ShownPort> {
   readonly asked: Asked;
   readonly matches: readonly Match<P>[];
@@ -75,8 +73,8 @@ interface Found<P extends ShownPort> {
 }
 
 /**
- * Finds what a text is about: a line of iptables-save, a chain, a set or an entry of one, an address with or without a
- * port, a node port, a Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
+ * Finds what a text refers to: a line of iptables-save, a chain, a set or one of its entries, an address with or without a port,
+ * a node port, a Service by name ("name", "namespace/name", either with ":port"), or its DNS name.
  */
 function find<P extends ShownPort>(text: string, { ports, node, labelOfChain, ...held }: Known<P>): Found<P> {
   const what = bareName(text.trim());
@@ -93,7 +91,7 @@ function find<P extends ShownPort>(text: string, { ports, node, labelOfChain, ..
   };
 }
 
-/** Finds what a text is about in manifests or a bundle. */
+/** Finds what a text refers to in manifests or a bundle. */
 export function findSubject(text: string, view: CompiledSnapshot): FoundSubject {
   const { cluster, node } = view;
   const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
@@ -123,7 +121,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   return { kind: 'nothing', why: unanswered ?? unserved ?? explainIdle(pods) ?? `${nothing}${hint(asked, view)}` };
 }
 
-/** The Pods that kubectl would name so, as "pod/web-0" or "pod/shop/web-0", or that have the address. */
+/** The Pods with this name, as kubectl writes it ("pod/web-0" or "pod/shop/web-0"), or with this address. */
 function findPods({ text, address }: Asked, pods: readonly Sourced<Pod>[]): readonly Sourced<Pod>[] {
   const name = nameOfPod(text);
   return pods.filter((pod) => {
@@ -137,7 +135,7 @@ function addressesOf({ object: { status } }: Sourced<Pod>): readonly string[] {
   return status?.addresses.map(({ text }) => text) ?? [];
 }
 
-/** Why Pods lead to no Service; undefined without any. */
+/** Why no Service selects these Pods; undefined without any. */
 function explainIdle(pods: readonly Sourced<Pod>[]): string | undefined {
   if (pods.length === 0) return undefined;
   const clauses = pods.map((pod) => {
@@ -148,7 +146,7 @@ function explainIdle(pods: readonly Sourced<Pod>[]): string | undefined {
   return nameSome(clauses);
 }
 
-/** The ports of a Service that kube-proxy programs nothing for. A headless Service has endpoints without ports. */
+/** The ports of a Service that kube-proxy does not program. A headless Service has endpoints without ports. */
 function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
   const { namespace, name, skipped, ports, headlessEndpoints } = service;
   if (skipped === undefined) return [];
@@ -163,7 +161,7 @@ function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
   });
 }
 
-/** What a text leads to in a dump: Service ports, also those that only rules of another mode show, or else chains and sets. */
+/** What a text refers to in a dump: Service ports, even if only another mode's rules show them, or else chains and sets. */
 type FoundInDump =
   | {
       readonly kind: 'found';
@@ -172,7 +170,7 @@ type FoundInDump =
     }
   | { readonly kind: 'nothing'; readonly why: string };
 
-/** Finds what a text is about in a dump. */
+/** Finds what a text refers to in a dump. */
 export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   const { owners, state, shown } = dump;
   const { asked, matches, ...found } = find(text, {
@@ -180,7 +178,7 @@ export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
     owners,
     ports: [...shown.ports, ...shown.leftovers.ports],
     node: nodeOfDump(state, dump.coverage),
-    // A chain may be known by its name alone.
+    // A chain may be known only by name.
     labelOfChain: (name) => owners.ofChain({ name, rules: [] }) ?? owners.ofNftChain({ name }),
   });
   if (matches.length > 0) return { kind: 'found', ports: matches.map(({ port }) => port), subjects: undefined };
@@ -190,7 +188,7 @@ export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   return { kind: 'nothing', why: found.unanswered ?? nothing };
 }
 
-/** The sets that have a health check node port: no more than its number is in a kernel, and no Service. */
+/** The sets with a health check node port: a kernel only has its number, not its Service. */
 function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly SharedSubject[] {
   if (!number || (number.protocol ?? 'TCP') !== 'TCP') return [];
   const names = new Set(families.map((family) => setName('healthCheckNodePort', family)));
@@ -203,7 +201,7 @@ function labelOf({ namespace, name }: ServiceInfo): string {
   return `${namespace}/${name}`;
 }
 
-/** Suggests what an unknown text could mean: a clause, or ''. */
+/** A clause on what an unknown text could mean, or ''. */
 function hint({ text, address, names }: Asked, view: CompiledSnapshot): string {
   const { mode } = view.settings;
   const maker = modeOfName(text);
@@ -214,7 +212,7 @@ function hint({ text, address, names }: Asked, view: CompiledSnapshot): string {
   return suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
 }
 
-/** Ports of Services with exactly this name; else Services with it in other namespaces, or with similar names. */
+/** Ports of Services with exactly this name; else Services with this name in other namespaces, or with similar names. */
 function suggest(named: string, services: readonly ServiceInfo[]): readonly string[] {
   const known = services.filter((service) => service.name === named || labelOf(service) === named);
   if (known.length > 0) {
@@ -233,7 +231,7 @@ interface AskedNode {
   readonly listeners: FindListeners;
 }
 
-/** How a name, an address or a number relates to a Service port. */
+/** How a name, address or number relates to a Service port. */
 export type PortRole =
   | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
@@ -256,7 +254,7 @@ function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers
   };
 }
 
-/** Finds the Service ports that the question leads to. */
+/** Finds the Service ports in question. */
 function findPorts<P extends ShownPort>(ports: readonly P[], asked: Asked, node: AskedNode): readonly Match<P>[] {
   const matching = (roleIn: (port: P) => PortRole | undefined): readonly Match<P>[] =>
     ports.flatMap((port) => {
@@ -279,7 +277,7 @@ function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | unde
     return isHealthCheck ? { kind: 'health-check-node-port' } : undefined;
   }
   if (address) return protocol === port.protocol ? roleOfAddress(port, address, node) : undefined;
-  // In IPVS mode a port that nothing names is called by its address.
+  // In IPVS mode an unnamed port is called by its address.
   const isNamed = names.some(
     (each) =>
       (each.name === port.service || each.name === serviceName(port)) &&
@@ -309,22 +307,19 @@ function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: num
   );
 }
 
-/**
- * Whether a node port is reached at an address: `deaf` where the address is the node's, but not one that node ports listen
- * on.
- */
+/** Whether a node port is reached at an address. `deaf`: the address is the node's, but node ports do not listen on it. */
 function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
   const { nodePort, family, protocol } = port;
   if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
-  // Loopback is every node's, whether or not its addresses are known.
+  // Every node has loopback, whether or not its addresses are known.
   const isOwn = isLoopback(asked.address) || node.isOwn(asked.address);
   if (!isOwn || (asked.protocol ?? protocol) !== protocol) return 'no';
   return listensOn(node.listeners({ family, protocol, port: nodePort }), asked.address) === false ? 'deaf' : 'yes';
 }
 
 /**
- * Why no Service answers at an address: it belongs to the node, but node ports do not listen on it; or its Services
- * have other ports. Undefined if neither applies.
+ * Why no Service answers at an address: it is the node's but node ports do not listen on it, or its Services have other ports.
+ * Undefined if neither applies.
  */
 function explainUnanswered(ports: readonly ShownPort[], asked: AskedAddress, node: AskedNode): string | undefined {
   const { address, protocol, port: number } = asked;
@@ -332,7 +327,7 @@ function explainUnanswered(ports: readonly ShownPort[], asked: AskedAddress, nod
   const deaf = ports.find((port) => listensAt(port, asked, node) === 'deaf');
   if (deaf) {
     const listeners = node.listeners({ family: deaf.family, protocol: deaf.protocol, port: number });
-    // In IPVS mode a port that nothing names is called by its node port.
+    // In IPVS mode an unnamed port is called by its node port.
     const isNamed = deaf.service !== undefined || portAddresses(deaf).length > 0;
     const owner = isNamed ? ` of ${deaf.label}` : '';
     const only = listeners.kind === 'listed' ? ' only' : '';
@@ -359,7 +354,7 @@ function explainUnanswered(ports: readonly ShownPort[], asked: AskedAddress, nod
   return nameSome(clauses.map((clause) => `${address.text} ${clause}`));
 }
 
-/** Why kube-proxy programs nothing on this node for an address of the input; undefined if that is not so. */
+/** Why kube-proxy programs nothing on this node for an address in the input; undefined if it does. */
 export function explainUnserved(
   asked: { readonly address: Address; readonly port?: number | undefined; readonly protocol?: string | undefined },
   { objects: { services, nodes }, cluster, node }: CompiledSnapshot,

@@ -7,16 +7,16 @@ import type { Family } from '../kernel/family.ts';
 import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { behavioursOf, type Release } from '../kube-proxy/releases.ts';
 
-/** What the kube-proxy of a release does with UDP flows when the Services of a node become those of manifests. */
+/** What a release's kube-proxy does with UDP flows when a node's Services become those of manifests. */
 export interface FlowChange {
   readonly release: Release;
-  /** The flows that no serving endpoint takes afterwards, and those of which that is not known: the most flows first. */
+  /** The flows without a serving endpoint afterwards, and those for which that is unknown; the most flows first. */
   readonly groups: readonly FlowGroup[];
 }
 
 /** Flows between the same two ends. */
 interface FlowGroup {
-  /** The Service port that they are to; undefined if nothing shows it. */
+  /** Their Service port; undefined if unknown. */
   readonly port: ShownPort | undefined;
   readonly destination: string;
   readonly endpoint: string;
@@ -33,18 +33,18 @@ const fates = {
   unknown: 'unknown, because the dump does not show which Service port had this address',
 } as const;
 
-/** The Services before and after a change, and how flows relate to them. */
+/** The Services before and after a change, and what flows are compared with. */
 export interface ChangedServices {
-  /** What a dump shows. */
+  /** As the dump shows them. */
   readonly before: readonly ShownPort[];
   readonly after: readonly ShownPort[];
   readonly release: Release;
-  /** Whether the dump shows all Service ports of a family, with their names. */
+  /** Whether the dump shows all Service ports of a family, with names. */
   readonly isBeforeKnown: (family: Family) => boolean;
   readonly isToNode: (flow: TrackedFlow) => boolean;
 }
 
-/** Follows UDP flows through a change of Services, by the rules of the release's kube-proxy: see forgottenFlows. */
+/** Follows UDP flows through a change of Services as the release's kube-proxy would: see forgottenFlows. */
 export function followChange(flows: readonly TrackedFlow[], services: ChangedServices): FlowChange {
   const { release } = services;
   const fateOf = fateFinder(flows, services);
@@ -62,7 +62,7 @@ export function followChange(flows: readonly TrackedFlow[], services: ChangedSer
   return { release, groups: [...groups.values()].sort((a, b) => b.flows - a.flows) };
 }
 
-/** Returns what finds the fate of one of these flows: undefined if it goes on to an endpoint, or to no Service. */
+/** Returns a function that finds a flow's fate: undefined if it continues to an endpoint, or goes to no Service. */
 function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   const { before, after, release, isBeforeKnown, isToNode } = services;
   const rules = forgottenFlows(behavioursOf(release));
@@ -72,12 +72,12 @@ function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   );
   const portsOf = (found: ReturnType<typeof findStaleFlows>) => new Map(found.map(({ flow, port }) => [flow, port]));
   const forgotten = portsOf(findStaleFlows(flows, { ports: after, gone }, { ...rules, isToNode }));
-  // With all former ports as gone, also the flows to an address that a port has no longer.
+  // Treating all former ports as gone also includes flows to addresses that a port has lost.
   const everything = { withoutEndpoints: true, ofGone: 'to-addresses', isToNode } as const;
   const stale = portsOf(findStaleFlows(flows, { ports: after, gone: before }, everything));
   const live = frontsOf(after);
   const former = frontsOf(before);
-  /** Whether the fate is another one if the address was that of a port that is gone. */
+  /** Whether the fate would differ if a removed port had had the address. */
   const dependsOnBefore = (flow: TrackedFlow): boolean => {
     if (rules.ofGone === 'none' || isBeforeKnown(flow.family)) return false;
     return rules.ofGone === 'to-cluster-ip' || !live.has(formatSocketAddress(flow.destination));
@@ -96,7 +96,7 @@ function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   };
 }
 
-/** The UDP ports by "address:port", and by family and node port. */
+/** UDP ports by "address:port", and by family and node port. */
 function frontsOf(ports: readonly ShownPort[]): ReadonlyMap<string, ShownPort> {
   const fronts = new Map<string, ShownPort>();
   for (const shown of ports.filter(({ protocol }) => protocol === 'UDP')) {
@@ -116,7 +116,7 @@ export function isTranslated({ destination, answers }: TrackedFlow): boolean {
   return formatSocketAddress(destination) !== formatSocketAddress(answers);
 }
 
-/** A change in words, without the groups that `isAsked` leaves out: a title and a line for each; undefined if nothing is left. */
+/** A change in words, without groups that `isAsked` excludes: a title and a line for each; undefined if nothing is left. */
 export function describeFlowChange(
   { release, groups }: FlowChange,
   isAsked: (port: ShownPort | undefined) => boolean = () => true,
@@ -137,7 +137,6 @@ export function describeFlowChange(
   return { title, lines };
 }
 
-/** A change as --output json has it. */
 export function flowChangeJson(
   { release, groups }: FlowChange,
   isAsked: (port: ShownPort | undefined) => boolean = () => true,

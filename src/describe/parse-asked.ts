@@ -3,24 +3,24 @@ import { parseAddressRange, singleAddress } from '../kernel/address-range.ts';
 import { parseEntry } from '../kernel/ipset/set-entry.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 
-/** An address that is asked about, in any form that a tool or a person writes it. */
+/** An address in a question, as a tool or person may write it. */
 export interface AskedAddress {
   readonly address: Address;
   readonly port: number | undefined;
-  /** In capitals. */
+  /** In upper case. */
   readonly protocol: string | undefined;
 }
 
-/** A bare number: of a node port, or of a Service's own port. */
+/** A bare number: a node port, or a Service's own port. */
 interface AskedPort {
   readonly port: number;
-  /** In capitals. */
+  /** In upper case. */
   readonly protocol: string | undefined;
   /** Set for ":30080", which can only be a port of the node. */
   readonly isOfNode: boolean;
 }
 
-/** A Service that is asked about by its name. */
+/** A Service named in a question. */
 interface AskedName {
   /** "name" or "namespace/name". */
   readonly name: string;
@@ -28,12 +28,12 @@ interface AskedName {
   readonly port: string | undefined;
 }
 
-/** A text by all that it may mean. */
+/** All possible meanings of a text. */
 export interface Asked {
   readonly text: string;
   readonly address: AskedAddress | undefined;
   readonly number: AskedPort | undefined;
-  /** The name of a Service, as it is and as kubectl would write it. */
+  /** A Service name, as written and as kubectl would write it. */
   readonly names: readonly AskedName[];
 }
 
@@ -44,8 +44,8 @@ export function parseAsked(text: string): Asked {
 }
 
 /**
- * Reads "10.96.0.80", "10.96.0.80:80", "[fd00::10]:80/tcp", "fd00::10", or "10.96.0.80/32" as iptables-save prints it;
- * undefined for anything else.
+ * Reads "10.96.0.80", "10.96.0.80:80", "[fd00::10]:80/tcp", "fd00::10", or "10.96.0.80/32" as iptables-save prints it; undefined
+ * for anything else.
  */
 export function parseAskedAddress(what: string): AskedAddress | undefined {
   const [, given = what, protocol] = /^(.*)\/(tcp|udp|sctp)$/i.exec(what) ?? [];
@@ -65,39 +65,39 @@ function parseAskedPort(what: string): AskedPort | undefined {
   return { port, protocol: protocol?.toUpperCase(), isOfNode: colon === ':' };
 }
 
-/** Reads "name", "namespace/name", or a name in DNS, each with or without ":port". Takes any text. */
+/** Reads "name", "namespace/name", or a DNS name, each with or without ":port". Takes any text. */
 export function parseAskedName(what: string): AskedName {
   const [host = '', port] = what.split(':');
   return { name: nameInDns(host) ?? host, port };
 }
 
-/** "web.shop", as pods call it whose own namespace is another, up to "web.shop.svc.cluster.local.". */
+/** "web.shop", as used by pods of other namespaces, up to "web.shop.svc.cluster.local.". */
 const dnsName = /^([a-z0-9-]+)\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?\.?$/;
 
-/** The "namespace/name" of a name in DNS; undefined for any other text. */
+/** "namespace/name" from a DNS name; undefined for any other text. */
 export function nameInDns(what: string): string | undefined {
   const [, name, namespace] = dnsName.exec(what) ?? [];
   return name === undefined ? undefined : `${namespace}/${name}`;
 }
 
-/** What follows "svc/", which is kubectl's way of naming a Service; undefined if that is not there. */
+/** What follows "svc/", kubectl's prefix for Services; undefined without that prefix. */
 export function nameInKubectl(what: string): string | undefined {
   return /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
 }
 
-/** What follows "pod/"; undefined if that is not there. */
+/** What follows "pod/"; undefined without that prefix. */
 export function nameOfPod(what: string): string | undefined {
   return /^(?:po|pods?)\/(.+)$/i.exec(what)?.[1];
 }
 
-/** The name or address that is meant by a line of ipset or nft, or a part of one. Any other text is given back. */
+/** The name or address meant by a line of ipset or nft, or by part of one. Returns any other text unchanged. */
 export function bareName(what: string): string {
   return bareNftName(addressOfEntry(what));
 }
 
 /**
- * What an entry of a set is about, of a line of ipset save or without its beginning: "10.96.0.80,tcp:80" is the address
- * "10.96.0.80:80/tcp". Any other text is given back.
+ * The address meant by a set entry, in a line of ipset save or by itself: "10.96.0.80,tcp:80" means "10.96.0.80:80/tcp". Returns
+ * any other text unchanged.
  */
 function addressOfEntry(what: string): string {
   const entry = what.replace(/^add \S+ /i, '').toLowerCase();
@@ -108,17 +108,17 @@ function addressOfEntry(what: string): string {
 
 const elementKey = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
 
-/** What names a chain, set or map, or a rule that leads to one. What leads to several has braces. */
+/** A line that names a chain, set or map, or a rule that leads to one. A rule that leads to several has braces. */
 const naming = /^(?:[^{}]* )?(?:(?:chain|set|map|goto|jump) |@)([^\s{}]+)(?: \{| comment "[^"]*")?$/;
 
 /**
- * What a name, an element or a rule in a listing of nftables means: "chain services {", "goto service-…",
- * "10.96.0.1 . tcp . 80 : goto …", "elements = { tcp . 30080 : drop }", "ip saddr 10.0.0.0/8 goto service-…". Elements become
- * "10.96.0.1:80/tcp" and "30080/tcp", and a rule the chain or map that it leads to. Any other text is given back.
+ * What a name, element or rule in an nftables listing refers to: "chain services {", "goto service-…", "10.96.0.1 . tcp . 80 :
+ * goto …", "elements = { tcp . 30080 : drop }", "ip saddr 10.0.0.0/8 goto service-…". Elements become "10.96.0.1:80/tcp" and
+ * "30080/tcp", and a rule becomes the chain or map that it leads to. Returns any other text unchanged.
  */
 function bareNftName(what: string): string {
   const element = what.replace(/^elements = \{ ?/, '').replace(/(?:,| \})$/, '');
-  // The value of a map's element is behind the last colon.
+  // The value of a map element follows the last colon.
   const at = element.lastIndexOf(' : ');
   const key = (at < 0 || element.includes(',', at) ? element : element.slice(0, at)).replace(/ comment "[^"]*"$/, '');
   const [, address, , protocol = '', port = ''] = elementKey.exec(key) ?? [];

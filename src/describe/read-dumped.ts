@@ -26,19 +26,18 @@ import {
   unshownJumpWords,
 } from '../snapshot/lost-jumps.ts';
 
-/** What a dump says of Services, and of those of manifests that name what it shows. */
+/** What a dump shows of Services, and of the manifests' Services that name its contents. */
 export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
-  /** What the reading takes for granted, and what the dump lacks, in sentences. */
+  /** Sentences on what the reading assumes, and what the dump lacks. */
   readonly notes: readonly string[];
-  /** What is left out of it, in sentences. */
+  /** Sentences on what was skipped. */
   readonly skipped: readonly string[];
-  /** That it shows no Service, why, and what to add; undefined if something else is known of them. */
+  /** Says that no Service is shown, why, and what to add; undefined if anything is known about Services. */
   readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;
 }
 
-/** Reads a dump back to Services. */
 export function readDumped(dump: DumpedSnapshot): DumpReading {
   const { state, coverage, named, shown } = dump;
   const { mode, ports } = shown;
@@ -58,7 +57,7 @@ export function knowsServices({ named }: DumpedSnapshot): boolean {
   return (named?.servicePorts ?? []).length > 0;
 }
 
-/** What becomes of the flows that a dump lists if its Services become those of the other side; undefined if it lists none. */
+/** What happens to a dump's flows if its Services become the other side's; undefined if it lists none. */
 export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefined {
   if (from.kind !== 'dump' || !from.flows || to.kind === 'dump') return undefined;
   return readDumped(from.namedBy(to.cluster, to.settings.release)).flows?.change;
@@ -88,7 +87,6 @@ function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJum
   });
 }
 
-/** A dump for programs: --output json of kpc describe. */
 export function readingJson(read: DumpReading) {
   const {
     flows,
@@ -102,7 +100,7 @@ export function readingJson(read: DumpReading) {
   };
 }
 
-/** What there is to say of a dump, for programs. */
+/** A dump's skipped outputs, for programs. */
 export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
   return { skipped: skipped.length > 0 ? skipped : undefined };
 }
@@ -136,7 +134,7 @@ function notesOf(
       `in ${facts.title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
     );
   }
-  // Manifests beside a listing of flows alone say which Services there are.
+  // Manifests beside a listing of flows alone show which Services there are.
   const lacking = missingFiles(mode, coverage);
   if (lacking.length > 0 && (mode !== undefined || !isNamed)) {
     notes.push(`the dump does not hold all of ${lacking.join(', ')}: there may be more Services`);
@@ -148,7 +146,7 @@ function differentModes(said: ProxyMode, shown: ProxyMode): string {
   return `the log is of kube-proxy in ${modeFacts[said].title}, and the dump shows ${modeFacts[shown].title}: they are of two nodes or times`;
 }
 
-/** The tools that print the Services of a mode, without those of which the dump has the whole output. */
+/** The tools that print a mode's Services, except those whose whole output the dump has. */
 function missingFiles(mode: ProxyMode | undefined, coverage: Coverage): readonly string[] {
   const served = mode ? modeFacts[mode].families : saveTools.map(([family]) => family);
   const missing: { readonly [K in keyof Shown]?: readonly string[] } = {

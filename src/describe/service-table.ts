@@ -10,19 +10,19 @@ import { families } from '../kernel/family.ts';
 import { withoutName } from './describe-services.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 
-/** The columns of the table of all Services. What kpc assumed has a star. */
+/** Columns of the table of all Services. Values that kpc assumed have a star. */
 const headings = {
-  /** "namespace/name"; of a dump, what it is called there. */
+  /** "namespace/name", or what a dump calls it. */
   service: 'SERVICE',
   type: 'TYPE',
-  /** Cluster IPs, then those of load balancers, then external IPs. */
+  /** Cluster IPs, then load balancer IPs, then external IPs. */
   addresses: 'ADDRESSES',
   /** "80/TCP, 443/TCP". */
   ports: 'PORTS',
   nodePorts: 'NODE PORTS',
-  /** Ready ones of all there are, "2/3". */
+  /** Ready of total: "2/3". */
   endpoints: 'ENDPOINTS',
-  /** Those that are not the default. */
+  /** Policies other than the default. */
   policies: 'POLICIES',
   /** What an operator would ask about, such as missing endpoints. */
   notes: 'NOTES',
@@ -30,7 +30,7 @@ const headings = {
 
 type ServiceRow = { readonly [Column in keyof typeof headings]: string };
 
-/** Columns that are left out if no Service has anything there. */
+/** Columns omitted if no Service has a value there. */
 const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'policies', 'notes']);
 
 /** One row for each Service, in the cluster's order. */
@@ -69,7 +69,7 @@ function addressesOf({ service, ports }: KnownService): readonly string[] {
   }
 }
 
-/** Ready addresses of all, with a star if some are assumed: addresses of two families are those of the same Pods. */
+/** Ready addresses of all, with a star if some are assumed. Addresses of two families belong to the same Pods. */
 function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): string {
   if (headless) {
     const isAssumed = service.headlessEndpoints.some(({ address }) => assumed.has(address));
@@ -96,7 +96,6 @@ function policiesOf({ ports }: KnownService): readonly string[] {
   return [...new Set(policies)];
 }
 
-/** What an operator would ask about. */
 function oddities({ service, ports, choices, headless }: KnownService, view: CompiledSnapshot): readonly string[] {
   const isUnserved = headless ? headless.used === 0 : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
   const lacksLocal = ports.some((port, i) => {
@@ -133,10 +132,10 @@ function lackOf(ports: readonly ServicePort[], view: CompiledSnapshot): string {
 
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
-/** The rows of the table as data: numbers are numbers, and lists are lists. */
+/** The table's rows as data, with real numbers and lists. */
 export function summarizeServices(view: CompiledSnapshot) {
   return eachService(view).map(({ service, ports, choices, headless, assumed }) => {
-    // All ports and families together, an address and port once.
+    // Counts an address and port once across all ports and families.
     const labels = (endpoints: ServicePort['endpoints']) => endpoints.map(({ label }) => label);
     const used = new Set(choices.flatMap(({ reachable }) => labels(reachable))).size;
     const total = new Set(ports.flatMap(({ endpoints }) => labels(endpoints))).size;
@@ -151,7 +150,7 @@ export function summarizeServices(view: CompiledSnapshot) {
       ports: service.ports.map(({ name, port, protocol, nodePort }) => {
         return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
       }),
-      /** How many endpoints a node uses, and how many there are; undefined if the Service cannot have any. */
+      /** How many endpoints the node uses, and how many exist; undefined if the Service cannot have any. */
       endpoints: ports.length > 0 ? { used, total } : headless,
       /** The values that kpc chose because the input lacks them. */
       assumed: assumed && withoutName(assumed),
@@ -161,14 +160,14 @@ export function summarizeServices(view: CompiledSnapshot) {
 
 type KnownService = ReturnType<typeof eachService>[number];
 
-/** The Services in the cluster's order, with the endpoints that the node chooses of each port. */
+/** The Services in the cluster's order, with the endpoints that the node chooses for each port. */
 function eachService({ cluster, node, assumed }: CompiledSnapshot) {
   const byService = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
   const chosen = new Map(assumed.services.map((each) => [each.service, each]));
   return cluster.services.map((service) => {
     const { namespace, name, skipped, headlessEndpoints } = service;
     const ports = byService.get(`${namespace}/${name}`) ?? [];
-    // Those that the name of a headless Service resolves to.
+    // The endpoints that a headless Service's name resolves to.
     const used = headlessEndpoints.filter(({ ready }) => ready).length;
     return {
       service,
@@ -193,18 +192,18 @@ export function rowsOfDump(ports: readonly ShownPort[]): readonly ServiceRow[] {
   }));
 }
 
-/** A node port of IPVS mode has no addresses of its own: it is on the node's addresses of one family. */
+/** A node port in IPVS mode has no addresses of its own: it is on the node's addresses of one family. */
 function shownAddresses(port: ShownPort): string {
   const addresses = portAddresses(port);
   if (addresses.length > 0) return addresses.map(({ address }) => address.text).join(', ');
-  // Of a part of a table, the chains may be all that was printed.
+  // In a part of a table, the chains may be all that was printed.
   if (!port.nodePort) return '?';
   return port.family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
 }
 
 /**
- * The type that the state lets one see: a Service of type LoadBalancer without an address looks like a NodePort. In nftables mode
- * an address besides the cluster IP may be a load balancer's or an external IP.
+ * The type that the state shows: a Service of type LoadBalancer without an address looks like a NodePort. In nftables mode an
+ * address besides the cluster IP may be a load balancer's or an external IP.
  */
 function kindsOf(port: ShownPort): string {
   const addresses = portAddresses(port);
@@ -217,7 +216,7 @@ function kindsOf(port: ShownPort): string {
   return has('external-ip') ? 'external IP' : '';
 }
 
-/** Formats rows in columns: up to `rows` of them, and a count of the rest. `width` is the terminal's. */
+/** Formats up to `rows` rows in columns, and a count of the rest. `width` is the terminal's. */
 export function formatRows(
   rows: readonly ServiceRow[],
   { rows: limit, width }: { readonly rows: number; readonly width?: number | undefined },

@@ -16,9 +16,8 @@ import type { StatePair } from './foreign-items.ts';
 import type { Gap } from './not-compared.ts';
 
 /**
- * Leaves out the sysctls that one side says nothing about: a dump shows those of a whole node, or of those that
- * kube-proxy sets only some, and a bundle asks for its own. `unshownSysctls`: whether a side has sysctls that the other
- * should show and does not.
+ * Drops sysctls that one side does not cover: a dump shows a whole node's, or only some of those that kube-proxy sets; a bundle
+ * has only its own. `unshownSysctls`: whether a side has sysctls that the other should show and does not.
  */
 export function alignSides(
   from: Snapshot,
@@ -33,7 +32,7 @@ export function alignSides(
   return { from: before.side, to: after.side, unshownSysctls: before.unshown + after.unshown > 0 };
 }
 
-/** The sysctls that kube-proxy sets: the others of two nodes have nothing to do with it. */
+/** The sysctls that kube-proxy sets. Other sysctls of two nodes are unrelated to it. */
 const kubeProxySysctls: ReadonlySet<string> = new Set([
   ...proxyModes.flatMap((mode) => [...modeFacts[mode].sysctls, ...modeFacts[mode].conditionalSysctls]),
   'net.netfilter.nf_conntrack_max',
@@ -44,7 +43,7 @@ const kubeProxySysctls: ReadonlySet<string> = new Set([
   'net.netfilter.nf_conntrack_udp_timeout_stream',
 ]);
 
-/** The sysctls of a side to compare, and how many more the other side should show and does not. */
+/** A side's sysctls to compare, and how many others the other side should show and does not. */
 function alignSysctls(
   side: Snapshot,
   other: Snapshot,
@@ -59,7 +58,7 @@ function alignSysctls(
   return { shown, unshown: asked.length - shown.size };
 }
 
-/** A timeout of 0 is left as it is. */
+/** A timeout of 0 stays unchanged. */
 function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefined {
   const own = side.state.ipvsTimeouts;
   if (side.kind !== 'dump' || other.kind === 'dump' || !own) return own;
@@ -69,8 +68,8 @@ function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefine
 }
 
 /**
- * Leaves out what a dump has of a family that the other side was not compiled for, except for what belongs to Services:
- * kube-proxy makes its own chains and sets of both families, whichever the Services use.
+ * Drops what a dump has in a family that the other side was not compiled for, except what belongs to Services: kube-proxy makes
+ * its own chains and sets in both families, whichever the Services use.
  */
 export function dropUnusedFamily(
   changes: readonly KernelChange[],
@@ -89,7 +88,7 @@ export function dropUnusedFamily(
   };
 }
 
-/** What differs in the settings that kpc-apply uses on the node, if both sides were compiled. */
+/** Differences in the settings that kpc-apply uses on the node, if both sides were compiled. */
 export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChange[] {
   if (!from.settings || !to.settings) return [];
   const before = nodeSettings(from.settings);
@@ -100,7 +99,7 @@ export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChang
   });
 }
 
-/** The settings that kpc-apply uses on the node, by name: nothing in a state shows them. */
+/** The settings that kpc-apply uses on the node, by name: no state shows them. */
 export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
@@ -109,8 +108,8 @@ export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): Readonly
 }
 
 /**
- * Compares two states by what their rules do, whatever the rules say of themselves; `comments` is how many rules differ in
- * nothing but that. A timeout that is left as it is from now on is reported too: it is no longer asked for.
+ * Compares two states by what their rules do, ignoring comments; `comments` counts rules that only differ in those. Also reports
+ * a timeout that is left unchanged from now on, because it is no longer asked for.
  */
 export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);
@@ -139,8 +138,8 @@ export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDe
 }
 
 /**
- * Rules that are not on the other side, each with one there that differs in its comment alone. What names another Service port
- * is another rule; what names none may be of any.
+ * Pairs each rule that the other side lacks with a rule there that only differs in its comment. A comment that names another
+ * Service port makes another rule; a comment without a name matches any.
  */
 function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
   const pairs = new Map<Rule, Rule>();
@@ -158,7 +157,7 @@ function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule
   return pairs;
 }
 
-/** What a rule does, without what it says of itself. */
+/** A rule's effect, without its comment. */
 function bareMeaning(rule: Rule): string {
   return ruleMeaning({ args: rule.args.filter(({ kind }) => kind !== 'comment') });
 }

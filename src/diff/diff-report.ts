@@ -11,16 +11,16 @@ export interface ReportLine {
   readonly text: string;
 }
 
-/** Lines that belong together, a blank line before the next. */
+/** Lines that belong together; a blank line precedes the next block. */
 export type ReportBlock = readonly ReportLine[];
 
-/** How much of each list is printed before "and 230 more"; Infinity for everything. */
+/** How much of each list to print before "and 230 more"; Infinity for all. */
 export interface ReportLimits {
   readonly servicePorts: number;
   readonly lines: number;
 }
 
-/** A difference in words: Service port by Service port, then what belongs to no Service, then a summary. */
+/** A difference in words: Service port by Service port, then objects that belong to no Service, then a summary. */
 export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly ReportBlock[] {
   const shown = diff.servicePorts.slice(0, limits.servicePorts);
   const hidden = diff.servicePorts.slice(limits.servicePorts);
@@ -55,7 +55,7 @@ function reportPart(title: string, changes: readonly KernelChange[], limit: numb
 
 function summarizeDiff(diff: SideDiff): string {
   if (isSame(diff)) return summarizeSame(diff);
-  // Two parts may have one name.
+  // Two parts may share a name.
   const others = new Map<string, number>();
   for (const part of otherPartNames) {
     const { what } = otherParts[part];
@@ -69,7 +69,7 @@ function summarizeDiff(diff: SideDiff): string {
   return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.${countComments(diff)}`;
 }
 
-/** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" where all do the same. */
+/** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" if all changed alike. */
 function summarizeKinds(differing: readonly ServicePortDiff[]): string {
   const ports = count(differing.length, 'Service port');
   const kinds = (['changed', 'added', 'removed'] as const).flatMap((kind) => {
@@ -80,7 +80,7 @@ function summarizeKinds(differing: readonly ServicePortDiff[]): string {
   return `${ports} differ: ${kinds.map(([kind, number]) => `${formatCount(number)} ${kind}`).join(', ')}`;
 }
 
-/** Comments do nothing to a packet. */
+/** A note on comments, which do nothing to a packet. */
 function countComments({ comments }: SideDiff): string {
   if (comments === 0) return '';
   return ` ${count(comments, 'rule')} ${comments === 1 ? 'differs in its comment' : 'differ in their comments'} alone.`;
@@ -94,7 +94,7 @@ function summarizeSame(diff: SideDiff): string {
   return `No difference in what could be compared${countCompared(diff)}; not compared: ${missed}.${countComments(diff)}`;
 }
 
-/** Says how few Service ports were compared, if they are all that was. */
+/** Says how few Service ports were compared, if nothing else was. */
 function countCompared({ compared }: SideDiff): string {
   if (!compared) return '';
   const { all, withoutEndpoints: lacking } = compared;
@@ -102,12 +102,12 @@ function countCompared({ compared }: SideDiff): string {
   return ` (${count(all, 'Service port')}${without})`;
 }
 
-/** A line of a report; the text may hold anything. */
+/** A line of a report; the text may contain anything. */
 export function line(role: ReportLine['role'], text: string): ReportLine {
   return { role, text: printable(text) };
 }
 
-/** The first lines and the number of the others. A single further line is printed, because the number takes a line too. */
+/** The first lines, and how many more there are. If only one more line follows, prints it, because the count would take a line too. */
 function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.slice(limit);

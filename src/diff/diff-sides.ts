@@ -17,12 +17,12 @@ import { findNodePortReasons } from './service-reasons.ts';
 import { nameServers } from '../snapshot/server-owners.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 
-/** What differs and is not known to be a Service's: the title of each part, and what it is in a sentence. */
+/** Parts of a report for differences not known to belong to a Service: the title, and a name for use in sentences. */
 export const otherParts = {
   base: { title: 'What belongs to no Service', what: 'what belongs to no Service' },
-  // Empty unless it was asked for.
+  // Empty unless asked for.
   foreign: { title: "What is not kube-proxy's", what: "what is not kube-proxy's" },
-  // Chains of a mode that the node of a dump has no more.
+  // Chains of a mode that the dump's node no longer runs.
   dead: { title: leftChainTitles.dead, what: 'what iptables mode left' },
   live: { title: leftChainTitles.live, what: 'what iptables mode left' },
   unaccounted: {
@@ -31,38 +31,38 @@ export const otherParts = {
   },
 } as const;
 
-/** The names of these parts, in the order of a report. */
+/** The names of these parts, in report order. */
 export const otherPartNames = Object.keys(otherParts) as readonly (keyof typeof otherParts)[];
 
 /** How two sides differ, as data. */
 export interface SideDiff extends Readonly<Record<keyof typeof otherParts, readonly KernelChange[]>> {
   /** Sorted by label. */
   readonly servicePorts: readonly ServicePortDiff[];
-  /** Whether the reasons were read back from the states alone. */
+  /** Whether the reasons come from the states alone. */
   readonly isReadBack: boolean;
-  /** How many rules differ in nothing but their comments. These count as equal. */
+  /** How many rules only differ in comments. They count as equal. */
   readonly comments: number;
-  /** What was not compared, since one of the sides does not show it. */
+  /** What was not compared because a side does not show it. */
   readonly gaps: readonly Gap[];
   readonly extent: Extent;
-  /** The Service ports that were read back, where they are all that was compared. */
+  /** The Service ports that were read back, if nothing else was compared. */
   readonly compared: ReadChanges['compared'] | undefined;
 }
 
-/** What differs of one Service port: why, if both sides have Services, and what that is in the kernel. */
+/** The difference of one Service port: the reasons, if both sides have Services, and the kernel changes. */
 export interface ServicePortDiff extends ServicePortChange {
-  /** "namespace/name"; the label where nothing shows the Service. */
+  /** "namespace/name", or the label if the Service is unknown. */
   readonly service: string;
   readonly kernel: readonly KernelChange[];
-  /** What else differs in the kernel: the reasons explain all of it. */
+  /** Other kernel changes, which the reasons fully explain. */
   readonly follows: readonly KernelChange[];
 }
 
 /** How to compare two sides. */
 interface DiffChoices {
-  /** Whether what is not kube-proxy's is compared too. */
+  /** Whether to compare what is not kube-proxy's as well. */
   readonly foreign: boolean;
-  /** Whether Service ports are read back from the states where a side does not record its Services. */
+  /** Whether to read Service ports from the states if a side does not record its Services. */
   readonly readsBack?: boolean;
 }
 
@@ -88,7 +88,7 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const kept = dropUnusedFamily(ofNode, from, to);
   const read = changed || !options.readsBack ? undefined : readBack(from, to, owners);
   const reasons = changed ?? read?.changes ?? [];
-  // A change is reported with its Service port, if that is reported.
+  // A change is reported under its Service port, if that is reported.
   const labels = new Set(reasons.map(({ label }) => label));
   const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);
   const doubtful = listPair(unshown);
@@ -100,7 +100,7 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
   return {
     servicePorts: listServicePorts(reported, reasons, from, to, read),
-    // What belongs to no Service port.
+    // Changes that belong to no Service port.
     base: [...(reported.get('') ?? []), ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign()) : [],
     dead: changes.filter((change) => leftOf(change) === 'dead'),
@@ -119,16 +119,16 @@ export function isSame(diff: SideDiff): boolean {
   return diff.servicePorts.length === 0 && otherPartNames.every((part) => diff[part].length === 0);
 }
 
-/** The states that show what the items of `side` are there for; its own origins come first. */
+/** The states that explain the items of `side`; its own origins come first. */
 function statesOf(side: Snapshot, other: Snapshot): readonly KernelState[] {
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
-  // Without names of virtual servers a change of mode would look like as many Services removed and added.
+  // Without named virtual servers, a change of mode would look like Services removed and added.
   const isUnnamed = side.kind === 'dump' && side.state.virtualServers.length > 0;
   if (!isUnnamed || other.kind === 'dump' || other.state.virtualServers.length > 0) return states;
   return [...states, nameServers(side.state, other.cluster)];
 }
 
-/** Reports what iptables mode left on the node of a dump: chains that nothing jumps to, and those that packets still come to. */
+/** Reports iptables mode's leftovers on the dump's node: chains that nothing jumps to, and chains that packets still reach. */
 function findLeftovers(from: Snapshot, to: Snapshot): (change: KernelChange) => 'dead' | 'live' | undefined {
   const left = new Map(
     [from, to]
@@ -154,7 +154,7 @@ function listServicePorts(
   const before = from.cluster ? portsByLabel(from.cluster) : read?.shown.from;
   const after = to.cluster ? portsByLabel(to.cluster) : read?.shown.to;
   const types = { from: typesByName(from), to: typesByName(to) };
-  // Where each port is written in manifests; the later side wins.
+  // Each port's place in manifests; the later side wins.
   const written = [from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []);
   const places = new Map(written.flatMap(({ label, places: own }) => (own ? [[label, own.port] as const] : [])));
   const nodePortReasons = findNodePortReasons(from, to);
@@ -175,7 +175,7 @@ function listServicePorts(
       reasons: [
         ...(known?.reasons ?? []),
         ...nodePortReasons(old, fresh),
-        // What a Service port has that is there on one side alone.
+        // The properties of a Service port that only one side has.
         ...(ports?.[0] && change !== 'changed'
           ? [{ kind: 'facts', ports, type: typesOfSide.get(serviceName(ports[0])) } as const]
           : []),
@@ -197,8 +197,8 @@ function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly S
 }
 
 /**
- * Without Services to compare, or where neither side has it among them: a Service port is new where all that it is in the
- * kernel is, unless it was there in parts that were not compared, such as another mode's.
+ * For a Service port that neither side has among compared Services: it is new if all its kernel objects are, unless parts that
+ * were not compared, such as another mode's, had it before.
  */
 function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere: boolean): ChangeKind {
   const [first, ...others] = new Set(changes.map(effectOf));
@@ -206,7 +206,7 @@ function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere
   return first ?? 'changed';
 }
 
-/** A Service port only has rules in a chain that it shares: such a chain itself does not change its kind. */
+/** A Service port only has rules in a shared chain: the chain's own change says nothing about the port. */
 function effectOf({ change, rules }: KernelChange): ChangeKind {
   if (!rules || change !== 'changed' || rules.rulesFrom + rules.rulesTo === 0) return change;
   if (rules.rulesFrom === 0) return 'added';

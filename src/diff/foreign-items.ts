@@ -13,24 +13,23 @@ import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { weighServersOfSides } from '../snapshot/server-owners.ts';
 
-/** Two states cut down to what can be compared. */
+/** Two states reduced to what can be compared. */
 export interface StatePair {
   readonly from: KernelState;
   readonly to: KernelState;
 }
 
-/** What of two sides is kube-proxy's, and what is another program's. */
+/** What two sides have of kube-proxy and of other programs. */
 export interface Separation {
   /** Only what both sides show. */
   readonly own: StatePair;
   readonly foreign: () => StatePair;
   /** Virtual servers that may be either. */
   readonly unshown: StatePair;
-  /** All that is kube-proxy's on each side, whether the other shows it or not. */
+  /** Everything of kube-proxy's on each side, even if the other does not show it. */
   readonly whole: StatePair;
 }
 
-/** Tells what is kube-proxy's from what is not. */
 export function separate(from: Snapshot, to: Snapshot): Separation {
   const coverage = intersectCoverage(from.coverage, to.coverage);
   const pair = { from: coverState(from.state, coverage), to: coverState(to.state, coverage) };
@@ -51,8 +50,8 @@ export function separate(from: Snapshot, to: Snapshot): Separation {
 }
 
 /**
- * What of a side Services are read from: all but rules that are cut off somewhere. In nftables a Service port is in chains
- * and in maps, so that a part of a table shows too little.
+ * The part of a side that Services are read from: all but rules that are cut off. In nftables a Service port is in chains and in
+ * maps, so part of a table is not enough.
  */
 export function coverForServices({ state, coverage }: Snapshot): KernelState {
   return {
@@ -63,15 +62,15 @@ export function coverForServices({ state, coverage }: Snapshot): KernelState {
 }
 
 /**
- * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL on nodes whether kube-proxy asks for it or not:
- * next to a dump it counts only where the other side has rules in it.
+ * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL whether kube-proxy uses it or not: beside a dump it only
+ * counts if the other side has rules in it.
  */
 function ownershipOf(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
   const { jump: weighJump } = weighEvidence(emptyState);
   const isOwnChain = (name: string, table: TableName): boolean => {
     const kind = classifyChain(table, name);
-    // A canary says nothing of Services, and no compiler makes it.
+    // A canary has nothing to do with Services, and no compiler makes it.
     return kind === 'service' || kind === 'fixed' || (kind === 'shared' && kubeletFirewall);
   };
   return {
@@ -97,7 +96,7 @@ function wantsKubeletFirewall(sides: readonly Snapshot[]): boolean {
 
 type WeighServer = (server: VirtualServer) => Evidence;
 
-/** What restrictState leaves out, and is not in doubt. */
+/** What restrictState leaves out and is certainly not kube-proxy's. */
 function foreignState(state: KernelState, owns: Ownership, weighServer: WeighServer): KernelState {
   const others: Ownership = {
     chain: (name, table, family) => !owns.chain(name, table, family) && classifyChain(table, name) !== 'canary',

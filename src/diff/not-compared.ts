@@ -15,13 +15,13 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 /** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
 export interface Gap {
   readonly part: GapPart;
-  /** Undefined if the side lacks it for another reason than the family. */
+  /** Undefined if the side lacks it for a reason other than the family. */
   readonly family: Family | undefined;
-  /** For rules: the table, unless it is all of them. */
+  /** For rules: the table, unless all are meant. */
   readonly table?: TableName | undefined;
-  /** The file of a dump that may have held more; undefined if it is another part. */
+  /** The dump file that may have held more; undefined for another part. */
   readonly doubt?: Doubt | undefined;
-  /** Whether the side that shows it has anything of kube-proxy's there. */
+  /** Whether the side that shows it has kube-proxy objects there. */
   readonly held: boolean;
 }
 
@@ -40,12 +40,12 @@ const partNames = {
 
 type GapPart = keyof typeof partNames;
 
-/** What a side may show of one family alone. */
+/** Kinds that a side may show for one family alone. */
 const familyKinds = ['nftables', 'iptables'] as const;
 
 type FamilyKind = (typeof familyKinds)[number];
 
-/** What a side shows or does not, in the order in which reports list it. A module is in the kernel with what needs it. */
+/** Parts that a side may show, in report order. Modules are not listed: they are in the kernel with whatever needs them. */
 type Part =
   | { readonly kind: FamilyKind; readonly family: Family }
   | { readonly kind: Exclude<GapPart & ObjectKind, FamilyKind>; readonly family: undefined };
@@ -60,16 +60,13 @@ const parts: readonly Part[] = [
 interface ComparedSides {
   readonly from: Snapshot;
   readonly to: Snapshot;
-  /** All of each side that is kube-proxy's, whether both show it or not. */
+  /** Everything of kube-proxy's on each side, even if the other does not show it. */
   readonly whole: StatePair;
   /** Whether a side has sysctls that the other does not show. */
   readonly unshownSysctls: boolean;
 }
 
-/**
- * What is not compared of two sides. What no kube-proxy of their modes programs, and neither holds, is nothing to
- * compare.
- */
+/** What was not compared between two sides. Ignores parts that no kube-proxy in their modes programs and neither side has. */
 export function findGaps(sides: ComparedSides): readonly Gap[] {
   const { from, to, whole } = sides;
   const isAsked = askedOf(from, to);
@@ -83,7 +80,7 @@ export function findGaps(sides: ComparedSides): readonly Gap[] {
   return [...ofParts, ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }))];
 }
 
-/** The tables that one of two sides does not show; undefined for all of a part. */
+/** The tables that one of two sides does not show; undefined for a whole part. */
 function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): readonly (TableName | undefined)[] {
   const coverages = [from.coverage, to.coverage];
   switch (part.kind) {
@@ -106,7 +103,7 @@ function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): 
   }
 }
 
-/** Whether a state holds objects of kube-proxy. Every node has sysctls and timeouts, so these do not count. */
+/** Whether a state holds kube-proxy objects. Sysctls and timeouts do not count, because every node has them. */
 function holds({ nftables, iptables, ...state }: KernelState, { kind, family }: Part): boolean {
   switch (kind) {
     case 'nftables':
@@ -118,7 +115,7 @@ function holds({ nftables, iptables, ...state }: KernelState, { kind, family }: 
     case 'proxyPorts':
       return state[kind].length > 0;
     case 'links':
-      // That a link is there says nothing of what it is there for.
+      // The mere existence of a link does not show its purpose.
       return state.links.some(({ addresses }) => addresses.length > 0);
     case 'sysctls':
     case 'ipvsTimeouts':
@@ -132,9 +129,8 @@ function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
 }
 
 /**
- * The kinds that a kube-proxy of the sides' modes programs: the others are not missed. The modes of today that write rules of
- * iptables leave what looks like one another's, and if nothing shows the modes it may be any of these; tables of
- * nftables would show it.
+ * Which kinds of object to expect: those that kube-proxy programs in the sides' modes. Today's modes that write iptables rules
+ * leave similar objects, so if nothing shows the modes it may be any of them; nftables tables would show theirs.
  */
 function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
   const known = [from, to].flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
@@ -143,22 +139,21 @@ function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
   return (kind) => modes.some((mode) => programs(mode, kind));
 }
 
-/** How much of what is kube-proxy's was compared. */
 export type Extent = 'all' | 'part' | 'nothing';
 
-/** `compared` is what both sides show. */
+/** `compared`: what both sides show. */
 export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
   if (gaps.length === 0) return 'all';
   const isAsked = askedOf(from, to);
   const isGap = ({ kind, family }: Part): boolean =>
     gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
-  // If no part is shown by both sides, holding nothing proves nothing about the nodes.
+  // If both sides show no part in common, the absence of objects proves nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
   const isUnheld = gaps.every(({ held }) => !held);
   return isUnheld || parts.some((part) => holds(compared.from, part) || holds(compared.to, part)) ? 'part' : 'nothing';
 }
 
-/** Names the parts of a kernel that were not compared, each once. */
+/** The names of the parts that were not compared, without repetition. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
   const words = gaps.map(({ part, family, table, doubt }) => {
     if (doubt) return describeDoubt(doubt);

@@ -3,7 +3,6 @@ import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } fro
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { familyNames } from '../kernel/family.ts';
 
-/** The kinds of addresses in words. */
 export const addressWords: { readonly [K in PortAddress['kind']]: string } = {
   'cluster-ip': 'cluster IP',
   'external-ip': 'external IP',
@@ -11,7 +10,7 @@ export const addressWords: { readonly [K in PortAddress['kind']]: string } = {
   unknown: 'address',
 };
 
-/** A Service port for programs: in --output json of kpc describe and kpc diff. What is undefined is left out. */
+/** A Service port in --output json of kpc describe and kpc diff. Undefined values are left out. */
 export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
   const { forwarding } = port;
   return {
@@ -38,11 +37,11 @@ export function kernelPortJson(port: ShownPort) {
   return { ...others, addresses, sourceRanges, hidesSourceRanges: port.hidesSourceRanges, endpoints };
 }
 
-/** One thing that is known of a Service port, in words. */
+/** One known fact about a Service port, in words. */
 export interface Fact {
   readonly kind: 'type' | 'port' | 'node-port' | 'address' | 'policy' | 'endpoints';
   readonly text: string;
-  /** Set for what a Service has that does not ask for anything else. */
+  /** Set for defaults that a Service has without asking. */
   readonly isUsual?: boolean;
 }
 
@@ -68,7 +67,7 @@ export function listPolicies(port: ShownPort, write: WriteValue = String): reado
   ];
 }
 
-/** All that is known of a Service port, item by item; what both families say alike is said once. */
+/** All known facts about a Service port. What both families share is said once. */
 export function listFacts(
   families: readonly ShownPort[],
   type: ServiceInfo['type'] | undefined,
@@ -96,5 +95,5 @@ export function listFacts(
   return [...new Map(facts.map((fact) => [fact.text, fact])).values(), ...counts];
 }
 
-/** Writes a value of a Service into a sentence, for example with a mark at what kpc chose. */
+/** Writes a Service's value into a sentence, for example with a mark if kpc chose it. */
 export type WriteValue = (value: string) => string;

@@ -20,20 +20,20 @@ import {
   type ServiceReason,
 } from './service-reasons.ts';
 
-/** The result of comparing Service ports that were read from states. */
+/** The result of comparing Service ports read from states. */
 export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
   /** How many Service ports both sides have, and for how many of these a side shows no endpoints. */
   readonly compared: { readonly all: number; readonly withoutEndpoints: number };
   /** The Service ports that each side shows, by label, one per family. */
   readonly shown: Readonly<Record<'from' | 'to', ReadonlyMap<string, readonly ShownPort[]>>>;
-  /** Whether a kernel change merely follows from these reasons. */
+  /** Whether these reasons fully explain a kernel change. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
 
 /**
- * Compares the Service ports of two sides by what their states show, for example if one side is a dump: a dump does not
- * record its Services. What a state does not show of a port is not a difference.
+ * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its
+ * Services. What a state does not show of a port is not a difference.
  */
 export function readBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
   const weighServer = weighServersOfSides(from, to);
@@ -56,7 +56,7 @@ export function readBack(from: Snapshot, to: Snapshot, owners: SideOwners): Read
   return { changes, compared, shown: { from: before, to: after }, follows };
 }
 
-/** A kernel shows only endpoints that are in use. */
+/** A kernel only shows endpoints in use. */
 const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
 const drainingEndpoint: EndpointState = { ...usedEndpoint, condition: 'draining', used: false };
 
@@ -68,8 +68,8 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
 }
 
 /**
- * Whether a kernel change merely follows from these reasons: it adds or removes the chain of an endpoint, or changes
- * the rules that choose among endpoints.
+ * Whether these reasons fully explain a kernel change: it adds or removes an endpoint's chain, or changes the rules that choose
+ * among endpoints.
  */
 function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
   if (!rules || rules.shared || rules.reordered) return false;

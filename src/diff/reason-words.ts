@@ -3,7 +3,7 @@ import { familyNames } from '../kernel/family.ts';
 import { kernelPortJson, listFacts, portJson, type WriteValue } from './port-facts.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-reasons.ts';
 
-/** A reason in the words of Kubernetes, on one line. */
+/** A reason in Kubernetes terms, on one line. */
 export function reasonWords(reason: ServiceReason, write: WriteValue = String): string {
   switch (reason.kind) {
     case 'service-added':
@@ -59,7 +59,6 @@ export interface ReasonJson {
   readonly [field: string]: unknown;
 }
 
-/** A reason as --output json of kpc diff has it. */
 export function reasonJson(reason: ServiceReason): ReasonJson {
   const text = reasonWords(reason);
   switch (reason.kind) {

@@ -20,17 +20,17 @@ import {
 
 /** The differences of one Service port, or of a Service that kube-proxy does not program. */
 export interface ServicePortChange {
-  /** "namespace/name:port" as it is called on the side TO, or FROM if it is gone. */
+  /** "namespace/name:port" on side TO, or on FROM if it is gone. */
   readonly label: string;
-  /** The label on the side FROM, if the port was renamed. */
+  /** The label on side FROM, if the port was renamed. */
   readonly formerLabel?: string | undefined;
   readonly change: ChangeKind;
   readonly reasons: readonly ServiceReason[];
-  /** The port in the manifests of the side TO, else FROM; undefined if neither was manifests. */
+  /** The port in side TO's manifests, else FROM's; undefined if neither side has manifests. */
   readonly place: Place | undefined;
 }
 
-/** Compares two clusters Service port by Service port; those without a difference are left out. Sorted by label. */
+/** Compares two clusters Service port by Service port. Returns those that differ, sorted by label. */
 export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): readonly ServicePortChange[] {
   const [before, after] = [indexCluster(from.cluster), indexCluster(to.cluster)];
   const renames = findRenames(before, after);
@@ -64,7 +64,7 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
   return changes.sort((a, b) => compareText(a.label, b.label));
 }
 
-/** What is wrong with the endpoints of a port on the side TO alone. */
+/** Faults in a port's endpoints that only side TO has. */
 function newFaults(
   before: readonly ServicePort[],
   after: readonly ServicePort[],
@@ -95,8 +95,8 @@ function serviceOf([port]: readonly ServicePort[], index: ClusterIndex): Service
 }
 
 /**
- * New label → old label, if one port of a Service has another name and else the same number and protocol: kube-proxy
- * takes it for another Service port.
+ * New label → old label, if a port of a Service has another name but the same number and protocol: to kube-proxy it is another
+ * Service port.
  */
 function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {
   const numberOf = ([port]: readonly ServicePort[]) =>
@@ -117,14 +117,14 @@ function diffPortNames([old]: readonly ServicePort[], [fresh]: readonly ServiceP
   return [{ kind: 'port-renamed', from: old?.portName ?? '', to: fresh?.portName ?? '' }];
 }
 
-/** Why a port is there on one side alone; `other` is its Service on the side that lacks it. */
+/** Why only one side has a port; `other` is its Service on the side that lacks it. */
 function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined): readonly ServiceReason[] {
   if (!other) return [{ kind: `service-${change}` }];
   if (other.skipped === undefined) return [{ kind: `port-${change}` }];
   return change === 'added' ? programmed(other.skipped, undefined) : programmed(undefined, other.skipped);
 }
 
-/** Services that kube-proxy programs on neither side: they have names in DNS all the same. */
+/** Services that kube-proxy programs on neither side; they still have DNS names. */
 function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly ServicePortChange[] {
   return [...new Set([...before.services.keys(), ...after.services.keys()])].flatMap((label) => {
     const [from, to] = [before.services.get(label), after.services.get(label)];
@@ -145,7 +145,7 @@ function portsOf({ ports }: ServiceInfo): readonly string[] {
   return ports.map(({ name, port, protocol }) => `${name} ${port}/${protocol}`);
 }
 
-/** What DNS answers with, for the Service and for the host names of its Pods. */
+/** DNS answers for the Service and for its Pods' host names. */
 function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
   const ready = [from, to].map((service) => service.headlessEndpoints.filter((endpoint) => endpoint.ready));
   const [names = [], others = []] = ready.map((endpoints) => endpoints.map(({ address }) => address));
@@ -165,12 +165,12 @@ function diffServiceFields(
     String((ports.find((port) => port.name === name) ?? ports[0])?.targetPort ?? '');
   return [
     ...field('type', from.type, to.type),
-    // A port that was renamed has its target under another name.
+    // If the port was renamed, `from` has no port of this name: skip targetPort.
     ...(from.ports.some((port) => port.name === name) ? field('targetPort', targetOf(from), targetOf(to)) : []),
   ];
 }
 
-/** The ports of one label on both sides, family by family; what both families say alike is said once. */
+/** Compares the ports of one label, family by family. What both families share is said once. */
 function diffPorts(
   from: readonly ServicePort[],
   to: readonly ServicePort[],

@@ -16,12 +16,12 @@ import type { PortFault, Snapshot } from '../snapshot/snapshot.ts';
 export type ServiceReason =
   /** The whole Service, or one port of it. */
   | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }
-  /** On one side kube-proxy programs nothing for it. */
+  /** kube-proxy programs nothing for it on one side. */
   | { readonly kind: 'programmed'; readonly from: Skip; readonly to: Skip }
   | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
   /** A value; '' for none. */
   | { readonly kind: 'field'; readonly field: string; readonly from: string; readonly to: string }
-  /** Where a node port is reached, in words. The family is that of a port that has both. */
+  /** Where a node port is reached, in words. `family` is set if the port has both. */
   | {
       readonly kind: 'node-port';
       readonly family: Family | undefined;
@@ -30,14 +30,13 @@ export type ServiceReason =
       readonly from: string;
       readonly to: string;
     }
-  /** What a list has on one side alone. */
+  /** List items that only one side has. */
   | {
       readonly kind: 'list';
       readonly field: string;
       readonly added: readonly string[];
       readonly removed: readonly string[];
     }
-  /** How many endpoints there are. */
   | { readonly kind: 'scaled'; readonly from: number; readonly to: number }
   | { readonly kind: 'endpoint-added' | 'endpoint-removed'; readonly endpoint: string; readonly state: EndpointState }
   | {
@@ -46,23 +45,23 @@ export type ServiceReason =
       readonly from: EndpointState;
       readonly to: EndpointState;
     }
-  /** What the side TO alone shows to be wrong with the endpoints, in words. */
+  /** Faults in the endpoints that only side TO has, in words. */
   | { readonly kind: 'fault'; readonly code: PortFault['code']; readonly fault: string }
-  /** kube-proxies of two releases do this differently. */
+  /** The kube-proxies of the two releases do this differently. */
   | {
       readonly kind: 'behaviour';
       readonly behaviour: string;
       readonly from: ReleaseBehaviour;
       readonly to: ReleaseBehaviour;
       readonly pullRequests: readonly number[];
-      /** Set if the rules differ, and what becomes of packets does not. */
+      /** Set if the rules differ, but not the fate of packets. */
       readonly samePackets?: true;
     }
-  /** What a port that one side alone has is like, in each of its families. */
+  /** The properties of a port that only one side has, in each of its families. */
   | {
       readonly kind: 'facts';
       readonly ports: readonly ShownPort[];
-      /** Undefined for ports of a kernel, which does not show it. */
+      /** Undefined for a kernel's port, whose type is unknown. */
       readonly type: ServiceInfo['type'] | undefined;
     };
 
@@ -74,17 +73,17 @@ interface ReleaseBehaviour {
 /** Why kube-proxy programs nothing for a Service; undefined if it does. */
 export type Skip = ServiceInfo['skipped'] | 'absent';
 
-/** A reason where the two sides differ in whether kube-proxy programs anything. */
+/** A reason if kube-proxy programs something on only one side. */
 export function programmed(from: Skip, to: Skip): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'programmed', from, to }];
 }
 
-/** A reason where a value differs; '' for none. */
+/** A reason if a value differs; '' for none. */
 export function field(name: string, from: string, to: string): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'field', field: name, from, to }];
 }
 
-/** A reason where the items of a list differ. */
+/** A reason if the items of a list differ. */
 export function list(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
   const [before, after] = [new Set(from), new Set(to)];
   const added = to.filter((item) => !before.has(item));
@@ -92,18 +91,18 @@ export function list(name: string, from: readonly string[], to: readonly string[
   return added.length + removed.length === 0 ? [] : [{ kind: 'list', field: name, added, removed }];
 }
 
-/** A reason where the number of endpoints differs. */
+/** A reason if the number of endpoints differs. */
 export function scaled(from: number, to: number): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'scaled', from, to }];
 }
 
-/** An endpoint as one side has it. */
+/** An endpoint on one side. */
 export interface EndpointState {
-  /** A draining one has a real server of weight 0: it keeps its connections and gets no new ones. */
+  /** `draining`: its real server has weight 0, so it keeps its connections and gets no new ones. */
   readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving' | 'draining';
   readonly node: string | undefined;
   readonly zone?: string | undefined;
-  /** The zones and nodes that its hints name. */
+  /** The zones and nodes named in its hints. */
   readonly hints: readonly string[];
   /** Whether the node sends traffic to it. */
   readonly used: boolean;
@@ -112,7 +111,7 @@ export interface EndpointState {
 /** By "ip:port". */
 type EndpointStates = ReadonlyMap<string, EndpointState>;
 
-/** Compares the endpoints of a port: their number, then each one. */
+/** Compares a port's endpoints: their number, then each one. */
 export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
   const countOf = (states: EndpointStates): number =>
     [...states.values()].filter(({ condition }) => condition !== 'draining').length;
@@ -128,8 +127,8 @@ export function diffEndpointStates(before: EndpointStates, after: EndpointStates
 }
 
 /**
- * Compares the addresses on which node ports of both sides listen. Two modes may listen on different ones: the number in the
- * manifests stays, and some addresses of the node stop to answer.
+ * Compares the addresses on which node ports listen on both sides. Two modes may listen on different ones: the number in the
+ * manifests stays, but some node addresses stop answering.
  */
 export function findNodePortReasons(
   from: Snapshot,
@@ -155,7 +154,7 @@ export function findNodePortReasons(
   };
 }
 
-/** Describes the addresses that a node port listens on, as a side shows them; undefined if it does not show them. */
+/** A side's addresses where a node port listens, in words; undefined if unknown. */
 function wordsOfNodePorts({ kind, state, coverage }: Snapshot) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
   // Only the rules of nftables mode show how connections on localhost end.
@@ -170,17 +169,17 @@ function wordsOfNodePorts({ kind, state, coverage }: Snapshot) {
   };
 }
 
-/** Drops reasons that repeat another, as those of both families of a Service port may. */
+/** Drops repeated reasons: both families of a Service port may have the same. */
 export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
   return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** What is compared besides addresses, session affinity, source ranges and endpoints; undefined where nothing shows it. */
+/** Fields to compare besides addresses, session affinity, source ranges and endpoints; undefined if unknown. */
 const comparedFields: Readonly<Record<string, (port: ShownPort) => number | string | undefined>> = {
   port: ({ port }) => port,
   nodePort: ({ nodePort }) => nodePort,
   internalTrafficPolicy: internalPolicyOf,
-  // No policy is the usual one.
+  // An absent policy means the default.
   externalTrafficPolicy: (port) =>
     externalPolicyOf(port) ?? (port.externalPolicyLocal === undefined ? undefined : 'Cluster'),
   healthCheckNodePort: ({ healthCheckNodePort }) => healthCheckNodePort,
@@ -189,8 +188,8 @@ const comparedFields: Readonly<Record<string, (port: ShownPort) => number | stri
 };
 
 /**
- * The differences of two Service ports, except for the protocol, which an excerpt of rules may not show. A field that a side
- * does not show is no difference. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
+ * The differences of two Service ports, except the protocol, which an excerpt of rules may not show. A field that a side does not
+ * show is no difference. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
  */
 export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
@@ -225,9 +224,9 @@ function diffAddresses(from: ShownPort, to: ShownPort): readonly ServiceReason[]
       from.hidesAddresses ? fresh.filter((each) => old.includes(each)) : fresh,
     );
   };
-  // An address of unknown kind on one side may be of any kind on the other.
+  // An address of unknown kind on one side may have any kind on the other.
   if ([...before, ...after].some(({ kind }) => kind === 'unknown')) return listed('addresses');
-  // What kube-proxy programs has a cluster IP.
+  // Whatever kube-proxy programs has a cluster IP.
   const clusterIPs = from.clusterIP && to.clusterIP ? ([from.clusterIP.text, to.clusterIP.text] as const) : undefined;
   return [
     ...(clusterIPs ? field('clusterIP', ...clusterIPs) : []),

@@ -7,41 +7,41 @@ import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-po
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { setFamily } from '../kube-proxy/ipvs-sets.ts';
 
-/** The kinds of which a side may show a single family or table. */
+/** Kinds that a side may show for a single family or table. */
 const kindsInParts = { iptables: true, nftables: true } satisfies { readonly [K in ObjectKind]?: true };
 
-/** The kinds of which a side shows everything or nothing. */
+/** Kinds that a side shows entirely or not at all. */
 type WholeKind = Exclude<ObjectKind, keyof typeof kindsInParts>;
 
-/** How much a side shows of the objects of each kind. */
+/** How much a side shows of each kind of objects. */
 export interface Shown extends Readonly<Record<WholeKind, boolean>> {
-  /** For each family the tables of iptables whose rules are known. */
+  /** For each family, the iptables tables whose rules are known. */
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
-  /** Families whose tables of nftables are known. */
+  /** Families whose nftables tables are known. */
   readonly nftables: readonly Family[];
 }
 
-/** Where a listing of nftables has a table; of two tables of one listing, the later was made later. */
+/** A table's place in a listing of nftables; within one listing, later tables were created later. */
 export interface ListedTable {
   readonly listing: string;
   readonly place: number;
 }
 
-/** How much a side shows of a kernel. What one of two sides does not show is no difference between them. */
+/** How much a side shows of a kernel. What only one side shows is not a difference. */
 export interface Coverage extends Shown {
   /** Families that sets, virtual servers and addresses were made for. */
   readonly families: readonly Family[];
-  /** Families of whose rules a part was printed, as it was meant: what there is of it can be looked at. */
+  /** Families whose rules were deliberately printed in part: that part can be examined. */
   readonly excerpts?: readonly Family[] | undefined;
-  /** Where listings have tables of nftables, by family and name ("ipv4 kube-proxy"): in the order of their making. */
+  /** The places of nftables tables in listings, by family and name ("ipv4 kube-proxy"), in order of creation. */
   readonly listed?: ReadonlyMap<string, ListedTable> | undefined;
-  /** Of a dump with the command of ip addr: the families of which that printed all addresses. */
+  /** In a dump with the command of ip addr: the families whose addresses that command printed in full. */
   readonly allAddresses?: readonly Family[] | undefined;
-  /** Whether nft was asked for some tables only, or the start or end of its listing is cut off. */
+  /** Whether nft was asked for some tables only, or its listing is cut off at either end. */
   readonly lacksTables?: boolean | undefined;
 }
 
-/** What is compiled shows everything: of a family that it was not compiled for, that kube-proxy programs nothing there. */
+/** A compiled state shows everything, also that kube-proxy programs nothing for a family it was not compiled for. */
 export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
@@ -51,7 +51,6 @@ export function coverAll(): Coverage {
   };
 }
 
-/** What both sides show. */
 export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
   return {
     iptables: { ipv4: common(a.iptables.ipv4, b.iptables.ipv4), ipv6: common(a.iptables.ipv6, b.iptables.ipv6) },
@@ -85,7 +84,7 @@ export function coverState(state: KernelState, coverage: Coverage): KernelState 
   };
 }
 
-/** The rules that Services are read from: all but those that are cut off somewhere. */
+/** The rules to read Services from: all but those cut off somewhere. */
 export function coverRulesToRead(iptables: FamilyTables, { iptables: shown, excerpts = [] }: Coverage): FamilyTables {
   const readable = (family: Family) => (excerpts.includes(family) ? tableNames : shown[family]);
   return cutRules(iptables, { ipv4: readable('ipv4'), ipv6: readable('ipv6') });
@@ -99,10 +98,9 @@ function cutRules(iptables: FamilyTables, shown: Shown['iptables']): FamilyTable
   return Object.fromEntries(cut);
 }
 
-/** The tables that kube-proxy works in. */
 export const workingTables: readonly TableName[] = ['nat', 'filter'];
 
-/** The families, by name, whose tables of nftables are not known. */
+/** The names of families whose nftables tables are unknown. */
 export function lackingNftables({ nftables }: Pick<Coverage, 'nftables'>): readonly string[] {
   return families.filter((family) => !nftables.includes(family)).map((family) => familyNames[family]);
 }
@@ -114,12 +112,11 @@ export function showsAnything(coverage: Coverage): boolean {
   return parts.some(({ length }) => length > 0) || Object.values(wholeKinds((kind) => coverage[kind])).includes(true);
 }
 
-/** Whether all of kube-proxy's rules of a family are known. */
 export function showsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
-/** Whether the Services of a mode are known whole in a family: what no Service has then is no Service's. */
+/** Whether all Services of a mode are known in a family: whatever is then not in a Service belongs to none. */
 export function showsServices(coverage: Coverage, mode: ProxyMode, family: Family): boolean {
   const shown = {
     ...coverage,
@@ -130,7 +127,7 @@ export function showsServices(coverage: Coverage, mode: ProxyMode, family: Famil
 }
 
 /**
- * Finds where node ports listen by the state of a dump. A part of a list, and a set without its elements, do not show where
+ * Finds where node ports listen according to a dump's state. A partial list, or a set without elements, does not show where
  * nothing listens.
  */
 export function findDumpListeners(

@@ -25,7 +25,7 @@ import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import { RuleListings, type Variant } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
-/** What a file of a dump is: the tool that printed it. */
+/** The kind of a dump file: the tool that printed it. */
 export type DumpFileKind =
   Exclude<ReadableKind, 'rules'> | 'ip6tables -L' | 'iptables-save' | 'ip6tables-save' | 'iptables -S' | 'ip6tables -S';
 
@@ -33,25 +33,25 @@ export type DumpFileKind =
 export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
-  /** What conntrack lists; undefined if nothing does. */
+  /** What conntrack lists; undefined if nothing. */
   readonly flows: readonly TrackedFlow[] | undefined;
   /** What ip route and ip rule print. */
   readonly routes: KnownRoutes;
-  /** What a log of kube-proxy says; undefined if there is none. */
+  /** What a kube-proxy log says; undefined if there is none. */
   readonly log: ProxyLog | undefined;
-  /** Each output that was read, with the file it is in. */
+  /** Each output that was read, and its file. */
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
   readonly faults: readonly DumpFault[];
   readonly doubts: readonly Doubt[];
 }
 
-/** Why a dump may hold more than was read of it, or holds more than a side's state. */
+/** Why a dump may hold more than was read, or holds more than a side's state. */
 export type Doubt =
   /** No output at all, as from a tool that failed. */
   | { readonly file: string; readonly kind: 'empty' }
   /** A last line that is cut off. */
   | { readonly file: string; readonly kind: 'cut-line'; readonly output: OutputKind }
-  /** Lines that could not be read; of rules, with the family and tables that they may be of. */
+  /** Unreadable lines; for rules, with the family and tables they may belong to. */
   | {
       readonly file: string;
       readonly kind: 'unread';
@@ -59,27 +59,27 @@ export type Doubt =
       readonly line: number;
       readonly rules?: { readonly family: Family; readonly tables: readonly TableName[] } | undefined;
     }
-  /** A list of virtual servers that lacks one that a set of the dump names. */
+  /** A list of virtual servers that lacks one named in a set of the dump. */
   | ({ readonly file: string; readonly kind: 'unlisted' } & UnlistedServer)
-  /** An output that was left out, as it is of another node or another time than the first. */
+  /** An output that was skipped because it is from another node or time than the first. */
   | { readonly file: string; readonly kind: 'second-listing'; readonly output: string }
   | ForeignDoubt;
 
-/** Rules that are no part of a side's state: packets alone meet them. */
+/** Rules that are not in a side's state, but that packets still meet. */
 type ForeignDoubt =
   | ({ readonly kind: 'other-table' } & OtherTable)
-  /** Tables of the other variant of iptables, legacy or nft: the kernel runs both. */
+  /** Tables of the other iptables variant, legacy or nft: the kernel runs both. */
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
-  /** iptables-save says that there are legacy tables, and the dump does not have them. */
+  /** iptables-save reports legacy tables that the dump does not have. */
   | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family };
 
-/** A table of another program in nftables, or one that iptables keeps there, or kube-proxy's, if that is dormant. */
+/** An nftables table of another program or of iptables, or kube-proxy's if it is dormant. */
 export interface OtherTable {
   /** "inet firewalld". */
   readonly table: string;
-  /** Its rules for packets of IP: none in families such as arp. Undefined if not all of it could be read. */
+  /** Its rules for IP packets; none in families such as arp. Undefined if it could not be fully read. */
   readonly tables: readonly NftTable[] | undefined;
-  /** The interfaces at which it sees packets before or after all other rules. */
+  /** The interfaces where it sees packets before or after all other rules. */
   readonly hooked: readonly HookedInterfaces[];
 }
 
@@ -88,7 +88,7 @@ export function isForeign(doubt: Doubt): doubt is ForeignDoubt {
   return doubt.kind === 'other-table' || doubt.kind === 'other-variant' || doubt.kind === 'legacy-tables';
 }
 
-/** The outputs of another node or time than the first of their kind, which are no part of an answer: a sentence each. */
+/** A sentence for each output from another node or time than the first of its kind, which answers do not use. */
 export function describeSkipped(doubts: readonly Doubt[]): readonly string[] {
   return doubts.flatMap((doubt) =>
     doubt.kind === 'second-listing'
@@ -99,37 +99,37 @@ export function describeSkipped(doubts: readonly Doubt[]): readonly string[] {
   );
 }
 
-/** Interfaces at which chains of nftables see packets that come in or go out: those of the hooks ingress and egress. */
+/** Interfaces where chains of nftables see incoming or outgoing packets: hooks ingress and egress. */
 export interface HookedInterfaces {
   readonly end: 'input' | 'output';
-  /** Names, with `*` at the end for all that begin so. */
+  /** Names; a trailing `*` matches any further characters. */
   readonly interfaces: readonly string[];
 }
 
-/** Why a file of a dump, or a part of it, is left out, or how it was read; without a line, of the whole file. */
+/** Why a dump file, or a part of it, is skipped, or how it was read; without a line, about the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
-/** Joins texts whose order means nothing. */
+/** Joins texts whose order does not matter. */
 export function sorted(texts: readonly string[]): string {
   return texts.toSorted().join('\n');
 }
 
-/** Where an output was printed: its file, the line that it begins with, and what kind of output it is. */
+/** Where an output was printed: its file, its first line, and its kind. */
 export interface Printed {
   readonly file: string;
   readonly line: number;
   readonly kind: DumpFileKind;
 }
 
-/** A dump while its files are read: what is taken, and what there is to say about it. If something was dumped twice, the first counts. */
+/** A dump under construction: what was taken so far, and diagnostics. If something was dumped twice, the first counts. */
 export class DumpDraft {
   readonly sets = new Listed<IpSet>(
     ({ name }) => `set ${name}`,
     ({ name, entries }) => (parseSetName(name) ? sorted(entries.map(entryKey)) : undefined),
   );
-  /** With the weights of their real servers, which differ between nodes. */
+  /** Compared with the weights of real servers, which differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
-  /** By family, those with an address of it: ip addr lists both, or one. */
+  /** By family, the links with an address in it: ip addr lists both families, or one. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
   readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
   readonly #routes = new DraftedRoutes();
@@ -142,18 +142,18 @@ export class DumpDraft {
       `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}`,
     ({ answers }) => formatSocketAddress(answers),
   );
-  /** The texts of chains, sets and maps in nftables, by which a second listing of them is found. */
+  /** Texts of nftables chains, sets and maps, to find a second listing of them. */
   readonly nftRules = new Listed<RuleText>(
     ([name]) => name,
     ([, text]) => text(),
   );
-  /** The families of which an ip command printed all addresses; undefined if none is known that did. */
+  /** The families whose addresses an ip command printed in full; undefined if unknown. */
   allAddresses: readonly Family[] | undefined;
-  /** The families of whose table of kube-proxy's a part was left out: by an option of nft, or by who pasted it. */
+  /** The families for which part of kube-proxy's table was omitted, by an nft option or by whoever pasted it. */
   readonly nftParts = new Set<Family>();
-  /** The families of which kube-proxy's table is dormant. */
+  /** The families in which kube-proxy's table is dormant. */
   readonly dormant = new Set<Family>();
-  /** Whether the start or the end of what nft printed is cut off: tables may be missing. */
+  /** Whether nft's output is cut off at either end: tables may be missing. */
   isNftCut = false;
   /** Whether a list of ipvsadm ends with a virtual server that has no real server. */
   endsBare = false;
@@ -165,21 +165,20 @@ export class DumpDraft {
   #isRuleset = false;
   readonly #listed = new Map<string, ListedTable>();
   readonly #files: Dump['files'][number][] = [];
-  /** By what they say: what is wrong with a file in the same way again is reported once. */
+  /** By text, so that the same fault in a file is reported once. */
   readonly #faults = new Map<string, DumpFault>();
   readonly #doubts: Doubt[] = [];
-  /** By reason and file: how many lines there are besides the first. */
+  /** By reason and file: the number of lines after the first. */
   readonly #unread = new Map<string, { more: number }>();
   #host: string | undefined;
   readonly #log = new ProxyLog();
 
-  /** Adds what is wrong with a file. */
   fault<Code extends FindingCode>(file: string, code: Code, details: ArgumentsOf<Code>, line?: number): void {
     const key = JSON.stringify([file, code, details]);
     if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
   }
 
-  /** Whether an output is of another host than the first one, which is then reported: a dump is of one node. */
+  /** Whether an output is from another host than the first one; if so, reports it. A dump is from one node. */
   isOfOtherHost(file: string, { kind, command, firstLine }: ToolOutput): boolean {
     const host = command?.host;
     this.#host ??= host;
@@ -189,7 +188,7 @@ export class DumpDraft {
     return true;
   }
 
-  /** Reports an output of another node or time, and notes that answers are not of it. */
+  /** Reports an output from another node or time, and records that answers do not use it. */
   #skip(file: string, output: string, differences: readonly string[], line: number): void {
     this.fault(file, 'second-listing', { output, differences }, line);
     const isKnown = this.#doubts.some(
@@ -198,7 +197,7 @@ export class DumpDraft {
     if (!isKnown) this.doubt({ file, kind: 'second-listing', output });
   }
 
-  /** Adds why an output is not read, or not all of it: `reason` is a clause about it. */
+  /** Reports why an output is not read, or not fully; `reason` is a clause about it. */
   refuse(file: string, line: number, output: string, reason: string): void {
     this.fault(file, 'unread-output', { output, reason, isAll: false }, line);
   }
@@ -212,8 +211,8 @@ export class DumpDraft {
   }
 
   /**
-   * Reports lines that could not be read, one for each reason; their numbers count from the line after `offset`. `rules`: the
-   * tables that they may be of.
+   * Reports unreadable lines, once for each reason; line numbers count from the line after `offset`. `rules`: the tables that
+   * they may belong to.
    */
   unread(
     file: string,
@@ -241,8 +240,8 @@ export class DumpDraft {
   }
 
   /**
-   * Takes what an output lists. Returns whether it did: an output of another node or another time than the first of its kind
-   * is reported instead, because two states are not taken for one.
+   * Takes what an output lists, and returns whether it did. An output from another node or time than the first of its kind is
+   * reported instead, because two states must not be mixed.
    */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
@@ -251,7 +250,7 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
-  /** Takes the links that ip addr lists, as `list` does. A listing without an address of a family says nothing of that. */
+  /** Takes the links that ip addr lists, like `list`. A listing without addresses of a family says nothing about it. */
   listLinks(links: readonly Link[], isWhole: boolean, printed: Printed): boolean {
     const ofFamily = (family: Family): readonly Link[] =>
       links.flatMap((link) => {
@@ -261,7 +260,7 @@ export class DumpDraft {
     const isTaken = families.every((family) => {
       const own = ofFamily(family);
       const listed = this.#links[family];
-      // All links of two nodes have lo in common: `ip addr show eth0` beside `ip addr show kube-ipvs0` is of one.
+      // Links of two nodes always share lo, so `ip addr show eth0` beside `ip addr show kube-ipvs0` is from one node.
       return own.length === 0 || this.list(listed, own, isWhole && !listed.isCompletedBy(own), printed);
     });
     if (isTaken) this.file(printed.file, printed.kind);
@@ -289,13 +288,13 @@ export class DumpDraft {
     });
   }
 
-  /** Takes routes, or rules of routing. Returns the lines that could not be read. */
+  /** Takes routes or routing rules. Returns the unreadable lines. */
   readRoutes(output: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     this.file(file, kind);
     return this.#routes.read(output, kind, file);
   }
 
-  /** Reads a log: that of one pod or node, in one file or several. A log of which kpc knows no line is left out, as another program's. */
+  /** Reads the log of one pod or node, in one file or several. Skips a log without a line that kpc knows, as another program's. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
     if (!this.#log.isKnown) return;
@@ -305,12 +304,12 @@ export class DumpDraft {
     this.fault(file, 'second-listing', { output: 'kube-proxy log', differences }, other.line);
   }
 
-  /** Returns the rules of one family, which counts as given from then on. */
+  /** The rules of one family, which counts as given from then on. */
   rulesOf(family: Family): RuleListings {
     return (this.#rules[family] ??= new RuleListings());
   }
 
-  /** Adds the rules of one family, as RuleListings.add does. Returns whether they were taken; if not, that is reported. */
+  /** Adds the rules of one family, like RuleListings.add. Returns whether they were taken; if not, reports it. */
   addRules(
     family: Family,
     tables: Tables,
@@ -324,7 +323,7 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
-  /** Notes where a listing has a table of nftables: tables are listed in the order of their making. */
+  /** Records the place of an nftables table in its listing: tables are listed in order of creation. */
   place(seenBy: readonly Family[], name: string, listing: string): void {
     for (const family of seenBy) {
       const key = `${family} ${name}`;
@@ -332,7 +331,7 @@ export class DumpDraft {
     }
   }
 
-  /** Adds tables of nftables, or parts of them. `isRuleset`: nft was asked for all tables. */
+  /** Adds nftables tables, or parts of them. `isRuleset`: nft was asked for all tables. */
   addNftables(tables: readonly NftTable[], isRuleset: boolean): void {
     for (const table of tables) {
       const key = `${table.family} ${table.name}`;
@@ -342,7 +341,7 @@ export class DumpDraft {
     this.#isRuleset ||= isRuleset;
   }
 
-  /** Adds a table of another program, or a part of one: nft prints a single chain or map in a table of its own. */
+  /** Adds another program's table, or a part: nft prints a single chain or map inside its table. */
   addOtherTable({ table, tables, hooked }: OtherTable): void {
     const known = this.#otherTables.get(table);
     const both = known && known.tables && tables ? mergeFamilies(known.tables, tables) : undefined;
@@ -382,7 +381,7 @@ export class DumpDraft {
         virtualServers: virtualServers.isWhole,
         links: families.some((family) => this.#links[family].isWhole),
         sysctls: sysctls.items.length > 0,
-        // A dump shows no timeouts, no balancer, and no modules: what needs one is in the kernel only with it.
+        // A dump shows no timeouts, balancer or modules. What needs a module is only in the kernel if the module is.
         ipvsTimeouts: false,
         proxyPorts: false,
         modules: false,
@@ -401,14 +400,14 @@ export class DumpDraft {
     };
   }
 
-  /** What the sets show that a list of virtual servers lacks, where that was read as a whole one. */
+  /** Virtual servers that sets name but a list read as complete lacks. */
   #findUnlisted(state: KernelState): Doubt | undefined {
     const file = this.#files.find(({ kind }) => kind === 'ipvsadm -Sn' || kind === 'ipvsadm -Ln');
     const found = file && this.virtualServers.isWhole ? findUnlistedServer(state, this.endsBare) : undefined;
     return file && found && { file: file.name, kind: 'unlisted', ...found };
   }
 
-  /** Tables that iptables keeps in nftables are those of iptables-save, unless what is here is of the legacy variant. */
+  /** Tables that iptables keeps in nftables are shown by iptables-save, unless the rules here are of the legacy variant. */
   #isShownOtherwise(doubt: Doubt): boolean {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
     if (doubt.kind !== 'other-table') return false;
@@ -424,7 +423,7 @@ export class DumpDraft {
     });
   }
 
-  /** Whether nft lists kube-proxy's rules in table nat of iptables without all the chains that packets enter there. */
+  /** Whether nft lists kube-proxy's rules in iptables' table nat without all the chains that packets enter by. */
   #lacksHooks(family: Family): boolean {
     const others = [...this.#otherTables.values()].flatMap(({ tables = [] }) => tables);
     const nat = others.find((table) => table.family === family && table.name === 'nat');
@@ -440,10 +439,10 @@ export class DumpDraft {
   }
 }
 
-/** The kernel's chains of table nat from which kube-proxy jumps in each mode that writes rules of iptables. */
+/** Built-in chains of table nat from which kube-proxy jumps in every mode that writes iptables rules. */
 const natHooks = ['PREROUTING', 'OUTPUT', 'POSTROUTING'];
 
-/** What a tool lists, whole or in part. */
+/** What a tool lists, in full or in part. */
 export class Listed<T> {
   readonly #items = new Map<string, T>();
   readonly #keyOf: (item: T) => string;
@@ -458,8 +457,8 @@ export class Listed<T> {
   }
 
   /**
-   * Adds a listing, unless it is of another node or time than an earlier one. Returns what shows that it is: common items that
-   * differ, or, if both are whole, items that only one has.
+   * Adds a listing, unless it is from another node or time than an earlier one. If so, returns the evidence: common items that
+   * differ or, if both are complete, items that only one has.
    */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
@@ -482,7 +481,7 @@ export class Listed<T> {
     });
   }
 
-  /** Whether a listing has nothing that was listed before. */
+  /** Whether a listing repeats nothing that was listed before. */
   isCompletedBy(items: readonly T[]): boolean {
     return this.isGiven && items.every((item) => !this.#items.has(this.#keyOf(item)));
   }
@@ -499,10 +498,10 @@ function listedLinks(): Listed<Link> {
   );
 }
 
-/** A chain, set or map, and all that is in it as text. */
+/** A chain, set or map, and its content as text. */
 export type RuleText = readonly [name: string, text: () => string];
 
-/** Completes the tables of a program, one for each family whose packets they see. */
+/** Completes a program's tables, one for each family whose packets they see. */
 function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): readonly NftTable[] {
   const isOf = ({ family }: NftTable, other: NftTable): boolean => other.family === family;
   return [
@@ -511,7 +510,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/** `nft list chain`, `nft list map` and so on print the table with that alone. What both have is the same. */
+/** `nft list chain`, `nft list map` and so on print the table with only that object. What both tables have is the same. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

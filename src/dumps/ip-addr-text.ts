@@ -13,9 +13,8 @@ interface DraftLink {
 }
 
 /**
- * Reads the texts that `ip addr` prints: with a block for each link, with a line for each address (-o), and in columns (-br);
- * of the first also what grep leaves of it, as long as a line names its link. Takes any text: lines that say nothing of an
- * address are passed over, addresses that cannot be read are in `unread`.
+ * Reads the text that `ip addr` prints: a block for each link, a line for each address (-o), or columns (-br). Of the blocks, it also reads
+ * what grep leaves, if a line names its link. Takes any text: skips lines without an address; addresses it cannot read are in `unread`.
  */
 export function parseIpAddrText(text: string): {
   readonly links: readonly Link[];
@@ -69,20 +68,20 @@ export function parseIpAddrText(text: string): {
   return { links: [...links.values()], unread: unread.all };
 }
 
-/** A link's kind, as -d prints it on a line of its own. */
+/** A link's kind, which -d prints on a separate line. */
 const detailed =
   /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|ip6tnl|wireguard|vlan|bond|macvlan|ipvlan|tun|vrf)(?: |$)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 
-/** If there is a peer, the prefix length is the peer's. */
+/** With a peer, the prefix length belongs to the peer. */
 const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
 
-/** An IPv4 address ends with a label: the name of its link, or an alias of it such as "eth0:1". */
+/** An IPv4 address ends with a label: its link's name, or an alias such as "eth0:1". */
 const labelled =
   /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent))* (?!valid_lft)([^\s/\\:]+)/;
 
-/** Derives the scope from the address: the columns do not show it. */
+/** Derives the scope from the address, because the columns do not show it. */
 function scopeOf(word: string): string | undefined {
   const address = parseAddress(word.split('/', 1)[0] ?? '');
   if (!address) return undefined;

@@ -5,12 +5,12 @@ import { parseChecked } from '../base/json/check.ts';
 import { linesOf } from '../kernel/lines.ts';
 import { findKnownLine, type Fact, type KnownProblem } from '../kube-proxy/log-lines.ts';
 
-/** The lines of a log that report one problem. */
+/** Log lines that report one problem. */
 export interface LogFinding {
   readonly problem: KnownProblem;
-  /** The first of them. */
+  /** The first one. */
   readonly at: LogPlace;
-  /** What the last of them says, without the message that all have. */
+  /** The last line's text after the message that all share. */
   readonly detail: string;
   readonly count: number;
 }
@@ -20,25 +20,25 @@ interface LogPlace {
   readonly line: number;
 }
 
-/** A line of klog without its header, or of JSON in the same form. */
+/** A klog line without its header, or a JSON line in the same form. */
 interface Entry {
   readonly severity: string;
   readonly time: string;
   readonly message: string;
-  /** What follows the message, further lines included. */
+  /** The text after the message, including further lines. */
   detail: string;
   readonly line: number;
-  /** Whether the message is the same each time, and the error in what follows it. */
+  /** Whether the message is constant and the error follows it. */
   readonly isStructured: boolean;
 }
 
 const klogHeader = /^([IWEF])(\d{4} \d\d:\d\d:\d\d)\.\d{6} +\d+ [\w.-]+:\d+\] /;
 
-/** What journals put before each line, and kubectl logs --prefix, with the name of the node or pod, and what writes logs of containers. */
+/** What journals, kubectl logs --prefix (with the node or pod name) and container runtimes put before each line. */
 const wrapper =
   /^(?:\[pod\/([^/\s]{1,253})\/[^\]\s]{1,253}\] )?(?:(?:(?:[A-Z][a-z]{2} [ \d]\d )?[\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z?) ([\w.-]{1,253}) [\w.-]{1,64}(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z? (?:std(?:out|err) [FP] )?)?/;
 
-/** A line without what others put before it, and the pod or node that this names. */
+/** A line without such a prefix, and the pod or node that the prefix names. */
 function unwrap(line: string): { readonly text: string; readonly from: string | undefined } {
   const inside = line.startsWith('{"log":"') ? readJson(line)?.['log'] : undefined;
   const text = typeof inside === 'string' ? inside.trimEnd() : line;
@@ -46,51 +46,50 @@ function unwrap(line: string): { readonly text: string; readonly from: string | 
   return { text: text.slice(whole.length), from: pod ?? host };
 }
 
-/** The source of a pattern without its groups, to be a part of another. */
+/** A pattern's source without groups, to embed in another pattern. */
 function sourceOf({ source }: RegExp): string {
   return source.replace(/\((?!\?)/g, '(?:').slice(1);
 }
 
-/** Matches a trimmed line of klog or of the JSON that components of Kubernetes write. */
+/** Matches a trimmed line of klog, or of the JSON that Kubernetes components write. */
 export const startsLogLine = new RegExp(
   `^${sourceOf(wrapper)}(?:${sourceOf(klogHeader)}|\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
 );
 
-/** Matches a further line of an entry: an error may quote a command, or rules. */
+/** Matches a continuation line: an error may quote a command, or rules. */
 export const continuesLogLine = new RegExp(`^${sourceOf(wrapper)}[ \\t]`);
 
-/** The pod in the name that Rancher's log collector gives a log: it takes those of all nodes. */
+/** The pod in the file name that Rancher's log collector gives a log: it collects those of all nodes. */
 const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
 
-/** The most characters that are kept of what follows a message. */
+/** Most characters to keep after a message. */
 const longestDetail = 2000;
 
-/** What a log of kube-proxy says, as far as kpc knows its lines. It is read in one piece or several. */
+/** What a kube-proxy log says, as far as kpc knows its lines. Read in one piece or several. */
 export class ProxyLog {
   lines = 0;
   firstTime: string | undefined;
   lastTime: string | undefined;
-  /** By code, in the order in which they came first. */
+  /** By code, in order of first appearance. */
   readonly problems = new Map<string, LogFinding>();
-  /** The values of the last line that says each. */
+  /** Values from the last line of each kind. */
   readonly facts = new Map<Fact, readonly string[]>();
-  /** The values of flags that it lists when it starts. */
+  /** Flag values that it logs at start. */
   readonly flags = new Map<string, string>();
-  /** The sysctls that it set. */
   readonly sysctls = new Map<string, string>();
   syncs = 0;
-  /** How long the longest sync took, with where it ended. */
+  /** The duration of the longest sync, and where it ended. */
   slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
-  /** The lines that no row knows, and the first one that is an error. */
+  /** Lines without a known message, and the first that is an error. */
   readonly unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
-  /** Whether a line was read that only kube-proxy writes: all components can end with an error. */
+  /** Whether a line was read that only kube-proxy writes: any component can end with an error. */
   isKnown = false;
-  /** The pod or node that the lines are of, if they say so. */
+  /** The pod or node of the lines, if they name it. */
   #source: string | undefined;
 
   /**
-   * Reads lines of a file, the first of which has the number `firstLine`. Leaves out lines of another pod or node than the
-   * first one's, and returns the first of them.
+   * Reads lines of a file; the first has number `firstLine`. Skips lines of another pod or node than the first one's, and returns
+   * the first skipped line.
    */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: Entry | undefined;
@@ -118,7 +117,7 @@ export class ProxyLog {
     this.lines++;
     this.firstTime ??= time;
     this.lastTime = time;
-    // What is fatal is an error alone.
+    // A fatal line holds only an error.
     const known = findKnownLine(severity === 'F' ? `command failed ${message}` : message, detail);
     const isNamed =
       namesProxy.test(`${this.#source ?? ''} ${file} ${message} ${detail}`) || ownSelector.test(`${message} ${detail}`);
@@ -155,16 +154,16 @@ export class ProxyLog {
   }
 }
 
-/** Matches the name of a pod, the path of a file, or the account that an error names, that says whose log it is. */
+/** Matches a pod name, file path or account in an error that shows whose log it is. */
 const namesProxy = /\bkube-?proxy\b/i;
 
-/** What kube-proxy alone asks the API server to leave out (ProxyServer.Run). */
+/** A selector that only kube-proxy uses with the API server (ProxyServer.Run). */
 const ownSelector = /(?:!|%21)service\.kubernetes\.io(?:\/|%2F)(?:headless|service-proxy-name)/i;
 
-/** Problems of any program that asks an API server, or ends with an error. */
+/** Problems of any program that calls an API server, or ends with an error. */
 const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);
 
-/** Reads a line that begins an entry; undefined for any other. */
+/** Reads the first line of an entry; undefined for any other line. */
 function readEntry(line: string, number: number): Entry | undefined {
   const [header, severity, time] = klogHeader.exec(line) ?? [];
   if (header === undefined || severity === undefined || time === undefined) return readJsonEntry(line, number);

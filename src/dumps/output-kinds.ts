@@ -1,35 +1,35 @@
 import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
 /**
- * How the output of one tool is recognised, line by line. `starts` matches a trimmed line, a line feed and the line
- * after it; `continues` matches a line as it is.
+ * How to recognise the output of one tool, line by line. `starts` matches a trimmed line, a line feed and the next line;
+ * `continues` matches a raw line.
  */
 interface Recogniser {
   /** Lines that no other output has. */
   readonly starts: readonly RegExp[];
-  /** Lines that any output may have, but that continue one that has begun. If undefined, none do. */
+  /** Lines that may be in any output, but continue this one once it has begun. If undefined, none do. */
   readonly continues?: RegExp;
   /**
-   * Words of a list of addresses. In the place of `continues`: a line that has one of them, or a piece of an address, may be a damaged
-   * line of the list. Any other is of another program (a log, a date, a separator), and the list goes on below.
+   * Words in a list of addresses, used instead of `continues`: a line with one of them, or with a piece of an address, may be a
+   * damaged line of the list. Any other line is another program's (a log, a date, a separator), and the list goes on after it.
    */
   readonly words?: RegExp;
-  /** Matches lines, as they are, that continue one that has begun, whatever else they look like. */
+  /** Matches raw lines that continue an output that has begun, whatever else they look like. */
   readonly holds?: RegExp;
-  /** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
+  /** The part of a line that appears once in a listing: the name of a table, set, virtual server or link. */
   readonly once?: RegExp;
-  /** Why it is refused, if it is, and what to print in its place: a clause about the output. */
+  /** Why it is refused, if it is, and what to print instead: a clause about the output. */
   readonly refusal?: string;
 }
 
 const anyLine = /^/;
 
-/** An output that lacks what kpc needs, or that kpc does not read. It ends at the next line that begins another. */
+/** An output that lacks what kpc needs, or that kpc does not read. It ends where another begins. */
 function refuse(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
 
-/** A line of routes that goes on so, behind its destination (^); lists of neighbours have such addresses and links, too. */
+/** A route line with this after its destination (^); neighbour lists have such addresses and links too. */
 function route(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
@@ -38,7 +38,7 @@ function route(rest: RegExp): RegExp {
   );
 }
 
-/** A route of a kind that names no link. */
+/** A route of a kind without a link. */
 const forbidden = /^(?:throw|unreachable|prohibit|blackhole) (?:default|[\da-fA-F]*[.:][\da-fA-F.:]*(?:\/\d{1,3})?)\s/;
 
 const listInstead = 'print ipvsadm -Ln or ipvsadm -Sn instead';
@@ -67,7 +67,7 @@ const refused = {
 /** The titles above what ipvsadm -Ln prints. */
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
-/** Output that is read. `rules` is of iptables or ip6tables: a line alone does not show which. */
+/** Outputs that kpc reads. `rules` is iptables or ip6tables: a single line does not show which. */
 const readable = {
   rules: {
     starts: [
@@ -98,7 +98,7 @@ const readable = {
   },
   'ipset list': {
     starts: [/^Name: .*\nType: \w+:/],
-    // The members of a set of sets are names.
+    // Members of a set of sets are names.
     words: /^(?:Name|Type|Revision|Header|Size|References|Number|Members|Default)\b|,(?:tcp|udp|sctp):|^\w\S*$/i,
     once: /^Name: \S+$/,
   },
@@ -118,7 +118,7 @@ const readable = {
       /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/,
       /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\n|[ \t]+[\da-fA-F.:]+(?:\/\d{1,3}\s|[ \t]+peer\s))/,
     ],
-    // What is below a link is indented, unless the page it was copied from removed that.
+    // Lines below a link are indented, unless copying from a page removed that.
     continues: /^(?:[ \t]|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
   },
@@ -141,38 +141,36 @@ const readable = {
     holds: continuesLogLine,
   },
   sysctl: { starts: [/^[a-z]\w*(?:\.[\w/-]+)+ *=/], continues: anyLine },
-  // These go on to their closing brackets: split-outputs.ts finds them.
+  // These run to their closing brackets, which split-outputs.ts finds.
   'ip -j addr': { starts: [] },
   'ip -j route': { starts: [] },
   'ip -j rule': { starts: [] },
   'nft list ruleset': { starts: [] },
 } satisfies Record<string, Recogniser>;
 
-/** An output that kpc reads, by the command that prints it: 'ipvsadm -Ln'. */
+/** An output that kpc reads, by its command: 'ipvsadm -Ln'. */
 export type ReadableKind = keyof typeof readable;
 
 /** An output that kpc recognises; some are refused. */
 export type OutputKind = ReadableKind | keyof typeof refused;
 
-/** An IPv4 or IPv6 address, or what is left of one; and the end of a line that a terminal has wrapped. */
+/** An IPv4 or IPv6 address or what is left of one, and the end of a line that a terminal wrapped. */
 const pieceOfAddress = /\d\.\d{1,3}\.\d|::|(?:[\da-f]{1,4}:){3}|^[\d\s]+$/i;
 
-/** Whether a line may continue an output that has begun. */
+/** Whether a line may continue an output. */
 export function mayContinue(kind: OutputKind, line: string): boolean {
   const { continues, words } = recognisers[kind];
   return continues?.test(line) ?? (words !== undefined && (words.test(line) || pieceOfAddress.test(line)));
 }
 
-/** Whether kpc reads a kind of output. */
 export function isReadable(kind: OutputKind): kind is ReadableKind {
   return recognisers[kind].refusal === undefined;
 }
 
 /**
- * All kinds of output, in the order in which they are tried: a list of ipvsadm with other columns looks like one that is read.
- * A new kind of output is a row of one of the two tables, and a case in read-dump.ts.
+ * All kinds of output, in the order in which they are tried: a list of ipvsadm with other columns looks like one that is read. To
+ * add a kind, add a row to one of the two tables and a case to read-dump.ts.
  */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
-/** The names of all kinds, in that order. */
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

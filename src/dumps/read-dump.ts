@@ -29,20 +29,20 @@ const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^sysctl/i, 'sysctl'],
 ];
 
-/** The tool that a file of that name was printed by, if it is of a dump at all. */
+/** The tool that printed a file with this name; undefined if it is not a dump file. */
 export function expectDumpFile(name: string): DumpFileKind | undefined {
   return namePatterns.find(([pattern]) => pattern.test(name))?.[1];
 }
 
-/** Whether a file can be of nothing but a dump, by its name: "ipset-save". */
+/** Whether the name alone shows a dump file: "ipset-save". */
 export function isDumpFileName(name: string): boolean {
   return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
 }
 
-/** Reads the files of a dump; those that are not of one, by name and content, are left out. Takes any text. */
+/** Reads the files of a dump, skipping those that name and content show not to be one. Takes any text. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const draft = new DumpDraft();
-  // A list of iptables -L shows less than iptables-save: what that has is taken first.
+  // An iptables -L list shows less than iptables-save, whose output is taken first.
   const lists: (() => void)[] = [];
   for (const [name, text] of texts) readFile(draft, name, text, lists);
   for (const read of lists) read();
@@ -64,7 +64,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
     draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
   }
-  // It is before or after the tables that are shown: in a file of both families nothing shows its family.
+  // The line is before or after the tables shown, so in a file with both families its family is unknown.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
@@ -76,7 +76,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** Whether a text ends in the middle of a line, of its last output or of none. Nothing shows what a list lacks whose end is cut off. */
+/** Whether a text ends in mid-line, in its last output or outside any. Nothing shows what a list with a cut end lacks. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);
@@ -84,7 +84,7 @@ function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): 
   return isOfLast || strays.at(-1) === lines;
 }
 
-/** Whether a bracket closes what the text does not open, so that the start of a listing is cut off, or tables were left out. */
+/** Whether a bracket closes more than the text opens: the start of a listing is cut off, or tables were omitted. */
 function lacksTables(text: string, strays: readonly number[]): boolean {
   if (strays.length === 0) return false;
   const numbers = new Set(strays);
@@ -96,19 +96,19 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
   return false;
 }
 
-/** Gives what ipvsadm saved by names the addresses of a list below it, which shows nothing else that is read. */
+/** Replaces names in ipvsadm's saved output with the addresses of a list below it, from which nothing else is read. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
   if (!list || !saved) return outputs;
-  // What a collector prints is --rate and --stats.
+  // The collector prints --rate and --stats.
   const lists = list.text.split('LocalAddress:Port').slice(0, 3);
   const text = lists.map((each) => withAddresses(saved.text, each)).find((each) => each !== undefined) ?? saved.text;
   const others = outputs.filter(({ kind }) => kind !== list.kind);
   return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
-/** Reads a file without any output: a tool that has nothing to print prints nothing. */
+/** Reads a file without output: a tool with nothing to print prints nothing. */
 function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   const isEmpty = !hasContent(text);
   if (!isEmpty || !mayBeEmpty.has(kind)) {
@@ -124,7 +124,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   draft.doubt({ file, kind: 'empty' });
 }
 
-/** Every network has a loopback link, every kernel sysctls and rules of routing: nothing of these is a failure. */
+/** Every network namespace has a loopback link, every kernel sysctls and routing rules: an empty file of those means failure. */
 const mayBeEmpty: ReadonlySet<DumpFileKind> = new Set([
   'iptables-save',
   'ip6tables-save',
@@ -133,7 +133,7 @@ const mayBeEmpty: ReadonlySet<DumpFileKind> = new Set([
   'ipvsadm -Sn',
 ] as const);
 
-/** Whether a line is neither empty nor a comment. */
+/** Whether a text has a line that is neither empty nor a comment. */
 function hasContent(text: string): boolean {
   for (const line of linesOf(text)) if (line.trim() !== '' && !line.startsWith('#')) return true;
   return false;
@@ -161,7 +161,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       if (lacks === 'members') {
         return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
       }
-      // kube-proxy makes the same sets on all nodes: lists of others are of one.
+      // kube-proxy makes the same sets on every node, so a list of other sets completes the first.
       const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
       draft.list(draft.sets, sets, isAll, at);
       if (lacks === undefined) return;
@@ -208,12 +208,12 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
   if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }
 
-/** Matches a list of ipvsadm whose last line is a virtual server. */
+/** Matches an ipvsadm list whose last line is a virtual server. */
 const endsBare = /(?:^|\n)(?:-A [^\n]*|(?:TCP|UDP|SCTP)[ \t][^\n]*)$/;
 
 /**
- * Whether virtual servers are all of a node's. What follows its command begins there. Without one, a list begins with its titles,
- * and a single virtual server is a part, unless the file's name says what it is.
+ * Whether these are all virtual servers of a node. The list begins right after its command. Without a command, a complete list
+ * begins with its titles, and a single virtual server is a part, unless the file's name says otherwise.
  */
 function isWholeList({ kind, text, command }: ToolOutput, file: string, servers: readonly VirtualServer[]): boolean {
   if (command !== undefined && command.tool !== 'other') return true;

@@ -12,10 +12,7 @@ import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
-/**
- * Reads one table that nft printed. Only kube-proxy's are read: nft prints those that iptables made in a form that says less
- * of them than iptables-save.
- */
+/** Reads one table that nft printed, if it is kube-proxy's: for tables made by iptables, iptables-save shows more. */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
   const at = { file, line: firstLine, kind: nftList } as const;
@@ -27,10 +24,10 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   }
   const [, family = '', name = ''] = /^\s*table (\S+) (\S+)/.exec(text) ?? [];
   const table = `${family} ${name}`;
-  // Nothing but the whole ruleset holds tables of other names.
+  // Only the whole ruleset contains tables of other names.
   const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || !isKubeProxyTable(name);
   draft.isNftPart ||= command?.tool === 'nft' && command.isPart;
-  // Of tables that were printed one by one, nothing shows which was made first.
+  // For tables that were printed one by one, the order of creation is unknown.
   draft.place(
     familiesOf(family),
     nameOf(family, name),
@@ -38,7 +35,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   );
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
     const tables = readOtherTable(family, text);
-    // Of a table of iptables nft prints more in one listing than in another.
+    // nft's listings of a table made by iptables differ in detail.
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
@@ -70,20 +67,20 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   draft.addNftables(tables, isRuleset);
 }
 
-/** What is read of a table, as far as the paste goes. */
+/** What can be read of a table that may be cut off. */
 function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseNftText> {
   const { tables, unread } = parseNftText(markElided(text));
   const isOfCut = (reason: string): boolean => isCutOff && (reason === openBrace || reason === openQuote);
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
 }
 
-/** A dormant table as packets meet it. */
+/** A dormant table as packets see it. */
 function withoutHooks(table: NftTable): NftTable {
   const chains = [...table.chains].map(([name, chain]) => [name, { ...chain, base: undefined }] as const);
   return { ...table, chains: new Map(chains) };
 }
 
-/** What a person writes in the place of lines, in a form that is no word of nft's. */
+/** Marks what people write in place of omitted lines, so that it is not read as a word of nft's. */
 function markElided(text: string): string {
   let [marked, from, at] = ['', 0, 0];
   for (const line of linesOf(text)) {
@@ -96,12 +93,12 @@ function markElided(text: string): string {
   return marked + text.slice(from);
 }
 
-/** A listing that ends within a line: what that line says is not known. */
+/** Drops the last line of a listing that is cut off within it. */
 function withoutCutLine(text: string): string {
   return text.endsWith('\n\n') ? text : text.slice(0, text.trimEnd().lastIndexOf('\n') + 1);
 }
 
-/** The rules and elements of tables, without the clients that rules added. */
+/** Rules and elements of tables, without the clients that rules added. */
 function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   return tables.flatMap(({ family, name: table, chains, sets }) => {
     const where = isKubeProxyTable(table) ? family : `${family} ${table}`;
@@ -114,13 +111,13 @@ function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   });
 }
 
-/** The chain of iptables mode that packets come through first. */
+/** The chain that packets enter first in iptables mode. */
 const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
-/** A program made the table dormant: it exists, but the kernel skips it. */
+/** The flag dormant: the table exists, but the kernel skips it. */
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
-/** Finds what an option of nft left out of kube-proxy's table, which then shows Services, but too little to compare. */
+/** Finds what an nft option omitted from kube-proxy's table, which then shows Services, but too little to compare. */
 function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   const isPortName = (value: Value, type: string | undefined): boolean =>
@@ -130,7 +127,7 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
   }
   const ownSets = [...sets.values()].filter((set) => !isLearned(set) && !set.isPart);
   const leadsNowhere = ownSets.length > 0 && ownSets.every((set) => set.elements.length === 0);
-  // An address or a node port leads to the chain of a Service that has endpoints.
+  // If a Service has endpoints, an address or node port leads to its chain.
   if (leadsNowhere && [...chains.values()].some(({ name, rules }) => rules.length > 0 && isNftServiceName(name))) {
     return { output: 'nft -t', reason: 'shows no elements: print nft list ruleset without -t instead' };
   }
@@ -139,19 +136,19 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
 
 const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
 
-/** What a table is called among those of one family of packets: "ip filter" and "inet filter" are two. */
+/** A table's name within a packet family: "ip filter" and "inet filter" are two tables. */
 function nameOf(family: string, name: string): string {
   return family === 'inet' ? `inet ${name}` : name;
 }
 
-/** The families whose packets a table of nftables sees. */
+/** The families whose packets an nftables table sees. */
 function familiesOf(family: string): readonly Family[] {
   return family === 'inet' ? families : families.filter((each) => nftFamily[each] === family);
 }
 
 /**
- * Another program's table, such as "inet firewalld", as packets meet it: one of the family inet sees those of both families.
- * What kpc does not read of a rule is an unknown expression. Undefined for a table of which more than that could not be read.
+ * Another program's table, such as "inet firewalld", as packets see it: a table of family inet sees both families. Unreadable
+ * parts of a rule become an unknown expression. Undefined if more than that is unreadable.
  */
 function readOtherTable(family: string, text: string): readonly NftTable[] | undefined {
   if (dormantFlag.test(text)) return [];
@@ -161,11 +158,11 @@ function readOtherTable(family: string, text: string): readonly NftTable[] | und
   return read.flatMap(({ tables }) => tables.map((table) => ({ ...table, name: nameOf(family, table.name) })));
 }
 
-/** A chain of the hooks ingress or egress: its devices and priority, its policy, and whether it has no rules (`idle`). */
+/** A chain with hook ingress or egress: its devices and priority, its policy, and whether it has no rules (`idle`). */
 const deviceHook =
   /\btype \w+ hook (?<hook>ingress|egress) devices? (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
 
-/** The interfaces at which chains of a table see packets, but for chains that let all pass. */
+/** The interfaces where a table's chains see packets, except chains that let everything pass. */
 function findHooked(text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   return [...text.matchAll(deviceHook)].flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
@@ -176,31 +173,28 @@ function findHooked(text: string): readonly HookedInterfaces[] {
   });
 }
 
-/** Objects that only rules use, which are unknown then, and properties that change no lookup. */
+/** Objects that only matter to rules, which are then unknown, and properties that change no lookup. */
 function isHarmless(line: string, reason: string): boolean {
   if (reason === 'a property that is not known') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
-  // What sees packets at an interface is found by itself.
+  // Chains that see packets at an interface are found separately.
   if (reason === 'a hook or priority that is not known') return /\bhook (?:ingress|egress)\b/.test(line);
   if (reason === 'neither a chain, a set, a map nor a counter') return true;
   return reason === 'not a part of a table' && /^\s*flags (?:owner|persist)/.test(line);
 }
 
-/** Tables that iptables keeps its rules in. */
+/** Tables where iptables keeps its rules. */
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/**
- * A rule that ends with what it has counted: nft prints nothing in the place of targets such as DNAT in the family that it did
- * not list first.
- */
+/** A rule that ends with its counter: for a family it did not list first, nft prints nothing in place of targets such as DNAT. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
-/** The table as one of that family, without what rules have counted. */
+/** The table's text with that family, without counts. */
 function textAs(text: string, family: string): string {
   return (
     text
       .replace(/^(\s*table )\S+/, `$1${family}`)
       .replaceAll(/[ \t]counter packets \d+ bytes \d+(?=[ \t]+\S)/g, '')
-      // Versions of nft without the library of iptables print a match of it as a comment.
+      // Versions of nft without iptables' library print its matches as comments.
       .replaceAll(/# xt_(\w+)/g, 'xt match "$1"')
   );
 }

@@ -13,7 +13,7 @@ import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
-/** The routes of each family that a dump shows. */
+/** A dump's routes for each family. */
 export type KnownRoutes = { readonly [F in Family]?: Routes };
 
 export type RoutingKind = Extract<ReadableKind, 'ip route' | 'ip -j route' | 'ip rule' | 'ip -j rule'>;
@@ -24,20 +24,19 @@ export function isRoutingKind(kind: ReadableKind): kind is RoutingKind {
 
 interface Drafted {
   readonly routes: Map<string, Route>;
-  /** The tables that a listing has whole. */
+  /** The tables that a listing shows in full. */
   readonly tables: Set<string>;
-  /** Whether a listing has all tables. */
   isAll: boolean;
   readonly rules: Map<string, RoutingRule>;
   hasRules: boolean;
   readonly answers: RouteAnswer[];
 }
 
-/** The routes of a dump while its files are read. What is listed twice, as text and as JSON, is one. */
+/** A dump's routes while its files are read. Merges what is listed both as text and as JSON. */
 export class DraftedRoutes {
   readonly #drafts: { [F in Family]?: Drafted } = {};
 
-  /** Takes what an output lists. Returns the lines that could not be read. */
+  /** Takes what an output lists. Returns the unreadable lines. */
   read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     const named = /(?:^|[-_./])(?:ip)?v?6(?:[-_.]|$)/.test(file) ? ('ipv6' as const) : undefined;
     const family = command?.routing?.family ?? named;
@@ -53,7 +52,7 @@ export class DraftedRoutes {
     const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
     for (const answer of answers) this.#of(answer.family).answers.push(answer);
     for (const route of routes) this.#of(route.family).routes.set(routeKey(route), route);
-    // A single route without its command may be a part of what was printed.
+    // A single route without its command may be only part of the output.
     const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
     if (!isWhole) return unread;
     for (const each of families) {

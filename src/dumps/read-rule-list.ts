@@ -29,7 +29,7 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
   }
 }
 
-/** The table of a list: nothing in it says so. By the command, else by the file's name, else by the chains of the kernel that it has. */
+/** The table of a list, which does not name it: from the command, else the file's name, else the built-in chains listed. */
 function tableOfList(file: string, { text, command }: ToolOutput): TableName {
   const named = tableNames.find((each) => file.slice(file.lastIndexOf('/') + 1).includes(each));
   const table = command?.table ?? named;

@@ -3,19 +3,18 @@ import { tableNames, type Chain, type TableName, type Tables } from '../kernel/i
 import { jumpChain } from '../kernel/restrict.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 
-/** The two variants of iptables: the kernel runs the rules of both. */
+/** Variants of iptables: the kernel runs the rules of both. */
 export type Variant = 'legacy' | 'nft';
 
-/** One variant's table, as one listing or several parts show it. */
+/** One variant's table, from one listing or several parts. */
 interface ListedTable {
-  /** Undefined while no listing says. */
+  /** Undefined until a listing says. */
   variant: Variant | undefined;
   chains: Map<string, Chain>;
-  /** Whether a listing has all of it. */
   isWhole: boolean;
 }
 
-/** A part of a table or all of it, as a tool printed it. */
+/** All or part of a table, as a tool printed it. */
 interface Given {
   readonly variant: Variant | undefined;
   readonly chains: ReadonlyMap<string, Chain>;
@@ -28,21 +27,20 @@ interface Match {
   readonly differences: readonly string[];
 }
 
-/** The rules of one family, while a dump is read. */
+/** The rules of one family while a dump is read. */
 export class RuleListings {
   readonly #listed = new Map<TableName, ListedTable[]>();
-  /** The tables that a listing shows all of, with rules or without. */
+  /** Tables that a listing shows in full, with or without rules. */
   readonly #whole = new Set<TableName>();
-  /** The tables that iptables-save reports it cannot show. */
+  /** Tables that iptables-save says it cannot show. */
   readonly hidden = new Set<TableName>();
-  /** Whether the end of a listing is cut off. */
   isCutOff = false;
   /** Whether a listing is known to be of iptables-legacy. */
   hasLegacy = false;
 
   /**
-   * Takes what a tool printed. `whole` are the tables known to be complete, with rules or without; parts of others complete each
-   * other. Returns what shows that it is of another node or another time than what was taken before: then nothing of it is taken.
+   * Takes what a tool printed. `whole`: the tables known to be complete, with or without rules; parts of other tables complete
+   * each other. If it is from another node or time than what was taken before, takes nothing and returns the evidence.
    */
   add(tables: Tables, whole: readonly TableName[], variant: Variant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
@@ -59,8 +57,8 @@ export class RuleListings {
   }
 
   /**
-   * The table that a listing repeats or completes, and in what they differ. Where only one of two says its variant, they are of one
-   * unless that is legacy and they differ: who asks for iptables-legacy by name has iptables-nft as well.
+   * The table that a listing repeats or completes, and how they differ. If only one of two listings names its variant, they count
+   * as the same variant, unless that is legacy and they differ: whoever prints iptables-legacy by name also has iptables-nft.
    */
   #match(name: TableName, given: Given): Partial<Match> {
     const listed = (this.#listed.get(name) ?? []).map((known) => {
@@ -90,12 +88,12 @@ export class RuleListings {
     for (const [chain, part] of given.chains) known.chains.set(chain, mergeParts(known.chains.get(chain), part));
   }
 
-  /** The tables of the variant that kube-proxy's rules are in. */
+  /** Tables of the variant that has kube-proxy's rules. */
   get tables(): Tables {
     return tablesOf([...this.#listed].flatMap(([name, listed]) => nameTable(name, mainOf(name, listed))));
   }
 
-  /** The tables of the other variant. */
+  /** Tables of the other variant. */
   get others(): Tables {
     return tablesOf(
       [...this.#listed].flatMap(([name, listed]) => {
@@ -105,7 +103,7 @@ export class RuleListings {
     );
   }
 
-  /** Whether a table of iptables-nft is among them: nft shows the same rules in other words. */
+  /** Whether it includes an iptables-nft table of this name: nft shows the same rules in other words. */
   showsNft(name: TableName): boolean {
     const listed = this.#listed.get(name) ?? [];
     if (this.hidden.has(name)) return false;
@@ -113,21 +111,20 @@ export class RuleListings {
     return listed.some(({ variant }) => variant !== 'legacy');
   }
 
-  /** Whether all rules of a table are there, from iptables-save or a tool that shows as much. */
+  /** Whether all rules of a table are known, from iptables-save or a tool that shows as much. */
   showsAll(name: TableName): boolean {
     const listed = this.#listed.get(name);
     return this.#whole.has(name) && (!listed || mainOf(name, listed)?.isWhole === true);
   }
 
-  /** Whether a table is known in part alone, though no listing is cut off. */
+  /** Whether a table is only known in part, although no listing is cut off. */
   get hasExcerpts(): boolean {
     return !this.isCutOff && [...this.#listed].some(([name, listed]) => mainOf(name, listed)?.isWhole === false);
   }
 
   /**
-   * The tables that are complete. kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to
-   * them, the other was not printed. `lacksLegacy`: there are tables of iptables-legacy that the dump does not have. kube-proxy's
-   * chains are there unless they are here.
+   * The complete tables. kube-proxy uses both nat and filter: if only one is there, with kube-proxy's chains or jumps to them, the other
+   * was not printed. `lacksLegacy`: the dump lacks existing tables of iptables-legacy, and kube-proxy's chains are there if not here.
    */
   wholeTables(lacksLegacy: boolean): readonly TableName[] {
     const { tables } = this;
@@ -155,7 +152,7 @@ function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | 
   return listed.find(({ chains }) => hasOwnChains(name, chains)) ?? listed[0];
 }
 
-/** The chains in which two listings of a table differ; a part differs where it has what the whole lacks. */
+/** The chains in which two listings of a table differ; a part differs if it has something that the whole lacks. */
 function differencesOf(name: TableName, known: Given, given: Given): readonly string[] {
   if (!known.isWhole && !given.isWhole) return [];
   const chains = new Set([...known.chains.keys(), ...given.chains.keys()]);
@@ -164,7 +161,7 @@ function differencesOf(name: TableName, known: Given, given: Given): readonly st
     .map((chain) => `chain ${chain} (${name})`);
 }
 
-/** Whether all that one listing has of a chain may be in the other. */
+/** Whether everything one listing shows of a chain may be in the other. */
 function fits(one: Given, other: Given, name: string): boolean {
   const chain = one.chains.get(name);
   if (!chain || !other.isWhole) return true;
@@ -177,7 +174,7 @@ function fits(one: Given, other: Given, name: string): boolean {
   return part.every((rule) => rules.has(rule));
 }
 
-/** What two parts show of one chain, such as what two calls of grep found. */
+/** Merges two partial listings of a chain, such as the results of two calls of grep. */
 function mergeParts(known: Chain | undefined, part: Chain): Chain {
   if (!known) return part;
   const rules = new Set(known.rules.map(ruleMeaning));

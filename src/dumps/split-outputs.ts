@@ -6,68 +6,68 @@ import { nameTable } from '../kernel/route/route.ts';
 import { countLines, LineList } from '../kernel/lines.ts';
 import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 
-/** A command as it was typed, or written above its output as a title. */
+/** A command, typed at a prompt or written above its output as a title. */
 interface Command {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
   /** The table that it names. */
   readonly table: TableName | undefined;
-  /** Of iptables, which of its two variants it is, if its name says so. */
+  /** For iptables: its variant, if the command's name says so. */
   readonly variant?: 'legacy' | 'nft' | undefined;
-  /** Whether it prints a part only: one chain, one set, what grep found. */
+  /** Whether it prints only a part: one chain, one set, what grep found. */
   readonly isPart: boolean;
-  /** Of ip, the families of which it prints the addresses of all links. */
+  /** For ip: the families whose addresses it prints for all links. */
   readonly allAddresses?: readonly Family[] | undefined;
-  /** Of ip route and ip rule, what it asks for. */
+  /** For ip route and ip rule: what it asks for. */
   readonly routing?: RoutesAsked | undefined;
-  /** The name of the machine that it ran on, without its domain; undefined if nothing says which. */
+  /** The name of the machine it ran on, without domain; undefined if unknown. */
   readonly host: string | undefined;
 }
 
-/** The output of one tool in a text that may hold those of several. */
+/** The output of one tool, in a text that may hold several. */
 export interface ToolOutput {
   readonly kind: OutputKind;
-  /** The line of the text that it begins with, from 1. */
+  /** Its first line in the text, from 1. */
   readonly firstLine: number;
-  /** Its lines, as many as there are in the text, each without what is in front of the output there. */
+  /** Its lines, each without the prefix it has in the text. Line numbers match the text. */
   readonly text: string;
   /** The command above it. */
   readonly command: Command | undefined;
-  /** Whether lines were left out of it, or a part was asked for. */
+  /** Whether lines were omitted, or only a part was asked for. */
   readonly isPart: boolean;
-  /** Of what has brackets: whether it ends before its last one. */
+  /** For bracketed output: whether it ends before its last bracket. */
   readonly isCutOff: boolean;
 }
 
-/** A text that was printed, or pasted from a terminal, cut into what each tool printed. */
+/** A printed or pasted text, split by tool. */
 export interface SplitText {
   readonly outputs: readonly ToolOutput[];
-  /** Lines that are of no tool, nor anything that a shell, ssh or kubectl says: their numbers. */
+  /** Numbers of lines that belong to no tool, and are not messages of a shell, ssh or kubectl either. */
   readonly strays: readonly number[];
 }
 
 interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'> {
   readonly lines: LineList;
-  /** Whether it has a line that is neither empty nor a comment, and one that is neither empty nor the policy of a chain. */
+  /** Whether it has a line that is neither empty nor a comment, and one that is neither empty nor a chain's policy. */
   hasRules: boolean;
   hasOther: boolean;
-  /** How many brackets are open: up to the last one, all lines are of the output. */
+  /** Open brackets: all lines up to the last one belong to the output. */
   depth: number;
-  /** Of rules: whether a table is open. Undefined for rules without a table. */
+  /** For rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
-  /** The lines seen that a tool prints once. */
+  /** Lines seen so far that a tool prints only once. */
   readonly once: Set<string>;
 }
 
-/** How many characters of a text may precede its first output; a text with more is no dump. */
+/** Most characters before a text's first output; a text with more is not a dump. */
 const longestPreface = 1 << 16;
 
-/** Whether a text holds what a tool printed that shows a node's kernel. */
+/** Whether a text holds a tool's output that shows a node's kernel. */
 export function holdsOutput(text: string): boolean {
   return new Splitter(text.slice(0, longestPreface).replace(/^\ufeff/, '')).run(true);
 }
 
-/** Splits a text into outputs. Takes any text; if it holds no output, there are no strays either. */
+/** Splits a text into outputs. Takes any text; without outputs, it has no strays either. */
 export function splitOutputs(text: string): SplitText {
   const splitter = new Splitter(text.replace(/^\ufeff/, ''));
   if (!holdsOutput(text) || !splitter.run()) return { outputs: [], strays: [] };
@@ -88,7 +88,7 @@ class Splitter {
   readonly drafts: DraftOutput[] = [];
   readonly strays: number[] = [];
   readonly #text: string;
-  /** Where the line that is read begins in the text. */
+  /** Where the current line begins in the text. */
   #start = 0;
   #current: DraftOutput | undefined;
   #command: Command | undefined;
@@ -115,7 +115,7 @@ class Splitter {
     return this.drafts.length > 0;
   }
 
-  /** The line that is read and those behind it, as far as they decide what they are. */
+  /** The current line and as many after it as decide what they are. */
   #ahead(count: number): readonly string[] {
     return this.#text
       .slice(this.#start, this.#start + longestAhead)
@@ -142,7 +142,7 @@ class Splitter {
 
   /** Takes a line of bracketed output, JSON or an nft table, up to the last bracket. */
   #takeBracketed(raw: string, at: number): boolean {
-    // A listing of nft that goes on at another table, or at a prompt, lacks its end.
+    // An nft listing that is followed by another table or a prompt lacks its end.
     const isCut = this.#current?.kind === 'nft list ruleset' && (nftTable.test(raw) || hostInPrompt.test(raw));
     const open = this.#current?.depth && !isCut ? this.#current : undefined;
     const kind = open?.kind ?? (/^\s*(?:\[|table )/.test(raw) ? startOfBrackets(this.#ahead(20)) : undefined);
@@ -177,7 +177,7 @@ class Splitter {
     const line = isBare ? bare : whole;
     if (current && isEllipsis(line)) {
       current.hasEllipsis = true;
-      // What was left out is as good as a line that cannot be read; of grep, nobody expects all lines.
+      // Omitted lines count as one unreadable line; grep's output is not expected to be complete.
       keep(current, line === betweenPlaces ? '' : line);
       return;
     }
@@ -197,33 +197,33 @@ class Splitter {
 
 const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
-/** Whether a line can only be of manifests, which may hold rules as a text of their own. */
+/** Whether a line can only be from manifests, which may hold rules as text. */
 function isManifest(line: string): boolean {
   return (
     /^(?:- )?["']?(?:apiVersion|kind)["']?\s*:/.test(line) || /^\{\s*"(?:apiVersion|kind|metadata|items)"/.test(line)
   );
 }
 
-/** The kind of output that a line begins or goes on with, seen by itself. */
+/** The kind of output that a line begins or continues, taken by itself. */
 function startOf(line: string, next: string, current: DraftOutput | undefined): OutputKind | undefined {
   const text = `${line}\n${next.slice(0, longestStart)}`;
   const starts = (kind: OutputKind): boolean => recognisers[kind].starts.some((pattern) => pattern.test(text));
   const isTitle = titleOfList.test(line);
-  // Most lines are of the kind that the line before them was of; titles of a list may be of one with other columns.
+  // Most lines are of the same kind as the line before. Titles of a list may begin one with other columns.
   if (current && starts(current.kind) && !(current.kind === 'ipvsadm -Ln' && isTitle)) return current.kind;
-  // Below the titles of other columns there are lines like those of a list.
+  // Lines below the titles of other columns look like those of a list.
   const isOther = current !== undefined && !isReadable(current.kind) && !isTitle;
   return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
 }
 
-/** How many characters of the following text are enough to decide; the same with what is blank or no part of it. */
+/** How many characters of the following text are enough to decide, without and with blanks and prefixes. */
 const longestStart = 400;
 const longestAhead = 1 << 14;
 
-/** Whether a line that may begin an output continues the current one; `single` is its part that a listing has once. */
+/** Whether a line that may begin an output continues the current one; `single` is the part of the line that a listing has once. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
-  // What a tool prints once is in a second listing when it comes again: of another node, or at another time.
+  // A tool prints it only once, so it is from a second listing, of another node or time.
   if (!current.hasEllipsis && single !== undefined && current.once.has(single)) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
@@ -248,7 +248,7 @@ function take(current: DraftOutput, line: string): void {
   else if (line === 'COMMIT') current.table = 'closed';
 }
 
-/** Takes a line, up to the output's last bracket, and counts its brackets. No quoted string spans lines. */
+/** Takes a line, up to the output's last bracket, and counts brackets. No quoted string spans lines. */
 function takeBrackets(current: DraftOutput, line: string): void {
   let quoted = false;
   for (let i = 0; i < line.length; i++) {
@@ -266,14 +266,14 @@ function takeBrackets(current: DraftOutput, line: string): void {
 
 const nftTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
 
-/** The bracketed output that begins with these lines; JSON also if a program has sorted its fields. */
+/** The bracketed output that begins with these lines; JSON also if a program sorted its fields. */
 function startOfBrackets(lines: readonly string[]): keyof typeof bracketed | 'nft list ruleset' | undefined {
   const head = lines.join('\n').slice(0, longestStart);
   if (nftTable.test(head)) return 'nft list ruleset';
   return (Object.keys(bracketed) as (keyof typeof bracketed)[]).find((kind) => bracketed[kind].test(head));
 }
 
-/** What `ip -j` prints, by its first fields. Neighbours have routes' fields, too. */
+/** What `ip -j` prints, by its first fields. Neighbours have routes' fields too. */
 const bracketed = {
   'ip -j addr': /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/,
   'ip -j route': /^\s*\[\s*\{\s*"(?:dst|type|dev|gateway)"\s*:(?![^{}]*"(?:lladdr|state)")[^]*"(?:dst|flags)"/,
@@ -284,7 +284,7 @@ const bracketed = {
 // oxlint-disable-next-line no-control-regex
 const escapes = /\u001b(?:\[[\d;?]*[A-Za-z]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[()][A-Z0-9])/g;
 
-/** A line without the edges of a box that a program drew around it on a terminal, such as k9s. */
+/** A line without the edges of a box that a program such as k9s drew around it. */
 function unboxed(line: string): string {
   if (!line.includes('│')) return line;
   const inside = line.trim().endsWith('│') ? line.trimEnd().slice(0, -1).trimEnd() : line;
@@ -296,7 +296,7 @@ function plain(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-/** No longer line is a command: it is cheap to look at. */
+/** Longer lines are not commands, which keeps the check cheap. */
 const longestCommand = 400;
 
 const toolName =
@@ -306,8 +306,8 @@ const toolName =
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
 /**
- * `follows`: what follows a tool's name in a command, or in a title that holds nothing else. `part`: what makes the
- * tool print a part. ip needs none: kpc asks it only for the Services' one link.
+ * `follows`: what may follow a tool's name in a command, or in a title that consists of it. `part`: what makes the tool print
+ * only a part. ip needs none: kpc asks it only for the Services' one link.
  */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
@@ -319,17 +319,17 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   nft: { follows: /^ +(?:-\S+ +){0,9}list\b/i, part: /^(?!.* list +ruleset\b)/ },
 };
 
-/** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
+/** A shell's prompt before a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
 const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
 
-/** What Ansible writes above the output of each host: the command is above the first of them. */
+/** Ansible's title above the output of each host; the command is above the first. */
 const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 
-/** The host's name in "root@node1:~#", "[root@node1 ~]#" and the title that Ansible writes. */
+/** The host's name in "root@node1:~#", "[root@node1 ~]#" and Ansible's title. */
 const hostInPrompt =
   /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
 
-/** What runs a command on another machine than the prompt shows, and which: nothing is read of ssh with options. */
+/** What runs a command on another machine than the prompt shows, and which one. ssh with options is not recognised. */
 const remote =
   /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 
@@ -340,12 +340,12 @@ function readHost(line: string): string | undefined {
   return inPrompt ?? inTitle;
 }
 
-/** What iptables-save writes of itself, and a warning of iptables-nft-save. */
+/** iptables-save's own comments, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
 const unknownCommand: Command = { tool: 'other', table: undefined, isPart: false, host: undefined };
 
-/** The command on a line, also behind a prompt or in a title, or of a host; undefined for any other line. */
+/** The command on a line, also after a prompt or in a title, or Ansible's for a host; undefined for any other line. */
 function readCommand(line: string, above: Command | undefined): Command | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: readHost(line) };
@@ -369,11 +369,11 @@ function readCommand(line: string, above: Command | undefined): Command | undefi
   return prompt.test(line) ? { ...unknownCommand, host: readHost(line) } : undefined;
 }
 
-/** Matches "ip addr" with options that choose a look or a family, also as a title. "ip addr show eth0" prints one link. */
+/** Matches "ip addr" with options for format or family, also as a title. "ip addr show eth0" prints one link. */
 const wholeAddresses =
   /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
 
-/** The families whose addresses an ip command prints of all links; undefined if it asks for fewer links, or for none. */
+/** The families whose addresses an ip command prints for all links; undefined if it asks for fewer links, or none. */
 function readAllAddresses(rest: string): readonly Family[] | undefined {
   const [, options] = wholeAddresses.exec(rest) ?? [];
   if (options === undefined) return undefined;
@@ -381,12 +381,12 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
   return only === undefined ? families : [only === '4' ? 'ipv4' : 'ipv6'];
 }
 
-/** The family and table of an ip command that lists routes or rules; undefined for any other. */
+/** The family and table of an ip command that lists routes or rules; undefined for any other command. */
 function readRoutesAsked(rest: string): RoutesAsked | undefined {
   const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
   if (options === undefined) return undefined;
   const table = / table (\S+)/.exec(rest)?.[1];
-  // `ip route get X` of an address of IPv6 needs no option.
+  // `ip route get X` with an IPv6 address needs no option.
   const isSaid = !/ get /.test(rest);
   const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
   return { family, table: table === undefined || table === 'all' ? undefined : nameTable(table) };
@@ -394,29 +394,29 @@ function readRoutesAsked(rest: string): RoutesAsked | undefined {
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 
-/** What ssh, kubectl, a shell and script(1) say among the output of other programs. */
+/** What ssh, kubectl, a shell and script(1) print between other programs' output. */
 const chatter =
   /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,}(?: (?:START|END) logs for container |$)|Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
-/** Whether a line is of no tool that kpc reads the output of, and says nothing. */
+/** Whether a line belongs to no tool that kpc reads, and can be ignored. */
 function isChatter(line: string): boolean {
   return chatter.test(line);
 }
 
-/** What log programs, mails, diffs, cat -n and grep put in front of a line. */
+/** What log programs, mails, diffs, cat -n and grep put before a line. */
 const prefix =
   /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=-{1,2}[A-Za-z]|\*[a-z]|:[^\s:]{1,64} (?:ACCEPT|DROP|-)(?: |$)|\[\d{1,20}:\d{1,20}\] |COMMIT$))/;
 
-/** A line without what a log, a mail or grep puts in front of it; undefined if there is nothing of that. */
+/** A line without what a log, a mail or grep puts before it; undefined if there is no such prefix. */
 function takePrefix(line: string): string | undefined {
   const found = prefix.exec(line)?.[0];
   return found ? line.slice(found.length).trim() : undefined;
 }
 
-/** What grep -A writes between two places that it found. */
+/** grep -A's separator between two matches. */
 const betweenPlaces = '--';
 
-/** Whether a line replaces others that were left out. */
+/** Whether a line stands for omitted lines. */
 export function isEllipsis(line: string): boolean {
   return (
     line === betweenPlaces ||

@@ -1,8 +1,8 @@
-/** What a program collects on a node for a support team: the paths that its script writes, below the bundle's own folder. */
+/** A program that collects data for a support team: the paths that its script writes, below the bundle's folder. */
 interface Collector {
-  /** Output of tools of the node, and the log of its kube-proxy. */
+  /** Output of the node's tools, and its kube-proxy log. */
   readonly files: readonly RegExp[];
-  /** What kubectl prints as JSON. */
+  /** kubectl's JSON output. */
   readonly manifests?: RegExp;
 }
 
@@ -43,14 +43,14 @@ const collectors: readonly Collector[] = [
   },
 ];
 
-/** Where a bundle's files are: in the folder that was named, or in the one folder in it. */
+/** A file of a bundle, in the named folder or in the only folder inside it. */
 interface BundleFile {
   /** '' or the folder, with a slash. */
   readonly folder: string;
   readonly isManifest: boolean;
 }
 
-/** The bundle that a path is a file of; undefined if it is of none. */
+/** The bundle that a path belongs to; undefined if none. */
 export function bundleOfPath(path: string): BundleFile | undefined {
   for (const folder of ['', path.slice(0, path.indexOf('/') + 1)]) {
     const inside = path.slice(folder.length);

@@ -3,21 +3,21 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 
 export interface Cause {
   readonly title: string;
-  /** What each mode does, in words that follow its name. */
+  /** What each mode does, as words after its name. */
   readonly modes?: { readonly [M in ProxyMode]: string };
-  /** What an operator can do, if anything; it may depend on the sender and on the new side. */
+  /** What an operator can do, if anything; may depend on the sender and on the new side. */
   readonly advice?: string | ((at: Situation) => string | undefined);
 }
 
 interface Situation {
   readonly place: SenderPlace;
-  /** Whether kube-proxy on the new side can distinguish the cluster's Pods from clients outside. */
+  /** Whether kube-proxy on the new side can tell the cluster's Pods from clients outside. */
   readonly detectsPods: boolean;
 }
 
 const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers what no virtual server takes';
 
-/** Why two sides treat packets differently, in the order of the report. */
+/** Why two sides treat packets differently, in report order. */
 export const causes = {
   'lost-jump': {
     title: "One side has lost kube-proxy's jump to the rules of Services",
@@ -133,7 +133,7 @@ export const causes = {
   other: { title: 'Packets are treated differently' },
 } as const satisfies Readonly<Record<string, Cause>>;
 
-/** Without a way to detect Pods, kube-proxy treats them as outside clients (kubernetes issue 131765). */
+/** If kube-proxy cannot detect Pods, it treats them as outside clients (kubernetes issue 131765). */
 function adviceOnExternalLocal({ place, detectsPods }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
     return "set clusterCIDR, or another detectLocalMode, before the change: without it, kube-proxy treats the cluster's own pods as clients outside of it";

@@ -6,7 +6,7 @@ import { modeFacts, modeFromWords, type ProxyMode } from '../kube-proxy/modes.ts
 import { isModeOf, parseRelease, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { announcementsFor, readUpgrade, setupAfter } from './upgrade.ts';
 
-/** What a user asks of a change. */
+/** The change that a user asks about. */
 export interface AskedChange {
   readonly from?: ProxyMode | undefined;
   readonly to?: ProxyMode | undefined;
@@ -14,14 +14,14 @@ export interface AskedChange {
   readonly featureGates?: string | readonly string[] | undefined;
 }
 
-/** What the input says of kube-proxy before the change. */
+/** kube-proxy's setup before the change, according to the input. */
 export interface SetupBefore {
   readonly settings: { readonly mode: ProxyMode };
   readonly gates: FeatureGates;
   readonly cluster: { readonly servicePorts: readonly ServicePort[] };
-  /** Which mode was taken, and why: `default-mode` if neither a flag nor a configuration names it. */
+  /** Which mode was chosen, and why: `default-mode` if neither a flag nor a configuration names it. */
   readonly modeNote: Finding | undefined;
-  /** The release by which the side before is compiled, if one is named. */
+  /** The release to compile the old side for, if one is named. */
   readonly version: string | undefined;
 }
 
@@ -31,9 +31,9 @@ interface ChangedSide {
   readonly options: {
     readonly proxyMode: ProxyMode;
     readonly kubernetesVersion?: Release;
-    /** Those of the user, and what the change turns off. */
+    /** The user's gates, and those that the change turns off. */
     readonly featureGates?: readonly string[];
-    /** Gates with which kube-proxy does not start are left out: the preparations name them. */
+    /** Drops gates that would keep kube-proxy from starting: the preparations name them. */
     readonly refusedGates?: 'left-out';
     readonly isModeUnnamed?: boolean;
   };
@@ -45,7 +45,7 @@ export type Change =
       readonly from: ChangedSide;
       readonly to: ChangedSide;
       readonly announced: readonly Finding[];
-      /** Behind the mode before the change, where nothing names it; else ''. */
+      /** Follows the old mode if nothing names it; otherwise ''. */
       readonly modeFrom: string;
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
@@ -55,7 +55,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   if (asked.toKubernetesVersion === undefined) return planMode(asked, before);
   const upgrade = readUpgrade(asked.toKubernetesVersion);
   if (!upgrade) return refused({ problem: 'no-release', release: asked.toKubernetesVersion });
-  // Without a configuration kpc compiles for IPVS mode, but a kube-proxy without one is in iptables mode.
+  // Without a configuration kpc compiles for IPVS mode, but kube-proxy runs in iptables mode.
   const { settings, gates, cluster } = before;
   const unnamed = unnamedBy(asked, before);
   const namesMode = unnamed === undefined;
@@ -117,7 +117,7 @@ function planMode(change: AskedChange, before: SetupBefore): Change {
   };
 }
 
-/** What to do before a change, the required first: what is announced, and what the nodes need. */
+/** What to do before a change, required steps first: from announcements, and for the nodes. */
 export function sortPreparations(preparations: readonly Finding[]): readonly Finding[] {
   return preparations.toSorted((a, b) => Number(isRequired(b)) - Number(isRequired(a)));
 }

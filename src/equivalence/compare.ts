@@ -13,13 +13,13 @@ import { type PortKey, Questions } from './questions.ts';
 import { representatives, type Only } from './representatives.ts';
 import { Clients, existsOn, ownAddresses, type PlacedSender } from './senders.ts';
 
-/** A class of packets that the two sides treat differently, with one packet as its example. */
+/** A class of packets that the two sides treat differently, with one packet as an example. */
 export interface Difference {
   readonly sender: PlacedSender;
   readonly packet: Packet;
   readonly from: Fate;
   readonly to: Fate;
-  /** Whether first packets end alike, and only what becomes of their connections differs. */
+  /** Whether first packets end alike and only their connections differ. */
   readonly isOfConnection: boolean;
 }
 
@@ -28,35 +28,35 @@ export interface Counts {
   readonly classes: number;
   /** Classes without an answer on either side. */
   readonly unknown: number;
-  /** Why, and what would settle it: sentences, each once. */
+  /** Sentences on why, and what would settle it, without repetition. */
   readonly reasons: ReadonlySet<string>;
 }
 
-/** A destination, and when it is asked if each is asked by itself. */
+/** A destination, and its turn if each destination is asked separately. */
 interface Target extends Destination {
   readonly turn: number;
 }
 
-/** A destination that is like another. */
+/** A destination that is equivalent to another. */
 export interface Like extends Target {
-  /** What stands here for an address of the other: for its endpoint, the endpoint here. Others are the same. */
+  /** Translates an address of the other destination to this one: its endpoint to the endpoint here. Other addresses stay. */
   readonly insteadOf: (address: string) => string;
 }
 
-/** Takes a difference with the turn of its destination, and the destinations of other Services that differ in the same way. */
+/** Receives a difference with its destination's turn, and the equivalent destinations of other Services. */
 type Found = (difference: Difference, alike: readonly Like[], turn: number) => void;
 
 export interface ComparisonOptions {
-  /** Leaves out what another node stands for. */
+  /** Skips what another node represents. */
   readonly only?: Only | undefined;
-  /** Whether each destination is asked by itself, also where others are alike. */
+  /** Whether to ask each destination separately, even if others are equivalent. */
   readonly isSingle?: boolean;
 }
 
 /**
- * Sends one packet of each class to both sides. Packets are of one class if neither side can distinguish them:
- * destinations and ports are cut at all values that occur, sources at those that rules on the packet's path match. Of destinations
- * that differ in their Service alone, one is asked, and stands for all: the counts are those of all.
+ * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them: destinations and
+ * ports are split at every value that occurs, sources at those that rules on the packet's path match. Of destinations that only
+ * differ in their Service, one is asked for all; the counts include all.
  */
 export function compareScenes(
   from: Scene,
@@ -82,7 +82,7 @@ export function compareScenes(
       for (const difference of answer.differences) found(difference, times > 1 ? same : [], asks.turn);
       return answer;
     };
-    // What is not known of one may have reasons of its own.
+    // If the result is uncertain, each destination may have its own reasons.
     if (!isFirm(ask(target, alike))) for (const each of alike) ask(each, []);
   }
   return counts;
@@ -94,7 +94,7 @@ interface Group {
   readonly addresses: readonly string[];
 }
 
-/** Destinations that are alike, together with the first of them. */
+/** Equivalent destinations, grouped under the first of them. */
 function groupTargets(
   destinations: Iterable<readonly [Address, ReadonlySet<PortKey>]>,
   likeness: Likeness | undefined,
@@ -123,7 +123,7 @@ function groupTargets(
   return groups.values();
 }
 
-/** What packets to one destination meet. */
+/** The result of all packets to one destination. */
 interface Answer extends Counts {
   readonly differences: readonly Difference[];
 }
@@ -163,11 +163,11 @@ function compareTarget(
       }
       for (const fate of fates) {
         for (const value of fate.sources) sources.add(value);
-        // An endpoint cannot answer a packet that has its own address for source.
+        // An endpoint cannot answer a packet from its own address.
         for (const each of fate.endpoints) reached.set(each.address.text, each.address);
       }
     }
-    // Rules on the way of one sender's packet may distinguish others.
+    // Rules on the way of one sender's packet may distinguish further senders.
     if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
   }
   return answer;
@@ -193,9 +193,9 @@ function* destinationsOf(
     const own = destinations.get(address.text);
     const named = [...(own?.ports ?? []), ...(isNode ? [...unbound.values()].flat() : [])];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
-    // What is asked for with its ports alone is, with any other port, like the addresses around it.
+    // An address only matched with certain ports is, on any other port, like the addresses around it.
     const isWhole = own?.isWhole !== false;
-    // Of kube-proxy's rules, ports of any address lead to the node's own addresses: elsewhere, one port of each chain is enough.
+    // In kube-proxy's rules, a port on any address leads to the node's own addresses: elsewhere, one port of each chain is enough.
     if (isWhole && !isNode)
       for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as PortKey);
     if (isNode || isWhole) for (const key of free) keys.add(key);
@@ -204,10 +204,10 @@ function* destinationsOf(
   }
 }
 
-/** Probabilities that iptables writes are rounded. */
+/** iptables rounds probabilities. */
 const tolerance = 1e-6;
 
-/** Whether a packet ends the same on both sides. The node's own addresses count as one source. */
+/** Whether a packet ends alike on both sides. The node's own addresses count as one source. */
 export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
   const endOf = ({ verdict, endpoint, source }: Way): string => {
     const where = endpoint ? `${endpoint.address.text} ${endpoint.port}` : '';
@@ -217,7 +217,8 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
 }
 
 /**
- * Whether as many connections may work on both sides, as far as that is known. Without its routes, a side never shows that one works.
+ * Whether the share of connections that may work is the same on both sides, as far as known. Without its routes, a side never
+ * shows that a connection works.
  */
 function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (from.verdict === 'unknown' || scenes.every(({ side: { routes } }) => !routes.ipv4 && !routes.ipv6)) return true;

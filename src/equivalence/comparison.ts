@@ -3,24 +3,23 @@ import { compareScenes } from './compare.ts';
 import { Findings, type Divergence } from './findings.ts';
 import type { Only } from './representatives.ts';
 
-/** What a comparison of many nodes found. */
+/** The result of comparing many nodes. */
 export interface Compared {
-  /** Packet classes that were compared, and those that neither side has an answer for. */
+  /** Packet classes that were compared, and those without an answer on either side. */
   readonly classes: number;
   readonly unknown: number;
-  /** Why, and what would settle it. */
+  /** Why some have no answer, and what would settle it. */
   readonly reasons: readonly string[];
   readonly findings: readonly Divergence[];
 }
 
-/** Compares two sides, node by node. */
 export class Comparison {
   readonly #findings = new Findings();
   readonly #reasons = new Set<string>();
   #classes = 0;
   #unknown = 0;
 
-  /** Compares both sides of one node; `only` leaves out what another node stands for. */
+  /** Compares both sides of one node; `only` skips what another node represents. */
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
     const { classes, unknown, reasons } = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
     for (const reason of reasons) this.#reasons.add(reason);

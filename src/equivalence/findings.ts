@@ -41,8 +41,8 @@ import { ownAddresses, type PlacedSender } from './senders.ts';
 import { portKey } from './questions.ts';
 
 /**
- * What a difference does to clients, the worst first: what worked no longer does; it may no longer work; it works in
- * another way; something newly works; or nothing works on either side, and only the failure differs.
+ * How a difference affects clients, the worst first: what worked no longer does; it may no longer work; it works in another way;
+ * something newly works; or nothing works on either side, and only the failure differs.
  */
 export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-otherwise'] as const;
 
@@ -53,7 +53,7 @@ const severitySchema = about(
   oneOf(...severities),
 );
 
-/** The number of endpoints, and the least and largest share of connections that one gets. */
+/** The number of endpoints, and the smallest and largest share of connections for one. */
 const sharesSchema = objectOf({
   endpoints: wholeNumber(0),
   least: about('the least share of connections that one of them gets', number('a share', 0, 1)),
@@ -90,14 +90,13 @@ const destinationKinds = [
   'node',
 ] as const;
 
-/** Who sends: what place it has, or what it is to the Service. */
+/** The sender's place, or its relation to the Service. */
 const senderKinds = ['outside', 'other-node', 'pod', 'node', 'endpoint', 'other-endpoint', 'range'] as const;
 
 const senderShape = objectOf({ kind: oneOf(...senderKinds), text: anyText });
 
 export type EffectSender = Shaped<typeof senderShape>;
 
-/** The fields of an Effect. */
 export const effectFields = {
   target: about('what the packets are sent to', oneOf(...destinationKinds)),
   senders: listOf(senderShape),
@@ -135,7 +134,7 @@ export function findingWith<E>(effect: Schema<E>) {
     services: about('"namespace/name:port", sorted', listOf(anyText)),
     effects: listOf(effect),
     classes: about('how many classes of packets', wholeNumber(0)),
-    /** The traced nodes that show it; '' if there is no Node object. */
+    /** The traced nodes that have it; '' if there is no Node object. */
     nodes: listOf(anyText),
   });
 }
@@ -143,7 +142,6 @@ export function findingWith<E>(effect: Schema<E>) {
 /** All packet classes that differ for one reason. */
 export type Divergence = Shaped<ReturnType<typeof findingWith<Effect>>>;
 
-/** Where packets are sent. */
 type Sent = Pick<Packet, 'destination' | 'protocol' | 'port'>;
 
 interface Destination {
@@ -179,7 +177,7 @@ export class Findings {
     return (difference, alike = []) => {
       const { cause, because, ports, effect: found } = explain(difference);
       const others = alike.map(({ address, port, protocol }) => find({ destination: address, port, protocol }));
-      // Over all Services of a cluster, numbers of endpoints would split what has one cause.
+      // Across all Services of a cluster, differences with one cause must not be split by their number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {
         effects: new Map(),
@@ -208,7 +206,7 @@ export class Findings {
     };
   }
 
-  /** Sorted by what concerns clients most. */
+  /** Sorted by effect on clients, the worst first. */
   list(): readonly Divergence[] {
     const found = causeIds.flatMap((cause): readonly Divergence[] => {
       const known = this.#byCause.get(cause);
@@ -241,7 +239,7 @@ function bySeverity(a: Effect, b: Effect): number {
   return rank(a) - rank(b) || b.classes - a.classes;
 }
 
-/** Merges a class with another one that ends the same. */
+/** Merges a class into another one that ends alike. */
 function addTo(effects: Map<string, Effect>, effect: Effect): void {
   const key = JSON.stringify([effect.target, effect.severity, effect.from, effect.to, effect.choice]);
   const known = effects.get(key) ?? { ...effect, senders: [], classes: 0 };
@@ -273,7 +271,7 @@ function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
   return [from, to].flatMap(({ side: { mode } }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
 }
 
-/** Functions that explain differences between two sides of one node, and find what packets are sent to. */
+/** Functions that explain differences between two sides of one node, and find the destinations of packets. */
 function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = ownAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
@@ -337,7 +335,7 @@ function textOf({ destination, protocol, port }: Sent): string {
   return protocol === 'icmp' ? destination.text : joinHostPort(destination.text, port);
 }
 
-/** What rules of Services take. */
+/** Destinations that Service rules handle. */
 const isOfService: ReadonlySet<Destination['kind']> = new Set([
   'cluster-ip',
   'external-ip',
@@ -346,7 +344,7 @@ const isOfService: ReadonlySet<Destination['kind']> = new Set([
   'node-port',
 ]);
 
-/** The jump that one of the two sides has lost, and that keeps the packet from the rules of Services there: sentences. */
+/** Sentences on the jump that one side lacks and that keeps the packet from that side's Service rules. */
 function findLost(
   { sender, packet, from, to }: Difference,
   [before, after]: readonly { readonly name: string; readonly jumps: LostJumps }[],
@@ -360,7 +358,7 @@ function findLost(
   return was && is && was.length !== is.length ? [...was, ...is] : [];
 }
 
-/** Why a packet's end is not known on a side, and what settles it. */
+/** Why a packet's end is unknown on a side, and what settles it. */
 function lackWords({ reasons }: Fate, { destination: { family } }: Packet, scene: Scene): string | undefined {
   const texts = reasons.map((reason) => reasonSentence(reasonWords(reason, family, scene)));
   return texts.length === 0 ? undefined : `${nameOf(scene)}: ${nameSome([...new Set(texts)], mostReasons)}`;
@@ -369,8 +367,8 @@ function lackWords({ reasons }: Fate, { destination: { family } }: Packet, scene
 const mostReasons = 2;
 
 /**
- * Describes the sender as precisely as the line needs, including a range of clients that a Service names: kube-proxy binds
- * them to addresses of load balancers alone.
+ * Describes the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy only
+ * applies to load balancer addresses.
  */
 function senderOf(
   { words, address, place }: PlacedSender,
@@ -395,7 +393,7 @@ function sourceRangesOf(ports: readonly ShownPort[]): readonly string[] {
   return [...new Set(ports.flatMap(({ sourceRanges = [] }) => sourceRanges.map(({ text }) => text)))];
 }
 
-/** Those of the ranges that hold the address. */
+/** The ranges that contain the address. */
 function rangesWith(address: Address, ranges: readonly string[]): readonly string[] {
   return ranges.filter((text) => {
     const network = parseNetwork(text);
@@ -421,7 +419,7 @@ function choiceOf(from: Fate, to: Fate, source: Choice['source']): Choice | unde
   return { from: sharesOf(before), to: sharesOf(after), kept, source, lost: isLost ? lost : undefined };
 }
 
-/** Finds the destinations of packets among the Services of either side. `nodes` are the node's own addresses. */
+/** Finds packets' destinations among the Services of either side. `nodes`: the node's own addresses. */
 function destinationFinder(
   scenes: readonly Scene[],
   nodes: ReadonlyMap<string, Address>,
@@ -460,7 +458,7 @@ function destinationFinder(
 
 /** Service ports, by name and family, with an endpoint that may get connections. Rules name no other endpoints. */
 function servedPorts({ side: { ports } }: Scene): readonly string[] {
-  // A kernel has only endpoints that are used.
+  // A kernel only has endpoints in use.
   const serves = (status: EndpointStatus | undefined): boolean =>
     !status || status.ready || (status.serving && status.terminating);
   return ports.flatMap(({ label, family, endpoints = [] }) =>
@@ -483,14 +481,14 @@ function causeOf(
   const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
-    // One side leaves to the node itself what rules of the other take, whatever becomes of it there.
+    // One side leaves to the node itself what the other side's rules take, however it ends there.
     if ((from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
   }
   const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
   if (isOwnEndpoint && delivers.has(true)) {
-    // Whether others than the sender are chosen alike, and see the same source.
+    // Whether the other endpoints, apart from the sender, are chosen alike and see the same source.
     const [before, after] = [from, to].map(({ endpoints }) => {
       const others = endpoints.filter(({ address }) => address.text !== sender.address?.text);
       return chancesOf(others, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
@@ -507,7 +505,7 @@ function causeOf(
   return stops.has('source-ranges') ? 'source-ranges' : 'other';
 }
 
-/** Whether source ranges of a load balancer shut out the sender; or the node, whose address is none, where one side has no ranges. */
+/** Whether a load balancer's source ranges shut out the sender; or the node, which has no single address, if one side has no ranges. */
 function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
   const ranges = sourceRangesOf(ports);
   if (!sender) return ranges.length > 0 && ports.some(({ sourceRanges = [] }) => sourceRanges.length === 0);
@@ -520,8 +518,8 @@ function isBalanced({ steps }: Fate): boolean {
 }
 
 /**
- * By the shares of connections that are not known to fail. Where the first packets arrive alike and other endpoints are chosen, the
- * share alone says nothing: an endpoint more or less that never answered breaks nothing.
+ * Compares the shares of connections that are not known to fail. If first packets arrive alike but at other endpoints, the share
+ * proves nothing: one more or less endpoint that never answered breaks nothing.
  */
 function severityOf(from: Fate, to: Fate, { kind }: Destination): Severity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
@@ -546,7 +544,7 @@ function chancesOf(
   return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
 }
 
-/** The address that receivers see on each side, if the sides differ in nothing else. */
+/** The address that receivers see on each side, if that is the only difference. */
 function seenSources(from: Fate, to: Fate, packet: Packet, nodes: ReadonlyMap<string, Address>): Choice['source'] {
   const wordOf = (source: Fate['source']): string => {
     const word = sourceWord(source, nodes);
@@ -575,14 +573,14 @@ function fateWords(
   return `${endWords[fate.verdict]}${where}${seen}${lossWords(fate)}${stopClause(met, scenes[0])}`;
 }
 
-/** What a packet that is stopped owes that to: nodes that kpc chose for Pods, or settings by which no pod is recognised. */
+/** Why a packet is stopped: because of the nodes that kpc chose for Pods, or because settings keep pods from being recognised. */
 function stopClause({ sender, packet, fate }: Met, scene: Scene): string {
   const target = { ...packet, address: packet.destination, label: undefined };
   const isUndetected = stopOf(fate) && isUndetectedPod({ sender, target, fate }, scene);
   return `${assumedPlace(target, fate, scene)}${isUndetected ? ', as no setting tells kube-proxy which clients are pods' : ''}`;
 }
 
-/** How many of the connections fail whose first packet arrives, or those of others that are chosen at random. */
+/** Words for connections lost although their first packet arrives; '' if none are lost. */
 function lossWords(fate: Fate): string {
   if (!isArrival(fate.verdict)) return '';
   const lost = lossOf(fate);
@@ -590,7 +588,6 @@ function lossWords(fate: Fate): string {
   return isNearly(lost, 1) ? ', but the connection fails' : ', with some connections lost';
 }
 
-/** The share of connections that fail. */
 function lossOf(fate: Fate): number {
   return Math.max(0, 1 - workingShare(fate, isArrival).most);
 }
@@ -604,10 +601,7 @@ const endWords: { readonly [V in Fate['verdict']]: string } = {
   unknown: 'not known',
 };
 
-/**
- * Describes the endpoints. A dump does not say where they are, but the other side may. The side's own scene comes
- * first.
- */
+/** Describes the endpoints. A dump does not show where they are, but the other side may. The side's own scene comes first. */
 function whichEndpoints({ endpoints }: Fate, scenes: readonly Scene[]): string {
   const placeOf = (each: ReachedEndpoint): boolean | undefined =>
     scenes.map((scene) => isLocalEndpoint(scene, each)).find((isLocal) => isLocal !== undefined);
@@ -618,14 +612,11 @@ function whichEndpoints({ endpoints }: Fate, scenes: readonly Scene[]): string {
 }
 
 export interface ServiceEffects {
-  /**
-   * The worst first, each with the Services ("namespace/name", sorted) that it applies to; none if it applies to no
-   * Service.
-   */
+  /** The worst first, each with the Services it applies to ("namespace/name", sorted); none if it applies to no Service. */
   readonly effects: readonly (Effect & { readonly services: readonly string[] })[];
-  /** Whether Pods that reach themselves through a Service are treated differently. No effect says that. */
+  /** Whether Pods that reach themselves through a Service are treated differently. Effects do not say that. */
   readonly touchesHairpins: boolean;
-  /** How many classes of packets are known on neither side. */
+  /** How many classes of packets are unknown on both sides. */
   readonly unknown: number;
 }
 
@@ -649,7 +640,7 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
     }
   };
   const { unknown } = compareScenes(from, to, collect, options);
-  // Of what ends the same, the first is the example.
+  // The first of those that end alike is the example.
   for (const { ports, effect } of gathered.sort((a, b) => a.turn - b.turn)) {
     for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
       const known = ofServices.get(service) ?? new Map<string, Effect>();

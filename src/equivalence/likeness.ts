@@ -10,12 +10,12 @@ import type { Clients } from './senders.ts';
 
 type CompiledSnapshot = Exclude<Scene['side'], { readonly kind: 'dump' }>;
 
-/** What one side's Service ports have to do with addresses, and with ports of the node ("ipv4 tcp 30080"). */
+/** How one side's Service ports use addresses and node ports ("ipv4 tcp 30080"). */
 interface Side {
   readonly snapshot: CompiledSnapshot;
-  /** By an address of a Service. */
+  /** By Service address. */
   readonly claims: ReadonlyMap<string, readonly ServicePort[]>;
-  /** By the address of an endpoint. */
+  /** By endpoint address. */
   readonly serves: ReadonlyMap<string, readonly ServicePort[]>;
   readonly nodePorts: ReadonlyMap<string, readonly ServicePort[]>;
   /** "namespace/name" of the Services whose endpoints the input lacks. */
@@ -23,39 +23,39 @@ interface Side {
   readonly shapes: Map<ServicePort, Shape | undefined>;
 }
 
-/** All that decides what becomes of packets to a Service port, but for names. */
+/** Everything except names that decides how packets to a Service port end. */
 interface Shape {
-  /** Of two ports of one shape the same. */
+  /** Equal for two ports of one shape. */
   readonly number: number;
-  /** Its addresses and those of its endpoints, in an order that is a part of the shape; each once. */
+  /** Its addresses and its endpoints' addresses, in an order that is part of the shape, without duplicates. */
   readonly addresses: readonly string[];
 }
 
-/** Where networks begin and end that rules may look at, sorted. */
+/** Where networks that rules may match begin and end, sorted. */
 type Cuts = { readonly [F in Family]: readonly bigint[] };
 
-/** A destination, as one of its kind. */
+/** A destination reduced to its kind. */
 export interface Described {
-  /** Those of two destinations that are alike are the same. */
+  /** Equal for equivalent destinations. */
   readonly shape: string;
-  /** The addresses that it is about, itself and endpoints among them: those of two that are alike in the same order. */
+  /** The addresses involved, including itself and endpoints; in the same order for equivalent destinations. */
   readonly addresses: readonly string[];
 }
 
-/** When addresses and Service ports were met first: two descriptions are the same if they differ in names alone. */
+/** The order in which addresses and Service ports were first met, which makes two descriptions equal if they only differ in names. */
 interface Cast {
   readonly addresses: Map<string, number>;
   readonly ports: Map<string, number>;
 }
 
 /**
- * Says which destinations are alike: neither side distinguishes their packets but by the addresses and names of Services of one shape.
- * That is known of sides that kpc compiled, as their states follow from the Services.
+ * Finds equivalent destinations: neither side distinguishes their packets except by the addresses and names of Services of one
+ * shape. This only holds for compiled sides, whose states follow from the Services.
  */
 export class Likeness {
   readonly #sides: readonly Side[];
   readonly #clients: Clients;
-  /** Addresses that are like no other: the node's own, and those of senders that stand for many. */
+  /** Addresses that are equivalent to no other: the node's own, and those of senders that represent many. */
   readonly #single: ReadonlySet<string>;
   readonly #cuts: Cuts;
   readonly #kinds = new Map<string, string>();
@@ -68,7 +68,7 @@ export class Likeness {
     this.#cuts = cuts;
   }
 
-  /** Undefined for sides that were read, and for a mode that gives each Service port a port of its own to listen on. */
+  /** Undefined for sides that were read from a node, and for a mode that gives each Service port its own listening port. */
   static of(
     scenes: readonly [Scene, Scene],
     { spans }: Questions,
@@ -98,7 +98,7 @@ export class Likeness {
     return new Likeness(snapshots.map(indexPorts), clients, single, { ipv4: edges('ipv4'), ipv6: edges('ipv6') });
   }
 
-  /** Undefined for a destination that no Service has a part in, or that is like no other. */
+  /** Undefined for a destination that no Service uses, or that is equivalent to no other. */
   describe(address: Address, key: PortKey): Described | undefined {
     const cast: Cast = { addresses: new Map([[address.text, 0]]), ports: new Map() };
     const told: unknown[] = [this.#kindOf(address)];
@@ -107,13 +107,13 @@ export class Likeness {
       const claims = side.claims.get(address.text) ?? [];
       const serves = side.serves.get(address.text) ?? [];
       const atNode = side.nodePorts.get(`${address.family} ${key}`) ?? [];
-      // Which of several Services comes first depends on their names.
+      // Names decide which of several Services comes first.
       if (areOfSeveral(claims) || areOfSeveral(atNode)) return undefined;
       const isAsked = claims.some(({ protocol, port }) => portKey(protocol, port) === key);
       const isReached = serves.some(({ protocol, endpoints }) =>
         endpoints.some((each) => each.address.text === address.text && portKey(protocol, each.port) === key),
       );
-      // A port of the node stands for what it leads to.
+      // A node port stands for what it leads to.
       told.push(isAsked || isReached || atNode.length === 0 ? key : '', isAsked, isReached);
       // A health check port leads to kube-proxy itself.
       told.push(...atNode.map(({ protocol, nodePort }) => portKey(protocol, nodePort) === key));
@@ -131,7 +131,7 @@ export class Likeness {
     return isPart ? { shape: told.join(' '), addresses: [...cast.addresses.keys()] } : undefined;
   }
 
-  /** All of a Service port that decides what becomes of packets; undefined if that is more than its shape. */
+  /** Everything about a Service port that decides how packets end; undefined if its shape does not cover that. */
   #shapeOf(port: ServicePort, side: Side): Shape | undefined {
     if (side.shapes.has(port)) return side.shapes.get(port);
     const shape = this.#readShape(port, side);
@@ -164,7 +164,7 @@ export class Likeness {
     return { number: turnOf(text, this.#shapes), addresses: [...turns.keys()] };
   }
 
-  /** What an address is to rules and to the node. */
+  /** How rules and the node treat an address. */
   #kindOf(address: Address): string {
     const known = this.#kinds.get(address.text);
     if (known !== undefined) return known;
@@ -182,7 +182,7 @@ function areOfSeveral(ports: readonly ServicePort[]): boolean {
   return first !== undefined && others.some((port) => serviceName(port) !== serviceName(first));
 }
 
-/** When something was met first. */
+/** When something was first met. */
 function turnOf(text: string, turns: Map<string, number>): number {
   const known = turns.get(text);
   if (known !== undefined) return known;
@@ -190,7 +190,7 @@ function turnOf(text: string, turns: Map<string, number>): number {
   return turns.size - 1;
 }
 
-/** How many of the sorted numbers are at most that. */
+/** How many of the sorted numbers are at most `at`. */
 function indexIn(sorted: readonly bigint[], at: bigint): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -6,7 +6,7 @@ import { serviceLink } from '../kube-proxy/service-link.ts';
 import type { Node } from '../cluster/objects.ts';
 import type { Scene } from '../trace/scene.ts';
 
-/** Something to do before nodes change mode, and settings that change with the mode or the release. */
+/** What to do before nodes change mode, and settings that change with the mode or the release. */
 export function preparationsFor(from: Scene, to: Scene): readonly Finding[] {
   const steps = [...(from.side.mode === to.side.mode ? [] : modeNeeds(from, to)), ...settingsLost(from, to)];
   return steps.map(prepare);
@@ -34,7 +34,7 @@ const neededBy: { readonly [M in ProxyMode]?: (nodes: readonly Node[]) => Steps 
 /** The oldest kernel on which kube-proxy starts in nftables mode (nftables/proxier.go). */
 const oldestKernel = [5, 13] as const;
 
-/** Empty if the kernels of all Nodes are known to be new enough. */
+/** Empty if all Nodes are known to have new enough kernels. */
 function kernelsNeeded(nodes: readonly Node[]): Steps {
   const known = nodes.map(({ metadata: { name }, kernelVersion = '' }) => {
     const [, major, minor] = /^(\d{1,4})\.(\d{1,4})/.exec(kernelVersion) ?? [];
@@ -53,8 +53,8 @@ const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene, to: Scene) => St
 };
 
 /**
- * Addresses for which nodes answer ARP requests in IPVS mode alone, because kube-ipvs0 has them: Linux answers on any
- * link for an address of any other, unless strictARP forbids it. For IPv6, a link answers for its own addresses only.
+ * Addresses for which nodes answer ARP requests only in IPVS mode, because kube-ipvs0 has them: Linux answers on any link for the
+ * address of any other, unless strictARP forbids it. For IPv6, a link only answers for its own addresses.
  */
 function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   const { side } = from;
@@ -71,7 +71,7 @@ function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   return rows.filter(({ addresses }) => addresses.length > 0);
 }
 
-/** Settings that the new mode reads in its own section, or not at all. */
+/** Settings that the new mode reads from its own section, or not at all. */
 function settingsLost({ side: { settings: before, ports } }: Scene, { side: { settings: after } }: Scene): Steps {
   if (!before || !after) return [];
   const modes = { from: before.mode, to: after.mode };

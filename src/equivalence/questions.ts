@@ -31,19 +31,19 @@ export function isSingle({ first, last }: AddressSpan): boolean {
 interface AskedDestination {
   readonly address: Address;
   readonly ports: Set<PortKey>;
-  /** Whether anything matches the address regardless of the port. */
+  /** Whether anything matches the address on every port. */
   isWhole: boolean;
 }
 
-/** Everything that states match on destinations and incoming interfaces. For sources, see each packet's fate. */
+/** All destinations and input interfaces that states match. Sources come from each packet's fate. */
 export class Questions {
   readonly destinations = new Map<string, AskedDestination>();
   readonly spans: AddressSpan[] = [];
-  /** Ports matched regardless of the destination, by the chain or set that matches. */
+  /** Ports matched on any destination, by the chain or set that matches. */
   readonly ports = new Map<unknown, PortKey[]>();
-  /** Those of them that other programs' rules match: any packet may come by these, and not those to the node alone. */
+  /** Ports matched by other programs' rules: they may affect any packet, not only packets to the node. */
   readonly foreignPorts = new Set<PortKey>();
-  /** Addresses that a mode gives the node for Services: no client has one. */
+  /** Addresses that a mode gives the node for Services, and that no client has. */
   readonly held = new Set<string>();
   readonly interfaces = new Set<string>();
   readonly #readSets = new Set<unknown>();
@@ -71,11 +71,11 @@ export class Questions {
         this.#askFor(undefined, address, []);
       }
     }
-    // No packet from elsewhere comes by these.
+    // Packets from elsewhere never come in by these.
     for (const name of ['lo', 'kube-ipvs0']) this.interfaces.delete(name);
   }
 
-  /** One port of each protocol that nothing matches, and a ping. */
+  /** For each protocol a port that nothing matches, and a ping. */
   freePorts(): readonly PortKey[] {
     const bound = [...this.destinations.values()].flatMap(({ ports }) => [...ports]);
     const taken = new Set([...[...this.ports.values()].flat(), ...bound]);

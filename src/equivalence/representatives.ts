@@ -9,16 +9,15 @@ import { isSingle, portKey, type PortKey } from './questions.ts';
 /** Documentation addresses. They represent the rest of the world, unless a span separates them from it. */
 const preferred = { ipv4: 0xc6336463n, ipv6: 0x20010db8ffff00000000000000000063n };
 
-/** Bounds of the addresses that no host has. */
+/** Bounds of the addresses that hosts never have. */
 const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
   ipv4: [1n << 24n, 127n << 24n, 128n << 24n, 224n << 24n],
   ipv6: [2n, 0xfe80n << 112n, 0xfec0n << 112n, 0xff00n << 112n],
 };
 
 /**
- * One address for each class that the spans cannot distinguish. It is never one that `isTaken` (those are classes of
- * their own), nor one that no host has, such as a multicast address. A class that holds one of the `known` addresses
- * needs no other.
+ * One address for each class that the spans cannot distinguish. Skips addresses that `isTaken` (classes of their own) and those
+ * that no host has, such as multicast. A class with one of the `known` addresses needs no other.
  */
 export function representatives(
   family: Family,
@@ -49,7 +48,7 @@ function firstFree(
   end: bigint,
   isTaken: (address: Address) => boolean,
 ): Address | undefined {
-  // The first address of a network is rarely a host's.
+  // A network's first address is rarely a host's.
   for (let at = end - start > 2n ? start + 1n : start; at < end; at++) {
     const address = addressAt(family, at);
     if (describeSpecial(address) !== undefined) return undefined;
@@ -64,7 +63,7 @@ export interface Only {
   readonly ports: ReadonlySet<PortKey>;
 }
 
-/** The packets that Service ports have a part in. */
+/** The packets that involve these Service ports. */
 export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   const addresses = new Set<string>();
   const ports = new Set<PortKey>();
@@ -84,9 +83,9 @@ export interface StandIn {
 }
 
 /**
- * The nodes that show every difference between a cluster's nodes, except their own addresses. A node treats packets to
- * a Service by whether it has endpoints of that Service (if a traffic policy or hints look at this), by its zone, by
- * its own kinds of addresses, by which of them are Services' too, and by whether it has any endpoints at all.
+ * The nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
+ * to a Service depends on whether it has endpoints of that Service (if a traffic policy or hints use this), its zone, its kinds
+ * of addresses, which of them are also Service addresses, and whether it has any endpoints at all.
  */
 export function chooseStandIns(
   nodes: ReadonlyMap<string, Node>,

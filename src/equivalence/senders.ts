@@ -35,19 +35,18 @@ const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace
 };
 
 /**
- * Whether the sender's packets to the address can reach a node with these own addresses. Every node programs all
- * Services, so a Pod's packet to a Service is handled on the Pod's own node: from other nodes come only packets to this
- * node's own addresses.
+ * Whether the sender's packets to the address can reach a node with these own addresses. Every node programs all Services, so a
+ * Pod's packet to a Service is handled on the Pod's own node: other nodes only send packets to this node's own addresses.
  */
 export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSender, to: Address): boolean {
   const { enters, address: own, place } = sender;
-  // A loopback address is each host's own, and what a host sends to itself does not come by here.
+  // A loopback address belongs to each host itself, and a host's packets to itself do not pass here.
   if (enters && (isLoopback(to) || own?.text === to.text)) return false;
   if (own && isLoopback(own) && !isLoopback(to)) return false;
   // No router forwards to a link-local address.
   if (isLinkLocal(to) && (place === 'other-node' || place === 'outside') && !(own && isLinkLocal(own))) return false;
   if (place === 'other-node' && !nodes.has(to.text)) return false;
-  // An address that a mode gives the node for a Service is no client's.
+  // An address that a mode gives the node for a Service is never a client's.
   return enters !== undefined || !own || nodes.has(own.text);
 }
 
@@ -88,7 +87,7 @@ export class Clients {
     this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
   }
 
-  /** The place of a sender with that address that is not the node's own. */
+  /** The place of a sender with that address, which is not the node's own. */
   placeOf(address: Address): SenderPlace {
     return this.#places.find(address) ?? 'outside';
   }
@@ -98,7 +97,7 @@ export class Clients {
     return sender.kind === 'read' ? [placeSender(from, sender.value, this.#places, this.#nodes)] : [];
   }
 
-  /** Senders for the sources that rules match, and for the remaining classes, except addresses already done. */
+  /** Senders for the sources that rules match and for the remaining classes, except addresses already covered. */
   toldApart(
     family: Family,
     asked: ReadonlySet<AskedSource>,
@@ -151,9 +150,9 @@ export function placeSender(
   return { ...sender, place };
 }
 
-/** Networks and who is in them; the first that holds an address wins. */
+/** Networks and who is in them; the first that contains an address wins. */
 export class Places {
-  /** The turn and the place of each network, by its prefix length and the bits of that. */
+  /** The turn and place of each network, by prefix length and network bits. */
   readonly #networks = new Map<string, readonly [turn: number, place: SenderPlace]>();
   readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
 
@@ -180,7 +179,7 @@ function prefixKey(address: Address, length: number): string {
   return `${family} ${length} ${numberOf(address) >> BigInt(addressBits[family] - length)}`;
 }
 
-/** Where senders are, as both sides of a node show it: endpoints, the Nodes with their Pods, then all Pods. */
+/** Where senders are according to both sides of a node: endpoints, then Nodes with their Pods, then all Pods. */
 export function placesOf(scenes: readonly Scene[]): Places {
   const at = (texts: readonly string[]) =>
     texts.flatMap((text) => {
@@ -189,7 +188,7 @@ export function placesOf(scenes: readonly Scene[]): Places {
       return network ? [[network, 'other-node'] as const] : [];
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
-  // Only of a dump is it unknown where an endpoint is: manifests that are compiled for no named node have none there.
+  // Only in a dump is it unknown where an endpoint is: manifests compiled for no named node have none there.
   const known = scenes.flatMap(({ side: { endpoints } }) =>
     [...endpoints.values()].map(({ address, isLocal = compiled.length === 0 }) => {
       return [hostNetwork(address), isLocal ? 'pod' : 'other-node'] as const;

@@ -20,7 +20,7 @@ export interface Upgrade {
   readonly release: Release;
 }
 
-/** Reads a release that kpc follows, or one with announcements; undefined for any other text. */
+/** Reads a release that kpc follows or that has announcements; undefined for any other text. */
 export function readUpgrade(text: string): Upgrade | undefined {
   const minor = parseMinor(text);
   if (minor === undefined || minor > lastAnnounced) return undefined;
@@ -37,7 +37,7 @@ export interface Setup {
 
 export interface UpgradedSetup {
   readonly mode: ProxyMode;
-  /** Behaviours that end, unless a gate keeps them. */
+  /** Behaviours that end unless a gate keeps them. */
   readonly ended: readonly EndingBehaviour[];
 }
 
@@ -57,7 +57,7 @@ export function setupAfter({ mode, namesMode, gates }: Setup, { minor }: Upgrade
 
 const endingBehaviours = Object.keys(announcedEnds) as readonly EndingBehaviour[];
 
-/** What the announcements for a release ask for, with their sources. */
+/** What the announcements for a release require, with their sources. */
 export function announcementsFor(
   setup: Setup,
   { minor, release }: Upgrade,

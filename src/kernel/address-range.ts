@@ -18,23 +18,23 @@ export function parseAddressRange(text: string): AddressRange | undefined {
   return text.includes('/') ? parseNetwork(text) : parseAddress(text);
 }
 
-/** Whether the range is written with a prefix length, even that of a single address. */
+/** Whether the range is written with a prefix length, even /32. */
 export function isNetwork(range: AddressRange): range is Network {
   return 'prefixLength' in range;
 }
 
-/** An address as the network that holds it alone; a network as it is. */
+/** The network of an address alone; a network is returned as is. */
 export function networkOfRange(range: AddressRange): Network {
   return isNetwork(range) ? range : hostNetwork(range);
 }
 
-/** The address of a range that holds only one, in either form; undefined if it holds more. */
+/** The address of a range that holds only one, however written; undefined if it holds more. */
 export function singleAddress(range: AddressRange): Address | undefined {
   if (!isNetwork(range)) return range;
   return range.prefixLength === addressBits[range.family] ? range.address : undefined;
 }
 
-/** By first address. Of ranges with the same first address, the widest comes first; an address is narrower than any network. */
+/** Orders by first address, then wider before narrower. An address is narrower than any network. */
 export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
   return compareAddresses(firstOf(a), firstOf(b)) || lengthOf(a) - lengthOf(b);
 }
@@ -47,7 +47,6 @@ function firstOf(range: AddressRange): Address {
   return isNetwork(range) ? range.address : range;
 }
 
-/** Addresses from the first to the last, as numbers. */
 export interface AddressSpan {
   readonly family: Family;
   readonly first: bigint;

@@ -1,8 +1,8 @@
 import type { Family } from './family.ts';
 
 /**
- * An IP address. `text` is canonical: no leading zeros, IPv6 as RFC 5952 has it, IPv4-mapped IPv6 as IPv4.
- * Of IPv4, `bits` are its 32 bits as a signed number, which V8 stores inside of the object; see ipv4Number.
+ * An IP address. `text` is canonical: no leading zeros, IPv6 as in RFC 5952, IPv4-mapped IPv6 as IPv4. For IPv4, `bits` is a
+ * signed 32-bit number, which V8 stores inside the object; see ipv4Number.
  */
 export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
@@ -29,12 +29,12 @@ export function parseAddress(text: string): Address | undefined {
   return groups && addressOf(groups);
 }
 
-/** The bits of an IPv4 address as a number from 0, by which addresses compare. */
+/** The bits of an IPv4 address as an unsigned number, for comparing. */
 export function ipv4Number({ bits }: Extract<Address, { family: 'ipv4' }>): number {
   return bits >>> 0;
 }
 
-/** The bits of a dotted quad, leading zeros or not; undefined for anything else. */
+/** The bits of a dotted quad, with or without leading zeros; undefined for anything else. */
 function readSloppyIpv4(text: string): number | undefined {
   const plain = readIpv4(text);
   if (plain !== undefined || !/^\d+\.\d+\.\d+\.\d+$/.test(text)) return plain;
@@ -44,7 +44,7 @@ function readSloppyIpv4(text: string): number | undefined {
 /** Eight groups of four digits, the last two as a dotted quad. */
 const longestIpv6 = 45;
 
-/** The eight groups of an address with colons, IPv4-mapped or not; undefined for anything else. */
+/** The eight groups of an IPv6 address, IPv4-mapped or not; undefined for anything else. */
 function readIpv6(text: string): readonly number[] | undefined {
   if (text.length > longestIpv6) return undefined;
   const hex = text.includes('.') ? undot(text) : text;
@@ -61,7 +61,7 @@ function readIpv6(text: string): readonly number[] | undefined {
   return groups.length === 8 && groups.every((group) => group <= 0xffff) ? groups : undefined;
 }
 
-/** Groups of hexadecimal digits; NaN for one without digits. */
+/** Groups as numbers; NaN for one that is not hexadecimal. */
 function readGroups(text: string): number[] {
   return text === '' ? [] : text.split(':').map((group) => Number(`0x${group}`));
 }
@@ -80,10 +80,7 @@ function addressOf(groups: readonly number[]): Address {
   return ipv4Address(((groups[6] ?? 0) << 16) | (groups[7] ?? 0));
 }
 
-/**
- * The bits of a canonical dotted quad; undefined for anything else. Digit by digit, because states have addresses by
- * the million.
- */
+/** The bits of a canonical dotted quad; undefined for anything else. Reads digit by digit because states hold millions of addresses. */
 function readIpv4(text: string): number | undefined {
   if (text.length > 15) return undefined;
   let value = 0;
@@ -97,7 +94,7 @@ function readIpv4(text: string): number | undefined {
       part = -1;
     } else {
       const digit = code - zero;
-      // No number may begin with 0 but 0 itself.
+      // No leading zeros.
       if (digit < 0 || digit > 9 || part === 0) return undefined;
       part = part < 0 ? digit : part * 10 + digit;
       if (part > 255) return undefined;
@@ -110,8 +107,8 @@ const dot = 46;
 const zero = 48;
 
 /**
- * Reads "address/length" as kube-proxy does (ParseCIDRSloppy); host bits are cleared. The length of an IPv4-mapped
- * address counts all 128 bits: what is left of it is IPv4 only from 96 on.
+ * Reads "address/length" as kube-proxy does (ParseCIDRSloppy) and clears host bits. The length of an IPv4-mapped address counts
+ * all 128 bits, so it is IPv4 only from 96 on.
  */
 export function parseNetwork(text: string): Network | undefined {
   const slash = text.indexOf('/');
@@ -121,7 +118,7 @@ export function parseNetwork(text: string): Network | undefined {
   if (!/^\d+$/.test(length)) return undefined;
   const prefixLength = Number(length);
   const plain = readIpv4(address);
-  // The usual form first: states have networks by the hundred thousand.
+  // Tries the usual form first: states hold hundreds of thousands of networks.
   if (plain !== undefined && prefixLength <= 32 && maskBits(plain, prefixLength) === plain) {
     const isCanonical = length.length === (prefixLength < 10 ? 1 : 2);
     const first = { family: 'ipv4', text: address, bits: plain } as const;
@@ -137,10 +134,9 @@ export function parseNetwork(text: string): Network | undefined {
   return networkOf(first, first.family === 'ipv4' ? prefixLength - 96 : prefixLength);
 }
 
-/** How many bits an address has. */
 export const addressBits: { readonly [F in Family]: number } = { ipv4: 32, ipv6: 128 };
 
-/** The network of one address alone. */
+/** The network of a single address. */
 export function hostNetwork(address: Address): Network {
   return networkOf(address, addressBits[address.family]);
 }
@@ -150,7 +146,7 @@ function networkOf(first: Address, prefixLength: number): Network {
 }
 
 function maskBits(bits: number, prefixLength: number): number {
-  // JavaScript does nothing for a shift by 32 bits.
+  // JavaScript ignores a shift by 32 bits.
   return prefixLength === 0 ? 0 : bits & (-1 << (32 - prefixLength));
 }
 
@@ -161,7 +157,7 @@ function maskGroups(groups: readonly number[], prefixLength: number): readonly n
   });
 }
 
-/** The address `offset` after the given one, which must be inside the address space. */
+/** The address `offset` after the given one. It must be inside the address space. */
 export function addressAfter(address: Address, offset: number): Address {
   if (address.family === 'ipv4') return ipv4Address((address.bits + offset) | 0);
   return addressAt('ipv6', numberOf(address) + BigInt(offset));
@@ -203,7 +199,7 @@ function formatIpv6(groups: readonly number[]): string {
   return text;
 }
 
-/** False if they are of different families. */
+/** False for different families. */
 export function contains(network: Network, address: Address): boolean {
   const first = network.address;
   if (address.family === 'ipv4') {
@@ -233,7 +229,7 @@ export const loopbackAddresses: { readonly [F in Family]: Address } = {
 };
 
 /** 127.0.0.0/8 and ::1/128. */
-/** 0.0.0.0: where a program listens that takes connections to all addresses of a node. */
+/** 0.0.0.0, where a program listens to accept connections to all addresses of a node. */
 export const unspecifiedIPv4 = parseAddress('0.0.0.0') as Address;
 
 export const loopbackNetworks: { readonly [F in Family]: Network } = {
@@ -260,7 +256,7 @@ export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Why the API server refuses an address for an endpoint or an external IP; undefined if it accepts it. */
+/** Why the API server refuses the address for an endpoint or external IP; undefined if it accepts it. */
 export function describeUnusable(address: Address): string | undefined {
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';
@@ -268,7 +264,7 @@ export function describeUnusable(address: Address): string | undefined {
   return isLinkLocalMulticast(address) ? 'a link-local multicast address' : undefined;
 }
 
-/** Names the special use of an address that no host on a network can have; undefined for other addresses. */
+/** The special use of an address that no host on a network can have; undefined for other addresses. */
 export function describeSpecial(address: Address): string | undefined {
   const unusable = describeUnusable(address);
   if (unusable !== undefined) return unusable;

@@ -1,4 +1,4 @@
-/** Orders as Go orders strings. For the ASCII names and addresses here, that is the order of their character codes. */
+/** Compares strings as Go does. For the ASCII names and addresses here, that is the order of character codes. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

@@ -3,31 +3,31 @@ import type { Family } from './family.ts';
 import { parsePort, type SocketAddress } from './socket-address.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 
-/** A flow with ports that the kernel tracks: its packets go where its first one went, whatever the rules say now. */
+/** A tracked flow with ports. Its packets keep going where the first one went, whatever the rules say now. */
 export interface TrackedFlow {
   readonly family: Family;
   /** As conntrack prints it: "udp". */
   readonly protocol: string;
   readonly source: SocketAddress;
-  /** Where the client sends. */
+  /** Where the client sent the packet. */
   readonly destination: SocketAddress;
-  /** Who answers: the endpoint, if the flow was translated. */
+  /** The answering end: the endpoint, if the flow was translated. */
   readonly answers: SocketAddress;
-  /** Whether a packet came back. */
+  /** Whether an answer was seen. */
   readonly isReplied: boolean;
 }
 
-/** The two ends of one direction, as far as its words were read. */
+/** The two ends of one direction, as far as they were read. */
 type Direction = Map<string, string>;
 
 const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
 
-/** What conntrack -L prints around the flows: a line for each processor of -S, and the total. */
+/** Other lines of conntrack -L and -S: one for each processor, and the total. */
 const others = /^(?:cpu=\d|conntrack v|entries +\d)/;
 
 /**
- * Reads what `conntrack -L` prints, in any of its forms but XML, and /proc/net/nf_conntrack. Takes any text. Flows without ports,
- * such as pings, are left out.
+ * Reads what `conntrack -L` prints in any form except XML, and /proc/net/nf_conntrack. Takes any text. Leaves out flows without
+ * ports, such as pings.
  */
 export function parseConntrack(text: string): {
   readonly flows: readonly TrackedFlow[];
@@ -45,10 +45,10 @@ export function parseConntrack(text: string): {
   return { flows, unread };
 }
 
-/** Addresses by their text: a million flows have few, and each is in memory once. */
+/** Addresses by text: a million flows share few addresses, so each is in memory once. */
 type Addresses = Map<string, Address | undefined>;
 
-/** A flow, or 'other' for one without ports; undefined for a line that is none. */
+/** A flow, or 'other' for one without ports; undefined for any other line. */
 export function readFlow(line: string, addresses: Addresses = new Map()): TrackedFlow | 'other' | undefined {
   const words = line.split(/[ \t]+/);
   const protocol = words[/^ipv[46]$/.test(words[0] ?? '') ? 2 : 0] ?? '';
@@ -58,7 +58,7 @@ export function readFlow(line: string, addresses: Addresses = new Map()): Tracke
     const name = word.slice(0, equals);
     if (!endWords.has(name)) continue;
     const direction = directions[0].has(name) ? directions[1] : directions[0];
-    // Something follows all ends: an end that a line ends with may be cut off.
+    // More words follow the ends of a flow: an end at the very end of a line may be cut off.
     if (direction.has(name) || i === words.length - 1) return undefined;
     direction.set(name, word.slice(equals + 1));
   }

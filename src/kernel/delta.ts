@@ -6,18 +6,15 @@ import { splitNftDelta } from './nftables/nft-delta.ts';
 import type { KernelState } from './state.ts';
 
 /**
- * How to get from one state to another, by kind of object. Within one kind the changes are in an order in which they
- * can be made; the formatter of each (formatTablesDelta and so on) writes the input of the tool that makes it.
+ * How to get from one state to another, by kind of object. Within a kind, the changes are in an order that works. Each kind has a
+ * formatter (formatTablesDelta and so on) that writes the input of its tool.
  */
 export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffByKind)[K]> };
 
-/** The same table, typed so that a row can be looked up by a kind's name. */
+/** The same table, typed for lookup by a kind's name. */
 const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;
 
-/**
- * The difference between two states, by meaning: neither origins nor the order of chains, sets and entries take part;
- * the order of rules does.
- */
+/** The difference in meaning between two states. Ignores origins and the order of chains, sets and entries; the order of rules counts. */
 export function diffStates(from: KernelState, to: KernelState): KernelDelta {
   const diff = <K extends ObjectKind>(kind: K): KernelDelta[K] => rows[kind](from[kind], to[kind]);
   return Object.fromEntries(objectKinds.map((kind) => [kind, diff(kind)])) as KernelDelta;
@@ -27,15 +24,14 @@ export function isEmptyDelta(delta: KernelDelta): boolean {
   return objectKinds.every((kind) => Object.keys(delta[kind] ?? {}).length === 0);
 }
 
-/** Whether `a` already means the same as `b`: see diffStates. */
+/** Whether `a` and `b` mean the same: see diffStates. */
 export function equalStates(a: KernelState, b: KernelState): boolean {
   return isEmptyDelta(diffStates(a, b));
 }
 
 /**
- * Splits the kinds of which things come and go one by one into additions, and removals to make once all that is new
- * is there. Making both in turn makes all. iptables-restore changes a table at once, so the rules that use a set are
- * gone before the set goes.
+ * For kinds whose objects come and go one by one, splits the changes into additions, and removals to make after them. Both together make
+ * the whole change. iptables-restore changes a table at once, so rules that use a set are gone before the set is removed.
  */
 export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelta) {
   return {

@@ -1,4 +1,4 @@
-/** Changes in two parts: what must be made first, and what must go once that is done. */
+/** Changes in two parts: what to make first, and what to remove afterwards. */
 export interface Split<Change> {
   readonly additions: readonly Change[];
   readonly removals: readonly Change[];
@@ -12,19 +12,19 @@ export function partition<Change>(changes: readonly Change[], isRemoval: (change
   return { additions, removals };
 }
 
-/** One thing as it was and as it should be: `from` is undefined if it is new, `to` if it goes. */
+/** A thing before and after a change: `from` is undefined if it is new, `to` if it is removed. */
 export type Pair<T> =
   | { readonly from: undefined; readonly to: T }
   | { readonly from: T; readonly to: T }
   | { readonly from: T; readonly to: undefined };
 
-/** The thing as it should be, or as it was if it goes. */
+/** The thing after the change, or before it if it is removed. */
 export function itemOf<T>({ from, to }: { readonly from: T | undefined; readonly to: T | undefined }): T {
-  // A pair has at least one of them.
+  // At least one of them is set.
   return (to ?? from) as T;
 }
 
-/** Pairs the items of two lists that have the same key: those of `to` in their order, then what only `from` has. */
+/** Pairs items with the same key: those of `to` in order, then those only in `from`. */
 export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) => string): readonly Pair<T>[] {
   const left = new Map<string, T>();
   for (const item of from) left.set(keyOf(item), item);
@@ -39,7 +39,7 @@ export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) =
   return pairs;
 }
 
-/** What only one of two lists has, by key. */
+/** Items that only one of the lists has, by key. */
 export function diffByKey<T>(
   from: readonly T[],
   to: readonly T[],

@@ -1,13 +1,11 @@
-/** The two address families. kube-proxy runs one proxier for each; kpc keeps both in one state. */
+/** The address families. kube-proxy runs one proxier for each; kpc keeps both in one state. */
 export type Family = 'ipv4' | 'ipv6';
 
 /** In the order of output. */
 export const families: readonly Family[] = ['ipv4', 'ipv6'];
 
-/** As Kubernetes and people spell them. */
 export const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
-/** The transport protocols a Service port may have, as Kubernetes and ipvsadm's listing spell them. */
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 
 export const protocols: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];

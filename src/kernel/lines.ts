@@ -1,4 +1,4 @@
-/** The lines of a text, one after the other: a list of them would cost more than the text where most are empty. */
+/** Yields the lines of a text. A list would cost more than the text if most lines are empty. */
 export function* linesOf(text: string): Generator<string, void> {
   let start = 0;
   for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
@@ -8,23 +8,26 @@ export function* linesOf(text: string): Generator<string, void> {
   yield text.slice(start);
 }
 
-/** A line of a text, counted from 1; '' if there is none. */
+/** A line by number, from 1; '' if there is none. */
 export function lineOf(text: string, number: number): string {
   let left = number;
   for (const line of linesOf(text)) if (--left === 0) return line;
   return '';
 }
 
-/** How many lines a text has: one more than line ends. */
+/** The number of lines: one more than line ends. */
 export function countLines(text: string): number {
   let count = 1;
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
   return count;
 }
 
-/** A list of lines that costs nothing for empty ones. Test: the empty lines of a dump cost no more than their characters. */
+/**
+ * A list of lines in which empty lines cost nothing.
+ * Test: the empty lines of a dump cost no more than their characters.
+ */
 export class LineList {
-  /** Lines, and between them texts that are several empty lines. */
+  /** Lines, and runs of empty lines as one text. */
   readonly #parts: string[] = [];
   #empty = 0;
 
@@ -37,7 +40,7 @@ export class LineList {
     this.#parts.push(line);
   }
 
-  /** Joined by line ends, they are the lines. */
+  /** Joined by line ends, these give the lines. */
   parts(): readonly string[] {
     this.#endEmpty();
     return this.#parts;

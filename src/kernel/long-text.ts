@@ -1,9 +1,9 @@
-/** Characters. Pieces of about this length are joined at once: short enough to stay in the processor's cache. */
+/** Length, in characters, of the pieces joined at once: they fit in the processor's cache. */
 const enough = 1 << 15;
 
 /**
- * Builds a long text from short ones. V8 keeps a sum of texts as a tree until somebody reads it. The tree takes
- * several times the memory of the text, and time of the garbage collector; joining leaves one piece.
+ * Builds a long text from short ones. V8 keeps a concatenation as a tree until it is read. The tree takes several times the
+ * memory of the text, and slows the garbage collector; joining leaves one piece.
  */
 export class LongText {
   readonly #joined: string[] = [];

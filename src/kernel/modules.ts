@@ -2,7 +2,7 @@ import { diffByKey } from './diff-by-key.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 
-/** The content of a modules-load.d(5) file: one module a line. '' for none. */
+/** A modules-load.d(5) file: one module a line; '' for none. */
 export function formatModules(modules: readonly string[]): string {
   return modules.map((module) => `${module}\n`).join('');
 }
@@ -21,7 +21,7 @@ export function parseModules(text: string): {
   return { modules, unread };
 }
 
-/** A module by its name. One that is no longer wanted stays loaded: other programs may use it. */
+/** A module to load. A module that is no longer wanted stays loaded: other programs may use it. */
 export interface ModuleChange {
   readonly change: 'added' | 'removed';
   readonly name: string;
@@ -35,7 +35,7 @@ export function diffModules(from: readonly string[], to: readonly string[]): rea
   ];
 }
 
-/** The modules behind what a rule matches, in load order. */
+/** The modules that implement each match, in load order. */
 const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
   ['match-set', ['xt_set']],
   ['comment', ['xt_comment']],
@@ -46,13 +46,13 @@ const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
   ['statistic', ['xt_statistic']],
   ['recent', ['xt_recent']],
   ['virtual-server', ['xt_ipvs']],
-  // physdev sees bridge ports only where bridged packets pass iptables.
+  // physdev sees bridge ports only if bridged packets pass iptables.
   ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
 ];
 
 /**
- * The kernel modules that the matches of these rules need. Most kernels load them by themselves when a rule asks for
- * them; nodes that forbid that need them named.
+ * The kernel modules that these rules' matches need. Most kernels load them when a rule uses them; nodes that forbid autoloading
+ * need them listed.
  */
 export function matchModules(tables: readonly Tables[]): readonly string[] {
   const used = new Set<RuleArg['kind']>();

@@ -1,4 +1,4 @@
-/** Reads a number of 32 bits, decimal or hexadecimal; octal ones are not read. */
+/** Reads a 32-bit number, decimal or hexadecimal but not octal. */
 export function parseNumber32(text: string): number | undefined {
   if (!/^(?:0x[\da-f]{1,8}|0|[1-9]\d{0,9})$/i.test(text)) return undefined;
   const value = Number(text);

@@ -5,22 +5,22 @@ export interface Location {
   readonly column: number;
 }
 
-/** A place as data: a file as a whole has no line. */
+/** A place as data: no line means the whole file. */
 export type Located = Pick<Location, 'file'> & Partial<Location>;
 
-/** A field of an input document. Finding its line costs a parse of the document, so it waits until a diagnostic needs it. */
+/** A field of an input document. Finding its line means parsing the document again, so that waits until a diagnostic needs it. */
 export interface Place {
   readonly file: string;
   locate(): Location;
-  /** Which object of the file it is in: the same for all its fields, and for no field of another. */
+  /** The object in the file: equal for all fields of one object, and different between objects. */
   readonly object?: string;
-  /** True for the file as a whole, such as one that cannot be read: it has no lines to point at. */
+  /** True for the whole file, such as one that cannot be read. */
   readonly isWholeFile?: boolean;
 }
 
 /**
- * Why an item is in a state: the Service port that asked for it ("namespace/name" or "namespace/name:port"), or
- * undefined for what every node has, and the field it came from. Takes no part in equality.
+ * Why an item is in a state: the Service port that needs it ("namespace/name" or "namespace/name:port"), or undefined for what
+ * every node has, and the field it came from. Ignored by equality.
  */
 export interface Origin {
   readonly servicePort: string;

@@ -1,6 +1,6 @@
 import { parsePort, parseSocketAddress, type SocketAddress } from './socket-address.ts';
 
-/** Names that every /etc/services has for one port, of those that Services have. */
+/** Port names in every /etc/services, of those that Services use. */
 const ports: ReadonlyMap<string, number> = new Map(
   Object.entries({
     ftp: 21,
@@ -37,12 +37,12 @@ const ports: ReadonlyMap<string, number> = new Map(
   }),
 );
 
-/** The number of a port that a tool printed by number or by name; undefined for a name that is not known. */
+/** The port printed as a number or name; undefined for an unknown name. */
 export function portNumber(text: string): number | undefined {
   return parsePort(text) ?? ports.get(text);
 }
 
-/** Reads "10.0.0.1:80" or "10.0.0.1:http"; undefined for an address by name, or a port whose name is not known. */
+/** Reads "10.0.0.1:80" or "10.0.0.1:http"; undefined for a host name or an unknown port name. */
 export function parseNamedSocket(text: string): SocketAddress | undefined {
   const colon = text.lastIndexOf(':');
   const port = ports.get(text.slice(colon + 1));

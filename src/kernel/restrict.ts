@@ -5,27 +5,26 @@ import type { VirtualServer } from './ipvs/ipvs.ts';
 import type { LinkAddress } from './link/link.ts';
 import type { KernelState } from './state.ts';
 
-/** What of a state a program may change. */
+/** The part of a state that a program may change. */
 export interface Ownership {
-  /** Of chains that are not the kernel's own. */
+  /** For chains that are not built in. */
   chain(name: string, table: TableName, place: RulesPlace): boolean;
-  /** Of the rules in the kernel's own chain `chain`. If absent, a rule that jumps to an owned chain is owned. */
+  /** For the rules in the built-in chain `chain`. By default, a rule that jumps to an owned chain is owned. */
   jump?(rule: Rule, chain: string, table: TableName, place: RulesPlace): boolean;
-  /** The nftables tables that may be owned, with all that is in them. */
+  /** The nftables tables that may be owned, including everything in them. */
   table?(name: string, family: Family): boolean;
   set(name: string): boolean;
   virtualServer(server: VirtualServer): boolean;
-  /** A link that is not owned is left out with all its addresses. */
+  /** A link that is not owned is left out, with all its addresses. */
   link(name: string): boolean;
   address(address: LinkAddress, link: string): boolean;
   sysctl(name: string): boolean;
 }
 
 /**
- * The owned part of a state. Of the kernel's own chains it keeps the owned jumps, and their
- * places between other rules; proxy ports, timeouts and modules stay whole, as
- * they have no owner. If both sides are restricted before they are compared, what belongs to other programs is
- * neither compared nor touched.
+ * The owned part of a state. Built-in chains keep the owned jumps and their places between other rules; proxy ports, timeouts and
+ * modules stay whole, because they have no owner. If both sides are restricted before they are compared, other programs' objects
+ * are neither compared nor touched.
  */
 export function restrictState(state: KernelState, owns: Ownership): KernelState {
   const iptables = rulesPlaces.flatMap((place) => {

@@ -21,7 +21,7 @@ export function formatSocketAddress({ address, port }: SocketAddress): string {
   return joinHostPort(address.text, port);
 }
 
-/** Ports of a transport protocol, both ends included. A single port is a range of one. */
+/** Ports of a transport protocol, both ends included. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;
@@ -29,19 +29,19 @@ export interface PortRange {
 
 const highestPort = 65535;
 
-/** A port as tools print it: a decimal number without leading zeros. */
+/** A port as tools print it: decimal, without leading zeros. */
 export function parsePort(text: string): number | undefined {
   if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return undefined;
   const port = Number(text);
   return port <= highestPort ? port : undefined;
 }
 
-/** Reads a port as ipvsadm and iptables do behind an address: leading zeros do not make it octal. */
+/** Reads a port as ipvsadm and iptables do after an address: leading zeros do not make it octal. */
 function parsePaddedPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) ? parsePort(text.replace(/^0+(?=\d)/, '')) : undefined;
 }
 
-/** Reads "80", "1000:2000", ":1023" or "1024:", as iptables takes ports; undefined for anything else, such as a name. */
+/** Reads "80", "1000:2000", ":1023" or "1024:" as iptables does; undefined for anything else, such as a name. */
 export function parsePortRange(text: string): PortRange | undefined {
   const colon = text.indexOf(':');
   if (colon < 0) {

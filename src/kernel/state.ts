@@ -6,21 +6,20 @@ import type { NftTable } from './nftables/table.ts';
 import type { FamilyTables } from './iptables/iptables-delta.ts';
 
 /**
- * What a kernel holds, or is to hold, of what kube-proxy programs. Every command reads it or makes it: it is the one
- * value between compiling, comparing, applying and tracing. A family without iptables state was not compiled, or not
- * dumped.
+ * The part of a kernel's state that kube-proxy programs, present or wanted. It is the one value that all commands exchange:
+ * compiling, comparing, applying, tracing. A family without iptables state was not compiled, or not dumped.
  */
 export interface KernelState {
   readonly iptables: FamilyTables;
-  /** Tables of both families, one of each family and name; IPv4 before IPv6. */
+  /** Tables of both families, IPv4 before IPv6; family and name are unique. */
   readonly nftables: readonly NftTable[];
-  /** Sets of both families, in the order to create them. */
+  /** Sets of both families, in creation order. */
   readonly sets: readonly IpSet[];
-  /** IPVS services of both families, sorted by compareVirtualServers. */
+  /** Virtual servers of both families, sorted by compareVirtualServers. */
   readonly virtualServers: readonly VirtualServer[];
-  /** What a balancer beside the kernel serves in userspace mode, sorted by compareProxyPorts. */
+  /** Ports that a balancer in userspace serves in userspace mode, sorted by compareProxyPorts. */
   readonly proxyPorts: readonly ProxyPort[];
-  /** Links with the addresses bound to them: kube-ipvs0 in IPVS mode. */
+  /** Links with their addresses: kube-ipvs0 in IPVS mode. */
   readonly links: readonly Link[];
   /** Sysctl name with dots → value as the kernel prints it. */
   readonly sysctls: ReadonlyMap<string, string>;

@@ -2,13 +2,13 @@ import type { Family } from './family.ts';
 import { itemOf, pairUp } from './diff-by-key.ts';
 import { readLines, type UnreadLine } from './unread-line.ts';
 
-/** By family, the sysctl without which a node forwards no packets. kube-proxy sets that of IPv4, in IPVS mode alone. */
+/** For each family, the sysctl that a node needs to forward packets. kube-proxy sets only the one of IPv4, and only in IPVS mode. */
 export const forwardingSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.ip_forward',
   ipv6: 'net.ipv6.conf.all.forwarding',
 };
 
-/** The name of a sysctl of IPv4 on one link, or on `all`: a dot in a link's name is a slash there. */
+/** The name of an IPv4 sysctl for one link or for `all`: a dot in a link's name becomes a slash. */
 export function sysctlOfLink(link: string, key: string): string {
   return `net.ipv4.conf.${link.replaceAll('.', '/')}.${key}`;
 }
@@ -18,22 +18,22 @@ export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }
 
-/** Holds the buckets of the connection tracking table: the one setting of the network that is no sysctl. */
+/** Number of buckets in the connection tracking table: the only network setting that is not a sysctl. */
 export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
 
-/** Whether a file holds a setting that kpc-apply may have changed. */
+/** Whether kpc-apply may have changed the setting in this file. */
 export function isSettingPath(path: string): boolean {
   return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
 }
 
-/** The content of a sysctl.conf(5): one `name = value` a line, in the order of the map. '' for none. */
+/** A sysctl.conf(5): one `name = value` a line, in map order; '' for none. */
 export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
 }
 
 /**
- * Reads a sysctl.conf(5), or what `sysctl -a` prints: name with dots → value, the last of each name. Takes any text:
- * lines it cannot read are in `unread`.
+ * Reads a sysctl.conf(5), or what `sysctl -a` prints: name with dots → value; the last of a name wins. Takes any text: lines it
+ * cannot read are in `unread`.
  */
 export function parseSysctls(text: string): {
   readonly sysctls: ReadonlyMap<string, string>;
@@ -41,7 +41,7 @@ export function parseSysctls(text: string): {
 } {
   const sysctls = new Map<string, string>();
   const unread = readLines(text, ['#', ';'], (line) => {
-    // A minus sign in front: whether it can be set does not matter.
+    // A leading minus: failing to set it is no error.
     const [, name, value = ''] = /^-?\s*([^\s=]+)\s*=\s*([^]*)$/.exec(line) ?? [];
     if (name === undefined) return 'not "name = value"';
     sysctls.set(withDots(name), value);
@@ -50,13 +50,13 @@ export function parseSysctls(text: string): {
   return { sysctls, unread };
 }
 
-/** sysctl takes slashes for dots, and then a dot inside a part (an interface's name) is a dot. */
+/** sysctl accepts slashes for dots; then a dot inside a part (an interface's name) is a dot. */
 function withDots(name: string): string {
   const separator = /[./]/.exec(name)?.[0];
   return separator === '/' ? name.replace(/[./]/g, (char) => (char === '/' ? '.' : '/')) : name;
 }
 
-/** `to` is undefined for a sysctl that is no longer wanted: it cannot be taken away, so it keeps its value. */
+/** `to` is undefined for a sysctl that is no longer wanted: it cannot be removed, so it keeps its value. */
 export interface SysctlChange {
   readonly name: string;
   readonly from: string | undefined;
@@ -73,7 +73,7 @@ export function diffSysctls(
   return changes.filter(({ from, to }) => from === undefined || to === undefined || wordsOf(from) !== wordsOf(to));
 }
 
-/** The kernel prints tabs between the numbers of a sysctl that has several. */
+/** The kernel prints tabs between the numbers of a sysctl with several. */
 function wordsOf(value: string): string {
   return value.trim().split(/\s+/).join(' ');
 }

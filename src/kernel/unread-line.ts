@@ -1,20 +1,23 @@
 import { countLines, linesOf } from './lines.ts';
 
-/** A line of a tool's output that kpc cannot read; line counts from 1. */
+/** A line of a tool's output that kpc cannot read; lines count from 1. */
 export interface UnreadLine {
   readonly line: number;
   readonly text: string;
   readonly reason: string;
-  /** What the reader said of where it is, such as the table. */
+  /** Where it is, if the reader said so, such as a table. */
   readonly place?: string | undefined;
-  /** How many lines with this reason and place follow it that are not listed. */
+  /** Further lines with this reason and place that are counted, not listed. */
   readonly more?: number | undefined;
 }
 
-/** How many lines of one reason are listed: the others are counted, for a damaged file may have millions. */
+/** Most lines listed for one reason; a damaged file may have millions, so the rest are counted. */
 const mostListed = 300;
 
-/** Collects lines that cannot be read. Test: keeps some hundred lines of one reason, and counts the others. */
+/**
+ * Collects lines that cannot be read.
+ * Test: keeps some hundred lines of one reason, and counts the others.
+ */
 export class UnreadLines {
   readonly #listed: UnreadLine[] = [];
   readonly #lasts = new Map<string, { count: number; last: { more?: number } }>();
@@ -23,7 +26,7 @@ export class UnreadLines {
     return this.#listed;
   }
 
-  /** `text` gives the line if it is listed. */
+  /** `text` is only called if the line is listed. */
   add(line: number, text: () => string, reason: string, place?: string): void {
     const key = place === undefined ? reason : `${place} ${reason}`;
     const known = this.#lasts.get(key);
@@ -42,14 +45,14 @@ export class UnreadLines {
   }
 }
 
-/** How many lines there are, the listed and the others. */
+/** How many lines there are, listed or not. */
 export function countUnread(lines: readonly UnreadLine[]): number {
   return lines.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
 }
 
 /**
- * Calls `read` with each line, trimmed, except empty ones and comments. Returns the lines for which `read` gave a
- * reason why it cannot read them, with the place that `placeOf` gives then.
+ * Calls `read` with each trimmed line, except empty lines and comments. Returns the lines for which `read` gave a reason why it
+ * cannot read them, with the place from `placeOf` at that moment.
  */
 export function readLines(
   lines: string | Iterable<string>,
@@ -61,7 +64,7 @@ export function readLines(
   let [number, next] = [1, 1];
   for (const raw of typeof lines === 'string' ? linesOf(lines) : lines) {
     number = next;
-    // One that was joined of several counts as these.
+    // Counts as all the lines it was joined from.
     next += countLines(raw);
     const line = raw.trim();
     if (line === '' || comments.includes(line.charAt(0))) continue;

@@ -20,9 +20,8 @@ import { findNodePortServers } from './node-port-servers.ts';
 import { nodePortProtocol, parseSetName } from './ipvs-sets.ts';
 
 /**
- * Finds the Service port that each item of a state is there for, by its label ("namespace/name:port"). If nothing
- * shows the name, as in a dump of IPVS mode, the label is the address ("10.96.0.1:80/TCP") or "node port 30080/TCP".
- * Undefined for what every node has.
+ * Finds the Service port of each item in a state, by label ("namespace/name:port"). If nothing shows the name, as in a dump of
+ * IPVS mode, the label is the address ("10.96.0.1:80/TCP") or "node port 30080/TCP". Undefined for what every node has.
  */
 export interface Owners {
   ofChain(chain: Chain): string | undefined;
@@ -43,9 +42,9 @@ export interface SideOwners {
 type Labels = Map<string, string>;
 
 /**
- * Finds the owners of the items of some states. An item's own origin wins. Else an item of the same name, in any of
- * the states, shows it. Else comments, jumps and virtual servers do. Labels in `renamed` are replaced. Both sides of
- * a comparison may share the `chains` of their states.
+ * Finds the owners of the items of some states. An item's own origin wins, then an item of the same name in any of the states,
+ * then comments, jumps and virtual servers. Labels in `renamed` are replaced. Both sides of a comparison may share the `chains`
+ * of their states.
  */
 export function findOwners(
   states: readonly KernelState[],
@@ -61,7 +60,7 @@ export function findOwners(
   });
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
-  /** What `find` says of an item without an origin, by the name to use for it. */
+  /** The owner of an item by its origin, or by `find` with the new name. */
   const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, find: () => string | undefined) => {
     const label = origin?.servicePort ?? find();
     return label === undefined ? undefined : (renamed.get(label) ?? label);
@@ -113,7 +112,7 @@ function labelInside(chain: Chain): string | undefined {
   return undefined;
 }
 
-/** Labels of chains by name: from origins, and from comments and jumps. Each map is made when it is first asked for. */
+/** Labels of chains by name, from origins and from comments and jumps. Each map is made on first use. */
 interface ChainLabels {
   readonly origins: () => Labels;
   readonly jumps: () => Labels;
@@ -129,7 +128,7 @@ export function indexChains(states: readonly KernelState[]): ChainLabels {
   return { origins, jumps: once(() => indexComments(all(), origins())) };
 }
 
-/** In iptables mode the comments name the Service port; where a large cluster has none, the jumps lead to it. */
+/** In iptables mode comments name the Service port; in a large cluster, where some rules have none, jumps lead to it. */
 function indexComments(chains: readonly Chain[], origins: Labels): Labels {
   const labels: Labels = new Map();
   const own: Chain[] = [];
@@ -155,7 +154,7 @@ function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): 
   if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
 }
 
-/** Labels from virtual servers. IPVS has no names: what is about an address belongs to the virtual server there. */
+/** Labels from virtual servers. IPVS has no names: an object for an address belongs to the virtual server there. */
 type ServerLabels = ReturnType<typeof indexServers>;
 
 function indexServers(states: readonly KernelState[]) {
@@ -185,7 +184,10 @@ function indexServers(states: readonly KernelState[]) {
     addresses,
     /** By "ipv4 TCP 30080". */
     nodePorts,
-    /** By "TCP address port" of an endpoint: it belongs to the first virtual server that forwards to it. Made on demand: there are many. */
+    /**
+     * By "TCP address port" of an endpoint, which belongs to the first virtual server that forwards to it. Made on demand,
+     * because there are many.
+     */
     endpoints: once(() => {
       const endpoints: Labels = new Map();
       for (const server of states.flatMap(({ virtualServers }) => virtualServers)) {
@@ -205,28 +207,28 @@ function allChains(state: KernelState): readonly Chain[] {
   );
 }
 
-/** Comments in other programs' chains may look like the name of a Service port: "Policy default/web ingress". */
+/** Comments in other programs' chains may look like a Service port's name: "Policy default/web ingress". */
 function mayBeKubeProxys(chain: string): boolean {
   return isServiceChain(chain) || isNamedByKubeProxy(chain);
 }
 
-/** People replace names in a dump before they show it, for example by YYYY/XXX. */
+/** People anonymise names in a dump before showing it, for example as YYYY/XXX. */
 const servicePortLabel = /(?:^| )([a-zA-Z0-9][\w.-]*\/[a-zA-Z0-9][\w.-]*(?::[\w.-]*)?)(?= |$)/;
 
-/** The words that kube-proxy writes after the name of a Service port, in rules of shared chains. */
+/** kube-proxy's words after a Service port's name in rules of shared chains. */
 const nameBefore =
   /^(\S+?):?(?: (?:(?:cluster|external|loadbalancer) IP|has no (?:local )?endpoints|traffic not accepted by \S+))$/;
 
 /**
- * The Service port in kube-proxy's comment on a rule: "namespace/name:port", or without the namespace if that was
- * removed before the dump was shown. Up to 1.14, a port without a name ended in a colon.
+ * The Service port in kube-proxy's comment on a rule: "namespace/name:port", or without the namespace if that was removed before
+ * the dump was shown. Up to 1.14, a port without a name ended in a colon.
  */
 export function labelInComment(rule: Rule): string | undefined {
   for (const arg of rule.args) {
     if (arg.kind !== 'comment') continue;
     const label = servicePortLabel.exec(arg.text)?.[1] ?? nameBefore.exec(arg.text)?.[1];
     if (label !== undefined) return label.replace(/:$/, '');
-    // A word alone is a name beside a jump that only kube-proxy writes.
+    // A single word is a name if the rule's jump is one that only kube-proxy writes.
     const target = jumpChain(rule);
     const isOwn = target !== undefined && (isServiceChain(target) || target === baseChains.markMasquerade);
     return isOwn && /^\S+$/.test(arg.text) ? arg.text.replace(/:$/, '') : undefined;
@@ -270,14 +272,13 @@ function labelOfValue({ value }: Element): string | undefined {
 }
 
 /**
- * Finds the owners of elements that have no origin and lead to no chain, by the rest of kube-proxy's tables. If
- * several Service ports have a cluster IP or an endpoint, the first by name owns it: kube-proxy sorts its elements
- * so.
+ * Finds the owners of elements without an origin that lead to no chain, from the rest of kube-proxy's tables. If several Service
+ * ports have a cluster IP or endpoint, the first by name owns it, because kube-proxy sorts its elements that way.
  */
 function indexNftables(
   states: readonly KernelState[],
 ): (family: Family, set: string, element: Element) => string | undefined {
-  /** Labels by family, set and key of an element, by family and address, and by family, protocol and endpoint. */
+  /** Labels by family, set and element key, by family and address, and by family, protocol and endpoint. */
   const [origins, addresses, endpoints]: [Labels, Labels, Labels] = [new Map(), new Map(), new Map()];
   const labels = new Set<string>();
   const keepFirst = (known: Labels, key: string, label: string): void => {
@@ -327,7 +328,7 @@ function indexNftables(
   };
 }
 
-/** kube-proxy comments elements that refuse packets with the Service port's name. Long ones are cut, or end in dots. */
+/** kube-proxy comments elements that refuse packets with the Service port's name. Long names are cut, or end in dots. */
 function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): string | undefined {
   if (comment === undefined || !/^[a-z0-9][-a-z0-9]*\/[a-z0-9]/.test(comment)) return undefined;
   const start = comment.endsWith('...') ? comment.slice(0, -3) : comment;
@@ -336,7 +337,7 @@ function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): stri
   return others.length === 0 ? (only ?? comment) : comment;
 }
 
-/** The endpoints that the rules of a chain send packets to. */
+/** The endpoints that a chain's rules send packets to. */
 export function targetsOf({ rules }: Pick<NftChain, 'rules'>): readonly DnatTarget[] {
   return rules
     .flatMap(({ expressions }) => expressions)

@@ -9,9 +9,9 @@ import { arrive, cross, leave, type End } from './walk.ts';
 import { findUnansweredArp } from './way-back.ts';
 
 /**
- * What becomes of a connection after its first packet: the endpoint's answer is a packet that passes the node like any other, and so is
- * what the client sends then. Neither meets rules of type nat: the connection knows what was done to the first packet. An answer gets the
- * client's address back before it is routed, and the address that the client asked only when it leaves, so that all rules between see the endpoint's.
+ * Follows a connection after its first packet: the endpoint's answer passes the node like any other packet, and so does the client's next
+ * packet. Neither meets rules of type nat, because conntrack already holds what was done to the first packet. An answer gets the client's
+ * address back before it is routed, and the address the client asked for only when it leaves: rules in between see the endpoint's address.
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
@@ -63,7 +63,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
   const [first] = losses;
   const isPart = losses.length < answers.length;
-  // Hosts that are both behind one link may not need the node at all.
+  // Two hosts behind the same link may not need the node at all.
   const isBeside = verdict === 'forwarded' && !end.isNamed && !end.isOwn && end.entered === end.output;
   if (first)
     return beyond.has(first.kind) || isPart || isBeside
@@ -73,7 +73,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
 }
 
-/** What may keep the first packet from coming to the node, or from the node to its destination. */
+/** Why the first packet may not reach the node, or not get from the node to its destination. */
 function lostBefore({ routing }: World, end: Flow): Beyond | undefined {
   const { hop, destination, isOwn, isNamed, output } = end;
   const inside = hop?.gateway ? routing.places.linkInside(destination) : undefined;
@@ -82,13 +82,13 @@ function lostBefore({ routing }: World, end: Flow): Beyond | undefined {
   return isOwn || isNamed ? undefined : findUnansweredArp(end);
 }
 
-/** Losses of which the node alone does not decide. */
+/** Losses that depend on more than the node. */
 const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>(['other-way', 'own-gateway', 'foreign-source']);
 
 /** Flags of the packets of both sides after a handshake. */
 const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
 
-/** The way of an answer, and after it of the client's next packet; where rules ask for flags of TCP, of what follows as well. */
+/** Walks an answer and then the client's next packet. If rules match TCP flags, also walks the packets after the handshake. */
 function walkConnection(world: World, first: Flow, choices: Choices): Way<Flow> {
   let way = walkAnswer(world, first, choices);
   for (const flags of laterFlags) {
@@ -99,7 +99,7 @@ function walkConnection(world: World, first: Flow, choices: Choices): Way<Flow> 
   return way;
 }
 
-/** The way of an answer, and after it of the client's next packet. */
+/** Walks an answer and then the client's next packet. */
 function walkAnswer(world: World, first: Flow, choices: Choices): Way<Flow> {
   const passing = passingOf(world, first, choices);
   switch (passing.kind) {
@@ -140,16 +140,18 @@ function wayOf(flow: Flow, end: End, loss: Loss | undefined): Way<Flow> {
 }
 
 type Passing =
-  /** It passes the node; `beyond`: if others send it there. */
+  /** It passes the node. `beyond`: only if other hosts send it there. */
   | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End; readonly beyond?: Beyond | undefined }
-  /** A bridge of the node carries it, and no rule sees it. */
+  /** A bridge of the node carries it without showing it to rules. */
   | { readonly kind: 'unseen'; readonly flow: Flow; readonly loss: Loss | undefined }
-  /** It does not come by the node. */
+  /** It does not pass the node. */
   | { readonly kind: 'past' }
-  /** Routes are not listed: nothing shows its way. */
+  /** Routes are not listed, so its way is unknown. */
   | { readonly kind: 'unlisted' };
 
-/** Whether the endpoint's answer comes by the node, and where. Its own programs and pods have no other way; other hosts choose theirs. */
+/**
+ * Whether the endpoint's answer passes the node, and where. The node's programs and pods have no other way; other hosts choose their own.
+ */
 function passingOf({ routing, visitors }: World, first: Flow, choices: Choices): Passing {
   const { places } = routing;
   const { destination: endpoint, source: client, output, hop, input } = first;
@@ -180,28 +182,28 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   if (isHere) return enterBy(output);
   if (first.connection?.rewritten.has('source') === true && routing.isLocal(client) === false)
     return enterBy(output, { kind: 'foreign-source', address: client });
-  // Whoever sends to an address of a network finds it behind the link of that.
+  // A sender finds an address behind the link of the network that holds it.
   if (back === undefined || back.kind === 'none' || isClientHere) return enterBy(places.linkAround(client) ?? output);
   const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
-  // Another node, behind a tunnel too, answers other hosts by its own routes.
+  // Another node, even behind a tunnel, answers other hosts by its own routes.
   const isTunnel = output !== undefined && places.isTunnel(output);
   const isElsewhere = isTranslated(first) && (hop?.gateway !== undefined || isTunnel);
   if (isSameLink || isElsewhere) return { kind: 'past' };
   return enterBy(output, isTranslated(first) ? { kind: 'own-gateway', endpoint } : undefined);
 }
 
-/** What an answer lacks that nothing translates; undefined if there is nothing to translate. */
+/** Why an answer that nothing translates back is lost; undefined if nothing needs translating. */
 function untranslated(first: Flow, why: 'past' | 'bridge', link: string | undefined): Loss | undefined {
   if (!isTranslated(first)) return undefined;
   return { kind: 'untranslated', source: first.destination, port: first.port, why, link };
 }
 
-/** Whether the endpoint sees another address or port than the client asked. */
+/** Whether the endpoint sees another address or port than the client asked for. */
 function isTranslated({ asked, destination, port }: Flow): boolean {
   return asked.address.text !== destination.text || (port !== undefined && asked.port !== port);
 }
 
-/** A later packet of the connection, before anything sees it. */
+/** A later packet of the connection, before any rule sees it. */
 function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): Flow {
   const { connection, sender, asked, destination, port, source } = first;
   const isAnswering = turn === 'answer';
@@ -242,7 +244,7 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
   };
 }
 
-/** Why an answer that ended so does not come to the client as one; undefined if it does. */
+/** Why an answer that ended here does not reach the client as an answer; undefined if it does. */
 function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | undefined {
   const { asked, sender, routing, entered } = first;
   if (end !== 'local' && end !== 'forwarded') return { kind: 'stopped', turn: 'answer', steps: flow.steps };
@@ -255,12 +257,12 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
   if (end !== 'forwarded' || entered === undefined || entered === '' || first.isOwn || !flow.hop) return undefined;
   const { link: output, gateway } = flow.hop;
   if (output === undefined || gateway === undefined) return undefined;
-  // A router behind the link where the client's packets came from, if the client is not there itself.
+  // A router behind the link that the client's packets came in by, unless the client itself is there.
   const isRouted = entered === output && !routing.places.isAround(sender.address, output);
   return isRouted ? undefined : { kind: 'other-way', input: entered, output, gateway };
 }
 
-/** Walks the client's next packet, after an answer that came or that passed by the node. */
+/** Walks the client's next packet, after an answer that arrived or did not pass the node. */
 function walkLater(
   { visitors }: World,
   first: Flow,
@@ -284,7 +286,7 @@ function walkLater(
   return wayOf(flow, end, loss);
 }
 
-/** The links by which a packet of another host may come; the likeliest first. */
+/** The links by which a packet from another host may come in, the likeliest first. */
 export function linksIn(world: World, source: Address, destination: Address): readonly (string | undefined)[] {
   const { routing } = world;
   const { places } = routing;
@@ -295,13 +297,13 @@ export function linksIn(world: World, source: Address, destination: Address): re
   if (around !== undefined) return [around];
   const { outer } = places;
   const back = hop?.link ?? outer[0];
-  // A host beside the node asks the node itself, or a router which may be behind another link.
+  // A host on the node's network reaches the node directly, or through a router that may be behind another link.
   const isRemote = hop === undefined || hop.gateway !== undefined;
   if (isRemote) return [back];
   return [back, ...outer.filter((link) => link !== back)];
 }
 
-/** Undefined where there is but one link, and for pods and hosts beside the one that they must have come by. */
+/** Undefined if no other link is possible: there is none, or the sender is a pod, or on the network of the address that it asked for. */
 export function arrivalOf({ routing }: World, { entered: link, sender, asked }: Flow): Arrival | undefined {
   const { places } = routing;
   if (!routing.isListed || link === undefined) return undefined;

@@ -22,22 +22,22 @@ import { prepareFamily, type World } from './visitors.ts';
 import { arrive, cross, leave, type End } from './walk.ts';
 
 /**
- * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator of a kernel's state and of what else is known of
- * the node; the evaluator takes a packet, the first of a connection, and returns its fate: verdict, endpoints with
- * probabilities, source in the end, and the steps with the rules that matched. Both are pure and know no tool's files:
+ * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator from a kernel's state and what else is known
+ * about the node. The evaluator takes the first packet of a connection and returns its fate: verdict, endpoints with
+ * probabilities, final source, and the steps with the rules that matched. Both are pure and know no tool's files:
  *
  *     const evaluate = prepare(side.state, knowAll(links));
  *     const { verdict, endpoints, source, steps } = evaluate({
  *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
  *     });
  *
- * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. Where something is not known, both its outcomes
- * are tried; if the packet ends differently, the verdict is unknown, and the fate has the reasons.
+ * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. If something is
+ * unknown, both outcomes are tried; if the packet ends differently, the verdict is unknown, and the fate has the reasons.
  */
 
 export type Evaluator = (packet: Packet) => Fate;
 
-/** Prepares a state for packets. Big chains and sets are hashed when the first packet gets to them. */
+/** Prepares a state for packets. Big chains and sets are hashed when a packet first reaches them. */
 export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
   const worlds = {
     ipv4: prepareFamily(state, knowledge, 'ipv4'),
@@ -54,7 +54,7 @@ export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
       );
     const fate = run(world);
     if (fate.verdict !== 'unknown') return { ...fate, sources, otherwise: undefined };
-    // Without the gaps, other questions come up.
+    // With the gaps closed, other questions may come up.
     const open = { ...world, visitors: world.withoutGaps };
     const passed = run(open);
     const taken = new Map<string, Assumption>();
@@ -69,7 +69,7 @@ export function prepare(state: KernelState, knowledge: Knowledge): Evaluator {
   };
 }
 
-/** Answers what is likely of a packet, and adds it to what was `taken` for true. */
+/** Answers a doubt with what is likely for the packet, and records the answer in `taken`. */
 function assumeOf(packet: Packet, knowledge: Knowledge, taken: Map<string, Assumption>): Flow['assume'] {
   const answer = likelyAnswers(packet, knowledge);
   return (reason) => {
@@ -98,7 +98,7 @@ function eachOnce(reasons: readonly Reason[]): readonly Reason[] {
   return [...new Map(reasons.map((reason) => [reasonKey(reason), reason])).values()];
 }
 
-/** One way of a packet, from where it enters to where it ends. */
+/** Walks one way of a packet from where it enters to where it ends. */
 function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {
   const { routing, visitors } = world;
   const { enters, port } = packet;
@@ -127,7 +127,7 @@ function keptOf({ connection }: Flow): string {
   return [zones.original, zones.reply, mark, ...[...rewritten].toSorted()].join(' ');
 }
 
-/** The first packet of a connection, before anything sees it. */
+/** The first packet of a connection, before any rule sees it. */
 function firstFlow({ family, routing, assume }: World, packet: Packet, choices: Choices): Flow {
   const { enters, destination, protocol, port } = packet;
   const transport = transportOf({ protocol, port, sourcePort: undefined });
@@ -174,7 +174,7 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
   };
 }
 
-/** A packet of another host, or of a pod. A bridge may carry it to another port, unseen by rules or not. */
+/** A packet from another host or a pod. A bridge may carry it to another of its ports, possibly unseen by rules. */
 function enter(world: World, flow: Flow, named: string | undefined): End {
   const { routing, visitors } = world;
   const { source, destination } = flow;
@@ -190,7 +190,7 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
   return 'forwarded';
 }
 
-/** The bridge of which the two ends are ports. */
+/** The bridge that both ends are ports of. */
 function bridgeBetween(
   { routing }: World,
   source: Address,
@@ -207,7 +207,7 @@ function bridgeBetween(
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
 }
 
-/** How the ways of a packet end, unless something that is not known decides that; the ways are as what is known has them. */
+/** How the packet ends, unless an unknown decides that. Shows the ways that fit what is known. */
 function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUp> {
   const fate = sumUp(world, ways);
   const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? []);
@@ -217,7 +217,7 @@ function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): Retur
 function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' | 'otherwise'> {
   let connection: Connection | undefined;
   const chances = sumChances(ways, (way) => way.verdict);
-  // Delivered, even if most connections fail: the endpoints then say how many do not.
+  // Counts as delivered even if most connections fail: the endpoints' probabilities show the loss.
   const decisive = (['unknown', 'delivered'] as const).find((each) => chances.has(each));
   const verdict = decisive ?? likeliest(ways, (way) => chances.get(way.verdict) ?? 0).verdict;
   const reached = ways.flatMap(({ endpoint, source, masqueradedAs, probability }) =>
@@ -247,6 +247,6 @@ function sumUp(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' |
 }
 
 function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {
-  // Sums of equal shares differ by their last bits.
+  // Sums of equal shares differ in their last bits.
   return items.reduce((best, each) => (weigh(each) > weigh(best) + 1e-9 ? each : best));
 }

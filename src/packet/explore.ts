@@ -4,14 +4,14 @@ import type { Reason } from './reason.ts';
 import { isUnknownOwn } from './own-address.ts';
 
 /**
- * Where a packet's way forks: at random, or at something that is not known. A way is walked once for each sequence of choices;
- * `planned` are those that are made, and beyond them it takes the first.
+ * Where a packet's way forks: at random, or at something unknown. A way is walked once for each sequence of choices. `planned`
+ * holds the choices already made; after them the first branch is taken.
  */
 export class Choices {
   readonly points: Point[] = [];
-  /** The sources that rules ask for on any of the ways. */
+  /** The sources that rules match on any of the ways. */
   readonly sources: Set<AskedSource>;
-  /** Whether a rule asked for flags of TCP. */
+  /** Whether a rule matched on TCP flags. */
   asksFlags = false;
   readonly #planned: readonly number[];
   readonly #budget: Budget;
@@ -23,7 +23,7 @@ export class Choices {
     this.sources = budget.sources;
   }
 
-  /** Goes through a chain, unless chains lead to one another without end, or in more ways than can be counted. */
+  /** Runs a chain, unless chains call each other endlessly or there are too many ways to count. */
   enter(run: () => Decision): Decision {
     this.#budget.chains++;
     if (this.#budget.chains > mostChains || this.#depth >= deepest) return tooMany;
@@ -33,12 +33,12 @@ export class Choices {
     return decision;
   }
 
-  /** The index of one of the probabilities, which sum to 1. */
+  /** Picks one of the probabilities, which sum to 1, and returns its index. */
   draw(probabilities: readonly number[]): number {
     return this.#choose({ kind: 'random', probabilities });
   }
 
-  /** Whether to go on as if the answer were yes. `steps` lead there; the last one is the doubt. */
+  /** Whether to go on as if the answer were yes. `steps` lead to the doubt, which is the last of them. */
   doubt(reason: Reason, steps: () => readonly Step[]): boolean {
     return this.#choose({ kind: 'doubt', reason, steps: steps() }) === 0;
   }
@@ -54,24 +54,24 @@ type Point =
   | { readonly kind: 'random'; readonly probabilities: readonly number[] }
   | { readonly kind: 'doubt'; readonly reason: Reason; readonly steps: readonly Step[] };
 
-/** What all ways of one packet have taken. */
+/** What all ways of one packet have used up together. */
 interface Budget {
   chains: number;
   readonly sources: Set<AskedSource>;
 }
 
-/** Chains that are gone through for one packet: some ten for each endpoint of a Service. */
+/** Most chains to run for one packet: about ten for each endpoint of a Service. */
 const mostChains = 300_000;
 
-/** A chain in a chain in a chain: the kernel takes sixteen of nftables. */
+/** Deepest nesting of chains. The kernel takes sixteen levels of nftables. */
 const deepest = 200;
 
-/** Past so many doubts on one way, kpc gives up. */
+/** After this many doubts on one way, kpc gives up. */
 const mostDoubts = 12;
 
 const tooMany: Unknown = unknown({ kind: 'too-many-ways' });
 
-/** All ways, with their probabilities. A doubt that makes no difference to the end is dropped. */
+/** All ways, with their probabilities. Drops a doubt that does not change the end. */
 export function explore<End>(
   walk: (choices: Choices) => Way<End>,
   budget: Budget,
@@ -102,7 +102,7 @@ export function explore<End>(
   return ways;
 }
 
-/** Ways that end alike, with the ends of the others where connection tracking keeps something else. */
+/** Adds to each way, as a doubt, the other ways that end alike but for what connection tracking keeps. */
 function withDoubt<End>(ways: readonly Way<End>[], others: readonly Way<End>[], reason: Reason): readonly Way<End>[] {
   const differing = others.filter(({ kept }) => ways.every((way) => way.kept !== kept));
   if (differing.length === 0) return ways;
@@ -121,7 +121,7 @@ function unknownWay({ source }: Way, steps: readonly Step[], reasons: readonly R
   return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps, reasons };
 }
 
-/** Whether packets end alike on both, by what `endOf` says of a way's end; chances may differ by the tolerance. */
+/** Whether packets end alike on both sides, comparing what `endOf` returns. Probabilities may differ by the tolerance. */
 export function isSameEnd(
   a: readonly Way[],
   b: readonly Way[],
@@ -133,7 +133,7 @@ export function isSameEnd(
   return [...left].every(([end, probability]) => Math.abs((right.get(end) ?? -1) - probability) < tolerance);
 }
 
-/** A receiver sees no difference between an address of the node that it had before and one that it got by masquerading. */
+/** To the receiver, a packet masqueraded as the node looks like one sent from the node's own address. */
 function exactEnd({ verdict, endpoint, source, loss }: Way): string {
   const seen = source === 'masqueraded' || isUnknownOwn(source) ? 'node' : sourceText(source);
   return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${seen} ${loss?.kind ?? ''}`;

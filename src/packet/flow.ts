@@ -12,75 +12,72 @@ import { circumstance, lacks, unreadValue, type Answer, type Reason } from './re
 import { loopbackInterface, type OwnSource, type Routing } from './routing/routing.ts';
 import { isUnknownOwn } from './own-address.ts';
 
-/** A packet on its way through the node. Rules change it as they do in the kernel. */
 export interface Flow {
   readonly family: Family;
   readonly protocol: PacketProtocol;
   /** Whether a program on the node sends it. */
   readonly isOwn: boolean;
-  /** Which packet of the connection it is. */
   readonly turn: Turn;
-  /** The flags of TCP of a packet after the handshake. */
+  /** TCP flags of a packet after the handshake. */
   readonly flags: readonly string[] | undefined;
   source: Address;
-  /** If it is an address of the node, and not known which: those that it may be, as far as they are known. */
+  /** The addresses it may be, as far as they are known, if it is an unknown address of the node. */
   candidates: readonly Address[] | undefined;
   destination: Address;
-  /** That of the destination, and that of the source; undefined for one that the client's kernel chose. */
+  /** Ports of the destination and the source; undefined if the client's kernel chose it. */
   port: number | undefined;
   sourcePort: number | undefined;
-  /** What the client asked for, and from where. */
+  /** The address and port the client asked for, and its own. */
   asked: SocketAddress;
-  /** Whether what was asked may be an address of the node that the input does not show. */
+  /** Whether the address the client asked for may be one of the node's that the input does not show. */
   readonly isUnplaced: boolean;
   sender: OwnSource;
   mark: number;
-  /** The zone of connection tracking that rules put it in. */
+  /** The conntrack zone that rules put it in. */
   zone: number;
   /** Of a later packet: whether the first one was tracked. */
   readonly wasTracked: boolean;
-  /** Whether no answer has passed the node, though the connection is beyond its first packet. */
+  /** Whether no answer has passed the node, although this is not the first packet. */
   isUnanswered: boolean;
-  /** Whether connection tracking takes it for no part of any connection. */
+  /** Whether conntrack assigns it to no connection (INVALID). */
   isInvalid: boolean;
   hook: Hook;
-  /** Priority of what sees it now. */
+  /** Priority of the hook that sees it now. */
   priority: number;
   /** Where the first packet came in, and whether a bridge carries it from there. */
   readonly entered: string | undefined;
   readonly isBridged: boolean;
-  /** Whether the question says where it came in, and so that it came by the node. */
+  /** Whether the question names the interface it came in by, so that it certainly passed the node. */
   readonly isNamed: boolean;
-  /** Interfaces as rules see them: '' for none, undefined if not known. */
+  /** Interfaces as rules see them: '' for none, undefined if unknown. */
   input: string | undefined;
   output: string | undefined;
-  /** Where it goes next; undefined if that is not known. */
+  /** Where it goes next; undefined if unknown. */
   hop: NextHop | undefined;
-  /** What connection tracking keeps of its connection; undefined once it is not tracked. */
+  /** Its conntrack entry; undefined once it is untracked. */
   connection: Connection | undefined;
-  /** The virtual server that took it. */
   server: VirtualServer | undefined;
-  /** The virtual server of its connection, and the real server that was chosen. */
+  /** The virtual server of its connection, and the chosen real server. */
   served: { readonly server: VirtualServer; readonly chosen: RealServer | undefined } | undefined;
-  /** Where its destination was rewritten to. */
+  /** The destination it was rewritten to. */
   endpoint: SocketAddress | undefined;
   readonly routing: Routing;
-  /** What routes would say that are not known, though no rule asked. */
+  /** Unknown routes that no rule has asked about. */
   readonly open: Reason[];
   readonly choices: Choices;
   readonly steps: Step[];
-  /** What rules have written into sets on this way, the last at the end. */
+  /** What rules have written into sets on this way, the latest last. */
   readonly written: SetWrite[];
-  /** What is taken for true on this way, by the names of facts. */
+  /** Facts assumed on this way, by name. */
   readonly facts: Map<string, boolean>;
-  /** What is taken for true on all ways: undefined for nothing. */
+  /** Assumptions for all ways; undefined for none. */
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
 
 /** The first packet of a connection, the endpoint's answer to it, and what the client sends then. */
 export type Turn = 'first' | 'answer' | 'later';
 
-/** The flags of TCP that a packet has, for a rule that asks: such a rule may take later packets otherwise than those of the handshake. */
+/** TCP flags for a rule that matches on them: such a rule may treat later packets unlike those of the handshake. */
 export function flagsOf({ turn, flags, choices }: Flow): readonly string[] {
   choices.asksFlags = true;
   return flags ?? handshake[turn];
@@ -92,11 +89,11 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
   later: ['ACK'],
 };
 
-/** What a rule added to a set, or took out of it, of a packet as it was then. */
+/** What a rule added to a set or removed from it, with the packet as it was then. */
 export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> {
-  /** "ip kube-proxy bad", or "bad" for one of ipset. */
+  /** "ip kube-proxy bad", or "bad" for an ipset. */
   readonly set: string;
-  /** The names of its fields; undefined if they are not read. */
+  /** The names of its fields; undefined if kpc cannot read them. */
   readonly fields: string | undefined;
   readonly isRemoval: boolean;
 }
@@ -105,20 +102,20 @@ export interface SetWrite extends Pick<Flow, 'source' | 'destination' | 'port'> 
 export type NatHalf = 'destination' | 'source';
 
 interface Connection {
-  /** What nat has decided: it does so once for the destination, and once for the source. */
+  /** The halves that NAT has decided: destination and source, each once. */
   readonly decided: Set<NatHalf>;
-  /** What nat changed. What IPVS does is not among this. */
+  /** The halves that NAT changed; IPVS is not counted. */
   readonly rewritten: Set<NatHalf>;
   masqueraded: boolean;
   mark: number;
-  /** The zones of its first packet and of its answers. */
+  /** The conntrack zones of its first packet and of its answers. */
   zones: { readonly original: number; readonly reply: number };
-  /** What its packets have after nat. */
+  /** The addresses of its packets after NAT. */
   destination: { readonly address: Address; readonly port: number | undefined } | undefined;
   source: OwnSource | undefined;
 }
 
-/** A connection of which no rule has seen anything. */
+/** A connection that no rule has seen yet. */
 export function newConnection(): Connection {
   return {
     decided: new Set(),
@@ -132,45 +129,45 @@ export function newConnection(): Connection {
 }
 
 /**
- * Whether the answer is yes. Where it is not known, both are tried. A fact is decided once for a packet's way, however often and
- * in whatever form it is asked. `step`: the rule that asks.
+ * Whether the answer is yes. If unknown, both answers are tried. A fact is decided once for a packet's way, however often and in
+ * whatever form rules ask about it. `step`: the rule that asks.
  */
 export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean {
   for (;;) {
     const answer = test();
     if (typeof answer === 'boolean') return answer;
-    // What asks need not recall what was decided on this way, unless the fact is only a part of the answer.
+    // A test need not look up earlier decisions on this way, unless the fact is only part of its answer.
     const decided = answer.fact === undefined ? undefined : flow.facts.get(answer.fact);
     if (decided !== undefined) return decided;
     const reason = step ? { ...answer, rule: step } : answer;
     const assumed = flow.assume?.(reason);
     const steps = (): readonly Step[] => (step ? [...flow.steps, step] : [...flow.steps]);
     const isSo = assumed ?? flow.choices.doubt(reason, steps) === (reason.likely ?? true);
-    // What is assumed of a condition holds for all of the rule.
+    // An assumption about a condition holds for the whole rule.
     if (reason.fact === undefined) return isSo;
     flow.facts.set(reason.fact, isSo);
   }
 }
 
-/** An answer, with what has been taken for true on this way. */
+/** The answer, given the facts assumed on this way. */
 export function recall({ facts }: Flow, answer: Answer): Answer {
   if (typeof answer === 'boolean' || answer.fact === undefined) return answer;
   return facts.get(answer.fact) ?? answer;
 }
 
-/** Where connection tracking begins: what is below sees packets without a connection. */
+/** Conntrack runs at this priority: hooks below it see packets without a connection. */
 const trackingPriority = -200;
 
-/** The packet's connection, as what sees it now finds it. */
+/** The packet's connection as the current hook finds it. */
 export function trackedConnection({ connection, priority }: Flow): Connection | undefined {
   return priority > trackingPriority ? connection : undefined;
 }
 
-/** States and statuses that a connection has once an answer came, and those that none has here. */
+/** States and statuses of a connection that has seen an answer, and those that no connection has here. */
 const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
 const otherStates: ReadonlySet<string> = new Set('related expected assured dying'.split(' '));
 
-/** The states and statuses of a connection whose first packet this is, as iptables and nft call them. */
+/** Whether the connection has a state or status, named as in iptables and nft. */
 export function hasState(flow: Flow, state: string): Answer {
   const connection = trackedConnection(flow);
   switch (state.toLowerCase()) {
@@ -190,21 +187,21 @@ export function hasState(flow: Flow, state: string): Answer {
   }
 }
 
-/** Whether an answer was seen, this packet counted. */
+/** Whether an answer was seen, counting this packet. */
 function isAnswered({ turn, isUnanswered }: Flow): boolean {
   return turn !== 'first' && !isUnanswered;
 }
 
-/** Interfaces that no packet from or to another host passes. */
+/** Interfaces that never carry packets from or to another host. */
 const inner: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0']);
 
-/** Whether the interface by which the packet came in, or leaves, has that name; a `wildcard` at its end matches any more characters. */
+/** Whether the packet's input or output interface has that name; a `wildcard` at the end matches any further characters. */
 export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string, wildcard: '+' | '*'): Answer {
   const name = flow[end];
   const isStart = pattern.endsWith(wildcard);
   if (pattern === wildcard) return name !== '' || wildcard === '+';
   if (name !== undefined) return isStart ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
-  // Packets from elsewhere never come by these, whatever the interface is.
+  // Packets from elsewhere never come in by these, so an unknown interface does not match.
   if (inner.has(pattern)) return false;
   const fact = `${end} ${pattern}`;
   const reason: Reason =
@@ -216,7 +213,7 @@ export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string
 
 /** Whether the address is the node's own. */
 export function isLocal(flow: Flow, address: Address): Answer {
-  // The placeholder is asked for where no address is known, and rules may name those that they serve.
+  // The placeholder was asked for because no address is known; a rule may still name the address it serves.
   if (isUnknownOwn(address) && address === flow.asked.address && !flow.routing.isShown(address))
     return recall(flow, lacks({ kind: 'own-addresses' }, 'own'));
   const isOwn = flow.routing.isLocal(address);
@@ -224,13 +221,13 @@ export function isLocal(flow: Flow, address: Address): Answer {
   return recall(flow, isUnplaced ? lacks({ kind: 'own-address', address }, `own ${address.text}`) : isOwn);
 }
 
-/** Notes that a rule writes what the packet has into a set. */
+/** Records that a rule writes this packet's fields into a set. */
 export function writeSet(flow: Flow, write: Pick<SetWrite, 'set' | 'fields' | 'isRemoval'>): void {
   const { source, destination, port } = flow;
   flow.written.push({ ...write, source, destination, port });
 }
 
-/** Whether what the packet has is in a set, after what rules have written there. `isListed`: whether it was before. */
+/** Whether the packet's fields are in a set after the writes of rules. `isListed`: whether they were before. */
 export function isInWritten(flow: Flow, set: string, fields: string, isListed: Answer): Answer {
   const last = flow.written.findLast((write) => write.set === set);
   if (!last || isListed === !last.isRemoval) return isListed;
@@ -240,13 +237,13 @@ export function isInWritten(flow: Flow, set: string, fields: string, isListed: A
   return isSame ? !last.isRemoval : circumstance('memory', `set ${set}`);
 }
 
-/** Whether the source passes a test, which `asked` is what rules ask for by it. */
+/** Whether the source passes a test. `asked`: the addresses the rule tests for. */
 export function testSource(flow: Flow, asked: AskedSource, fact: string, test: (address: Address) => Answer): Answer {
   flow.choices.sources.add(asked);
   const { candidates } = flow;
   if (!candidates) return test(flow.source);
   const named = `source ${fact}`;
-  // Of one that may be any, kpc can only know what holds for all.
+  // If the source may be any address, only what holds for all is known.
   if (candidates.length === 0) return recall(flow, lacks({ kind: 'own-addresses' }, named));
   const answers = candidates.map(test);
   const [first = false] = answers;
@@ -255,7 +252,7 @@ export function testSource(flow: Flow, asked: AskedSource, fact: string, test: (
   return recall(flow, { kind: 'missing-flag', flag: '--from', ...question, fact: named, likely: first === true });
 }
 
-/** What the kernel calls the type of an address. */
+/** Whether the address has this type, named as in the kernel. */
 export function hasAddressType(flow: Flow, address: Address, type: string): Answer {
   const first = address.family === 'ipv4' ? address.bits >>> 24 : (address.groups[0] ?? 0) >>> 8;
   const isMulticast = address.family === 'ipv4' ? first >= 224 && first < 240 : first === 0xff;
@@ -283,7 +280,7 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
 /** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
 
-/** What rules of routing see of a packet's ports. */
+/** The ports that policy routing rules see. */
 export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol' | 'port' | 'sourcePort'>): Transport {
   if (protocol === 'icmp') return { protocol, port: undefined, sourcePort: undefined };
   const rangeOf = (each: number | undefined): PortRange =>
@@ -297,14 +294,14 @@ export function isSourcePortIn({ sourcePort, protocol }: Flow, first: number, la
   return isChosenPortIn(first, last);
 }
 
-/** Whether a client's kernel chooses its port from among these. */
+/** Whether a client's kernel may choose its port from this range. */
 function isChosenPortIn(first: number, last: number): Answer {
   if (last < ephemeral.first || first > ephemeral.last) return false;
   const isAll = first <= ephemeral.first && last >= ephemeral.last;
   return isAll || circumstance('source-port', first === last ? String(first) : `${first}-${last}`);
 }
 
-/** Whether a program of that kind sends, which no packet from elsewhere has. */
+/** Whether such a program sent the packet; no packet from elsewhere has one. */
 export function isOfProgram({ isOwn }: Flow, text: string): Answer {
   return isOwn ? circumstance('program', text) : false;
 }
@@ -315,7 +312,7 @@ interface Rewriting {
   readonly port: number | undefined;
 }
 
-/** Sends the packet's connection on to another address. Nothing is rewritten of a packet without a connection. */
+/** Sends the packet's connection to another address. An untracked packet is not rewritten. */
 export function rewriteDestination(flow: Flow, { address, port = flow.port }: Rewriting): 'accept' {
   if (!flow.connection) return 'accept';
   flow.destination = address;
@@ -326,7 +323,7 @@ export function rewriteDestination(flow: Flow, { address, port = flow.port }: Re
   return 'accept';
 }
 
-/** Sends it to the node itself (nf_nat_redirect.c). Which of an interface's addresses that is, no rule that is read tells apart. */
+/** Sends it to the node itself (nf_nat_redirect.c). No rule that kpc reads depends on which address of the interface that is. */
 export function redirect(flow: Flow, port = flow.port): 'accept' {
   if (!flow.connection) return 'accept';
   const { family, hook, routing } = flow;
@@ -337,15 +334,15 @@ export function redirect(flow: Flow, port = flow.port): 'accept' {
   return 'accept';
 }
 
-/** How rules spell the answer that TCP has of its own. */
+/** TCP's own answer (a reset), as rules spell it. */
 const tcpReset: ReadonlySet<string | undefined> = new Set(['tcp-reset', 'tcp-rst', 'tcp reset']);
 
-/** Answers of ICMP that programs with a socket of UDP do not hear of (icmp_err_convert in icmp.c, tab_unreach in icmpv6). */
+/** ICMP answers that do not reach a program's UDP socket (icmp_err_convert in icmp.c, tab_unreach in icmpv6). */
 const softAnswers = /(?:net|host|addr)-unreach(?:able)?$|no-route$/;
 
 /**
- * Refuses the packet, as its sender sees it. A TCP reset to what came over a bridge goes back by the bridge's port itself, without the way back through
- * NAT (nf_send_reset in nf_reject_ipv4.c): it comes from an address that the sender has not asked.
+ * Refuses the packet, as its sender sees it. A TCP reset to a packet that came over a bridge goes back through the bridge's port
+ * directly and skips NAT (nf_send_reset in nf_reject_ipv4.c): it comes from an address that the sender has not asked.
  */
 export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dropped' {
   const { asked, destination, port, protocol } = flow;
@@ -355,14 +352,14 @@ export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dro
   return decide(flow, () => cameByBridge(flow)) ? 'dropped' : 'refused';
 }
 
-/** Whether a port of a bridge took the packet in, and rules know of it (br_netfilter). */
+/** Whether the packet came in by a bridge port that rules can match (br_netfilter). */
 export function cameByBridge(flow: Flow): Answer {
   const { input, routing } = flow;
   if (input === '' || input === loopbackInterface) return false;
   return recall(flow, routing.showsBridged(input));
 }
 
-/** Does to a later packet what rules did to the first, or for an answer the opposite. Returns whether that changed where it goes. */
+/** Repeats on a later packet what rules did to the first one, or undoes it for an answer. Returns whether that changed the destination. */
 export function translate(flow: Flow, half: NatHalf): boolean {
   const { connection, turn, sender, asked } = flow;
   if (!connection) return false;
@@ -392,7 +389,7 @@ export function rewriteSource(flow: Flow, { address, candidates }: OwnSource): '
   return 'accept';
 }
 
-/** Gives the packet an address of the node for its source: that of the interface by which it leaves. */
+/** Gives the packet a source address of the interface by which it leaves. */
 export function masquerade(flow: Flow): 'accept' {
   const { connection, routing } = flow;
   if (!connection) return 'accept';
@@ -400,10 +397,10 @@ export function masquerade(flow: Flow): 'accept' {
   return rewriteSource(flow, routing.masqueradeBy(flow.destination, flow.hop));
 }
 
-/** Changes the mark of the packet or of its connection, which what is not tracked does not have. */
+/** Changes the mark of the packet or its connection. An untracked packet has no connection mark. */
 export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: MarkChange): void {
   const connection = trackedConnection(flow);
-  // Neither tool reads or writes the mark of a connection that is not there: the rule then ends.
+  // Neither tool reads or writes the connection mark of an untracked packet: the rule ends there.
   if ((of === 'connection' || start?.from === 'connection') && !connection) return;
   const kept = start ? ((start.from === 'packet' ? flow : connection)?.mark ?? 0) & start.keep : 0;
   const changed = (mark: number): number => ((mark & stays) ^ kept ^ flip) >>> 0;
@@ -411,28 +408,28 @@ export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: M
   else if (connection) connection.mark = changed(connection.mark);
 }
 
-/** Whether packets with a loopback address pass the interface at one end of the packet's way. */
+/** Whether packets with a loopback address pass the input or output interface. */
 export function admitsLoopback(flow: Flow, end: 'input' | 'output'): Answer {
   return recall(flow, flow.routing.admitsLoopback(flow[end]));
 }
 
-/** Whether chance has it: the share of connections for which the answer is yes. */
+/** Whether chance picks this packet; `probability` is the share of connections it picks. */
 export function isDrawn({ choices }: Flow, probability: number): Answer {
   if (!(probability >= 0 && probability <= 1)) return unreadValue(String(probability));
   if (probability === 0 || probability === 1) return probability === 1;
   return choices.draw([probability, 1 - probability]) === 0;
 }
 
-/** Whether the destination port is one of a range. A ping has none. */
+/** Whether the destination port is in a range. A ping has none. */
 export function isPortIn({ port, protocol }: Flow, { first, last }: PortRange): Answer {
   if (protocol === 'icmp') return false;
   return port === undefined ? isChosenPortIn(first, last) : port >= first && port <= last;
 }
 
-/** Puts the packet into a zone, or with a direction, its connection's packets of that direction. */
+/** Puts the packet, or one direction of its connection, into a conntrack zone. */
 export function changeZone(flow: Flow, zone: number, direction: 'original' | 'reply' | undefined): void {
   if (!flow.connection) return;
-  // A zone of one direction is none for packets of the other (nf_ct_zone_id).
+  // A zone for one direction does not affect packets of the other (nf_ct_zone_id).
   flow.zone = direction === (flow.turn === 'answer' ? 'original' : 'reply') ? 0 : zone;
   if (flow.turn !== 'first') return;
   const { zones } = flow.connection;

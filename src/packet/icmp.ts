@@ -1,13 +1,13 @@
 import type { Family } from '../kernel/family.ts';
 import type { Flow } from './flow.ts';
 
-/** The numbers of an echo request and of its answer, the only messages of ICMP that are traced. */
+/** Type numbers of echo request and reply, the only ICMP messages that kpc traces. */
 const echoNumbers: { readonly [F in Family]: { readonly request: number; readonly reply: number } } = {
   ipv4: { request: 8, reply: 0 },
   ipv6: { request: 128, reply: 129 },
 };
 
-/** The names of types of ICMP and ICMPv6, as iptables and nft print them, of messages that are not echo requests. */
+/** Names that iptables and nft print for ICMP and ICMPv6 types other than echo request. */
 const otherTypes: ReadonlySet<string> = new Set(
   (
     'destination-unreachable source-quench redirect router-advertisement router-solicitation time-exceeded ' +
@@ -21,7 +21,7 @@ const otherTypes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Whether a type, by its name or number and perhaps a code ("8/0"), is that of a ping or its answer; undefined for an unknown name. */
+/** Whether a type, given by name or number and perhaps with a code ("8/0"), is a ping or its answer; undefined for an unknown name. */
 export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' | 'family'>): boolean | undefined {
   const [type = '', code = '0'] = text.split('/');
   const isAnswer = turn === 'answer';

@@ -8,18 +8,18 @@ import { circumstance, lacks, unreadRule, unreadValue, type Answer } from './rea
 
 type Direction = 'src' | 'dst';
 
-/** Whether what a packet has in those directions is in a set. */
+/** Whether the packet's fields in these directions ("src,dst") are in a set. */
 export type IpSetTest = (flow: Flow, directions: readonly Direction[]) => Answer;
 
 export type IpSetTests = ReadonlyMap<string, IpSetTest>;
 
-/** Makes the test of a set when the first packet asks. `all` are those of all sets, for sets of sets. */
+/** Builds a set's test when the first packet asks. `all`: the tests of all sets, for sets of sets. */
 export function indexIpSet(set: IpSet, all: IpSetTests): IpSetTest {
   let test: IpSetTest | undefined;
   return (flow, directions) => (test ??= testOf(set, all))(flow, directions);
 }
 
-/** Of types that no set of kube-proxy's has, only those of addresses and ports are read. */
+/** Of types that kube-proxy does not use, only those of addresses and ports are read. */
 function testOf({ name, type, family, entries, options }: IpSet, all: IpSetTests): IpSetTest {
   const shaping = options?.find((option) => /^(?:netmask|bitmask|markmask)$/.test(option));
   if (shaping !== undefined) return () => unreadRule(`set ${name} with ${shaping}`);
@@ -47,7 +47,7 @@ function portTest(entries: readonly SetEntry[]): IpSetTest {
   };
 }
 
-/** Sets of an address or network, with or without a port, with or without another address or network. */
+/** Tests sets of addresses or networks, optionally with a port and a second address or network. */
 function addressTest(
   name: string,
   entries: readonly SetEntry[],
@@ -66,7 +66,7 @@ function addressTest(
     if (same) same.push(entry);
     else exact.set(key, [entry]);
   }
-  // What an entry holds that kpc cannot read may be the packet's.
+  // The part of an entry that kpc cannot read may match the packet.
   const unread = entries.find(({ other }) => other !== undefined)?.other;
   const otherwise: Answer = unread !== undefined && unreadValue(unread);
   const findFirst = (flow: Flow, address: Address): readonly SetEntry[] => {
@@ -90,7 +90,7 @@ function addressTest(
   };
 }
 
-/** Whether one of the entries, the most specific first, is for the other address, too. */
+/** Whether one of the entries, the most specific first, also matches the other address. */
 function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean): Answer {
   const ofOther = (address: Address) => {
     const held = entries.filter(({ source }) => source !== undefined && contains(networkOfRange(source), address));
@@ -104,7 +104,7 @@ function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean):
   return first === undefined ? false : testSource(flow, first.source ?? entries, formatEntry(first), ofOther);
 }
 
-/** The most specific network that holds an address decides: one with nomatch is an exception from wider ones. */
+/** The most specific network that holds an address decides: one with nomatch is an exception to wider ones. */
 function byLength(a: SetEntry, b: SetEntry): number {
   return (b.network?.prefixLength ?? 0) - (a.network?.prefixLength ?? 0);
 }

@@ -27,15 +27,15 @@ import { actionOfWords } from './other-targets.ts';
 import { lacks, unreadRule, type Answer } from './reason.ts';
 import { hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 
-/** Positions of a chain's rules, ascending, by the address or port that they ask for as destination; others by ''. */
+/** Positions of a chain's rules, ascending, by the destination address or port that they match; '' for all other rules. */
 type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
-/** Chains of fewer rules are gone through rule by rule. */
+/** Chains with fewer rules are scanned without an index. */
 const fewRules = 16;
 
 /**
- * The tables of a family, ready for packets. `lacksEntries`: the sets may have more entries than are known. Long chains and sets are hashed when
- * the first packet gets to them.
+ * The tables of a family, ready for packets. `lacksEntries`: the sets may have more entries than are known. Long chains and sets
+ * are hashed when a packet first reaches them.
  */
 export function iptablesOf(
   tables: FamilyTables,
@@ -80,7 +80,7 @@ function byRule(jumps: readonly IptablesJump[]): SupposedRules {
   return new Map(jumps.map((jump) => [jump.rule, jump]));
 }
 
-/** Puts jumps before all other rules, or behind them if they are marked so. */
+/** Puts supposed jumps before all other rules, or after them if they are marked so. */
 function withJumps(given: ReadonlyMap<string, Chain>, jumps: readonly IptablesJump[]): ReadonlyMap<string, Chain> {
   const chains = new Map(given);
   for (const jump of jumps) {
@@ -91,14 +91,14 @@ function withJumps(given: ReadonlyMap<string, Chain>, jumps: readonly IptablesJu
   return chains;
 }
 
-/** What rules of a table look into. */
+/** What the rules of a table refer to. */
 interface Lookups {
   readonly sets: IpSetTests;
   readonly supposed: SupposedRules;
   readonly supposedChains: ReadonlyMap<string, Chain>;
 }
 
-/** `lacksPolicy`: why a policy that the table does not say is not known; false if such a chain accepts. */
+/** `lacksPolicy`: why the policies that the table does not show are unknown; false if such chains accept. */
 function prepareTable(
   name: TableName,
   given: ReadonlyMap<string, Chain>,
@@ -115,7 +115,7 @@ function prepareTable(
     const isIdle = rules.length === 0 && drops === false;
     return [{ chain, hook, priority, isNat: name === 'nat', reroutes: name === 'mangle', drops, isIdle }];
   });
-  // The kernel has each of them, shown or not.
+  // The kernel has each of these chains, shown or not.
   const unshown = bases.filter(({ chain }) => !given.has(chain)).map(({ chain }) => ({ name: chain, rules: [] }));
   const chains = new Map<string, Chain>([...given, ...unshown.map((chain) => [chain.name, chain] as const)]);
   const jumpsTo = new Set([...lookups.supposed.values()].map(({ to }) => to));
@@ -124,13 +124,13 @@ function prepareTable(
     name,
     chains,
     bases,
-    // Whether a supposed jump is there settles what it leads to.
+    // If a supposed jump is decided, so is the chain it leads to.
     supposed: new Set([...lookups.supposedChains.keys()].filter((to) => !jumpsTo.has(to))),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;
       let index = indexes.get(chain);
       if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
-      // A port that a client's kernel chose is none to look up.
+      // A port chosen by a client's kernel is unknown, so it has no index entry.
       for (const at of index && flow.port !== undefined ? candidates(flow, index) : chain.rules.keys()) {
         const decision = runRule(flow, table, lookups, chain, at);
         if (decision) return decision;
@@ -141,7 +141,7 @@ function prepareTable(
   return table;
 }
 
-/** The rules that may match: a chain of all Services has a few for each of them. */
+/** The rules that may match: in a chain of all Services, a few of many. */
 function candidates({ destination, port }: Flow, index: RuleIndex): Iterable<number> {
   const others = index.get('') ?? [];
   const [byAddress, byPort] = [index.get(destination.text), index.get(String(port))];
@@ -160,7 +160,7 @@ function indexRules(rules: readonly Rule[]): RuleIndex {
   return index;
 }
 
-/** The one address or port that a rule asks for as destination; '' if it asks for neither. */
+/** The one destination address or port that a rule matches; '' if it matches neither. */
 function placeAsked({ args }: Rule): string {
   const to = args.find((arg) => arg.kind === 'destination' && !arg.negated);
   const address = to?.kind === 'destination' ? singleAddress(to.range) : undefined;
@@ -187,11 +187,11 @@ function runRule(
     const isMatch = allOf(rule.args, (arg) => isByChance(arg) || matches(flow, sets, arg));
     if (isMatch === true && unshown) {
       const rules = supposedChains.get(unshown.to)?.rules;
-      // Where the chain does nothing with the packet, it makes no difference whether the jump is there.
+      // If the chain does nothing with the packet, a doubtful jump to it makes no difference.
       const isIdle = rules?.every(({ args }) => allOf(args, (arg) => matches(flow, sets, arg)) === false);
       return isIdle !== true && hasJump(flow, unshown);
     }
-    // Chance is asked once, when all else is known.
+    // Chance is drawn last, once the rest is known to match.
     return isMatch === true ? allOf(rule.args, (arg) => !isByChance(arg) || matches(flow, sets, arg)) : isMatch;
   };
   return meet(flow, table, test, {
@@ -208,7 +208,7 @@ function runRule(
   });
 }
 
-/** How many of the rules before one no listing shows. */
+/** How many of the rules before this one are not in any listing. */
 function countBefore(rules: readonly Rule[], at: number, supposed: SupposedRules): number {
   return supposed.size === 0 ? 0 : rules.slice(0, at).filter((rule) => supposed.has(rule)).length;
 }
@@ -243,7 +243,7 @@ function matches(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
   return negateIf('negated' in arg && arg.negated, isTrue(flow, sets, arg));
 }
 
-/** Whether what an argument asks is true, without its negation. */
+/** Whether an argument matches, ignoring its negation. */
 function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
   switch (arg.kind) {
     case 'source': {
@@ -279,7 +279,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
         sets.get(arg.set)?.(flow, arg.directions) ?? lacks({ kind: 'set', tool: 'iptables', set: arg.set }),
       );
     case 'physdev-is-in':
-      // Packets that are routed, not bridged. kube-proxy asks only which of two rules with one target takes a packet.
+      // Assumes a routed packet. kube-proxy uses this match only to choose between two rules with the same target.
       return false;
     case 'virtual-server': {
       const { server } = flow;
@@ -289,7 +289,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
     case 'statistic':
       return isDrawn(flow, Number(arg.probability));
     case 'recent':
-      // The first packet of a client: no endpoint knows it yet, and one may learn it.
+      // On a client's first packet, `recent` knows no endpoint yet, but may learn one.
       return arg.action.kind === 'set';
     case 'module':
       return idleModules.has(arg.name) || unreadRule(`-m ${arg.name}`);
@@ -303,7 +303,7 @@ function isTrue(flow: Flow, sets: IpSetTests, arg: RuleArg): Answer {
   }
 }
 
-/** Modules that ask for nothing without an option. */
+/** Modules that match every packet when given no option. */
 const idleModules: ReadonlySet<string> = new Set(
   'addrtype comment conntrack icmp icmp6 ipvs mark multiport sctp set state statistic tcp udp'.split(' '),
 );

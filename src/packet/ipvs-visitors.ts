@@ -7,7 +7,7 @@ import type { Visitor } from './order.ts';
 import { unknown, type Decision } from './packet.ts';
 import { unreadValue } from './reason.ts';
 
-/** Where IPVS gives answers the address that the client asked (ip_vs_ops4 in ip_vs_core.c). */
+/** Where IPVS restores the address that the client asked for in answers (ip_vs_ops4 in ip_vs_core.c). */
 const answerStations: readonly Station[] = [
   { hook: 'input', priority: 98 },
   { hook: 'forward', priority: 99 },
@@ -39,7 +39,7 @@ export function ipvsVisitors(state: KernelState): readonly Visitor[] {
   };
   const find = ({ protocol, destination, port = 0 }: Flow): VirtualServer | undefined => {
     const name = protocol.toUpperCase();
-    // One of port 0 takes all ports.
+    // A virtual server with port 0 takes all ports.
     return servers.get(keyOf(name, destination, port)) ?? servers.get(keyOf(name, destination, 0));
   };
   const answer = (flow: Flow): Decision => {
@@ -66,15 +66,15 @@ function chooseServer(flow: Flow, server: VirtualServer | undefined) {
   return choice ? { server, chosen } : unknown(unreadValue(`scheduler ${server.scheduler}`));
 }
 
-/** By what schedulers choose a real server for a new client, as long as no connections weigh on it. */
+/** How each scheduler picks a real server for a new client while none has connections. */
 const schedulers: ReadonlyMap<string, 'chance' | 'weight' | 'heaviest'> = new Map([
   ...'rr lc dh'.split(' ').map((name) => [name, 'chance'] as const),
   ...'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, 'weight'] as const),
-  // One of the heaviest: which one, the kernel's own order of them decides.
+  // One of those with the highest weight; the kernel's own order decides which.
   ...'fo ovf'.split(' ').map((name) => [name, 'heaviest'] as const),
 ]);
 
-/** The real servers that may be chosen, with their probabilities; undefined for a scheduler that kpc does not know. */
+/** The real servers that may be chosen, with their probabilities; undefined for an unknown scheduler. */
 function schedule({ scheduler, realServers }: VirtualServer) {
   const by = schedulers.get(scheduler);
   const most = Math.max(...realServers.map(({ weight }) => weight));

@@ -9,75 +9,75 @@ import type { Packet, Way } from './packet.ts';
 import { hooks, type Hook, type Listener } from './step.ts';
 import type { Reason } from './reason.ts';
 
-/** What is known of a node besides the state that kube-proxy has a part in, and what is not known. */
+/** What is known, and what is unknown, of a node besides the state that kube-proxy programs. */
 export interface Knowledge {
-  /** Its own links, without those that kube-proxy makes. */
+  /** The node's own links, without those kube-proxy makes. */
   readonly links: readonly Link[];
   /** Its routes, as far as they are listed. */
   readonly routes: { readonly [F in Family]?: Routes };
-  /** Whether an address is of a network that the rules take for pods. */
+  /** Whether an address is in a network that rules treat as pods. */
   readonly isPod: (address: Address) => boolean;
-  /** Whether an address is an endpoint's on another node; and whether it is a pod's on this node. Undefined if it is not known. */
+  /** Whether an address is an endpoint on another node, and whether it is a pod on this node. Undefined if unknown. */
   readonly isRemote: (address: Address) => boolean | undefined;
   readonly isPodHere: (address: Address) => boolean | undefined;
-  /** The Service whose cluster IP an address is, which no pod has: connections are translated once. */
+  /** The Service with this cluster IP, which no pod has: connections are translated once. */
   readonly serviceAt: (address: Address) => ServiceAt | undefined;
-  /** Whether it has no other addresses of a family than those of its links and of the state. */
+  /** Whether the links and the state show all of the node's addresses of a family. */
   readonly hasAllAddresses: (family: Family) => boolean;
-  /** Whether a sysctl that the state does not have is as the kernel sets it. */
+  /** Whether a sysctl that is not in the state has the kernel's default. */
   readonly hasAllSysctls: boolean;
-  /** Whether sets may have more entries than the state has. */
+  /** Whether sets may have entries that the state does not show. */
   readonly lacksEntries: boolean;
-  /** Whether a policy that a table of iptables does not say may be any. Without it, such a chain accepts. */
+  /** Whether a policy that an iptables table does not show may be any. If not, the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
-  /** Whether kube-proxy itself, or a balancer, takes connections at ports that the state does not have. */
+  /** Whether kube-proxy itself or a balancer may listen at ports that the state does not show. */
   readonly lacksProxyPorts: boolean;
-  /** Where kube-proxy itself listens, by no rule and no part of the state. */
+  /** Where kube-proxy itself listens without a rule or other trace in the state. */
   readonly listeners: readonly Listener[];
-  /** Rules of the variant of iptables that the state's are not of. */
+  /** Rules of the other iptables variant (legacy or nft) than the state's. */
   readonly otherVariant: FamilyTables;
-  /** What may see packets and is not known. */
+  /** Unknown things that may see packets. */
   readonly gaps: readonly Gap[];
-  /** Jumps that the state does not have, and that likely are there. */
+  /** Jumps that the state does not show but that are likely there. */
   readonly supposed: readonly SupposedJump[];
-  /** Chains of iptables that the state does not have, or has without rules, and that likely are like these. */
+  /** Chains of iptables that the state lacks or shows empty, with their likely rules. */
   readonly supposedChains: readonly SupposedChain[];
   /**
-   * The listing and the place in it of tables of nftables, by family and name ("ipv4 kube-proxy"). Tables are listed in the order
-   * of their making. Two tables of one listing are in a known order; all others are not.
+   * For each nftables table ("ipv4 kube-proxy"), its listing and its place there. Tables are listed in order of creation, so the
+   * order of two tables in one listing is known, and of others it is not.
    */
   readonly listed: ReadonlyMap<string, { readonly listing: string; readonly place: number }>;
-  /** The addresses that the node's own packets have for source; undefined where its links decide. */
+  /** The source addresses of the node's own packets; undefined if its links decide. */
   readonly sendsFrom: { readonly [F in Family]?: Address | undefined } | undefined;
-  /** Whether rules show an address to be the node's, whatever is known of its links. */
+  /** Whether rules show an address to be the node's, even if its links are unknown. */
   readonly isOwn: (address: Address) => boolean;
-  /** Whether an address is a pod's or a Service's, and so none of the node's, where the node's addresses are not known. */
+  /** Whether an address is known to be a pod's or a Service's, when the node's own addresses are unknown. */
   readonly isElsewhere: (address: Address) => boolean;
-  /** Whether the destination of a packet is likely the node's own, where that is not known. */
+  /** Whether a packet's destination is likely the node itself, when that is unknown. */
   readonly isLikelyOwn: (packet: Packet) => boolean;
-  /** What is not known and decides whether a packet that ends so, by what is known, does; undefined if nothing does. */
+  /** An unknown that could still change how this packet ends; undefined if there is none. */
   readonly doubtOfEnd: (packet: Packet, end: Pick<Way, 'verdict' | 'steps'>) => Reason | undefined;
 }
 
-/** A Service; `isHeld`: if the mode gives the node the address, so that a program of the node may answer there. */
+/** A Service. `isHeld`: the mode gives the node this address, so a program on the node may answer there. */
 interface ServiceAt {
   readonly label: string;
   readonly isHeld: boolean;
 }
 
-/** Something that sees packets, and that kpc has not read. */
+/** Something that sees packets and that kpc could not read. */
 export interface Gap {
   readonly family: Family;
   readonly stations: readonly Station[];
   readonly reason: Reason;
-  /** If it sees only packets that come in or go out by these: names, with `*` at the end for all that begin so. */
+  /** The interfaces whose packets it sees, if not all; a trailing `*` matches any further characters. */
   readonly at?: { readonly end: 'input' | 'output'; readonly interfaces: readonly string[] } | undefined;
 }
 
-/** A rule that goes on to another chain for all packets that it matches. */
+/** A rule that sends all packets it matches on to another chain. */
 export type SupposedJump = { readonly family: Family; readonly from: string; readonly to: string } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
-  /** `chain`: where it is, if the state does not have that, either. */
+  /** `chain`: the chain the jump is in, if the state does not show that chain either. */
   | { readonly tool: 'nftables'; readonly table: string; readonly chain: NftChain; readonly rule: NftRule }
 );
 
@@ -87,13 +87,12 @@ interface SupposedChain {
   readonly chain: Chain;
 }
 
-/** Where rules see packets. */
 export interface Station {
   readonly hook: Hook;
   readonly priority: number;
 }
 
-/** Every place where a table may see packets, before all that is known to be there. */
+/** Every place where a table may see packets, ahead of all known tables. */
 export const everywhere: readonly Station[] = hooks.map((hook) => ({ hook, priority: -Infinity }));
 
 /** Where IPVS takes packets to its virtual servers: after filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
@@ -102,7 +101,7 @@ export const ipvsStations: readonly Station[] = [
   { hook: 'output', priority: -98 },
 ];
 
-/** Where tables of iptables see packets: the priority at each hook (linux/netfilter_ipv4.h). */
+/** The priorities of iptables tables at each hook (linux/netfilter_ipv4.h). */
 export const iptablesPriorities: { readonly [T in TableName]: { readonly [H in Hook]?: number } } = {
   raw: { prerouting: -300, output: -300 },
   mangle: { prerouting: -150, input: -150, forward: -150, output: -150, postrouting: -150 },
@@ -111,7 +110,6 @@ export const iptablesPriorities: { readonly [T in TableName]: { readonly [H in H
   security: { input: 50, forward: 50, output: 50 },
 };
 
-/** Where these tables of iptables see packets. */
 export function stationsOf(tables: readonly TableName[]): readonly Station[] {
   return tables.flatMap((table) =>
     hooks.flatMap((hook) => {
@@ -121,7 +119,7 @@ export function stationsOf(tables: readonly TableName[]): readonly Station[] {
   );
 }
 
-/** All is known: what a compiled state needs. `links` are the node's own. */
+/** Complete knowledge, as for a compiled state. `links` are the node's own. */
 export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom']): Knowledge {
   return {
     links,

@@ -1,12 +1,12 @@
-/** What a test finds out: yes, no, or why it cannot know. */
+/** The result of a test: yes, no, or why it is unknown. */
 export type Maybe<Unknown = undefined> = boolean | Unknown;
 
-/** The opposite of a result, for a condition with "!". What is unknown stays unknown. */
+/** Negates a result for a condition with "!". Unknown stays unknown. */
 export function negateIf<U>(negated: boolean | undefined, result: Maybe<U>): Maybe<U> {
   return typeof result === 'boolean' ? result !== (negated === true) : result;
 }
 
-/** Whether the test passes for all items; it ends at the first that fails. If none fails, the first unknown is the answer. */
+/** Whether the test passes for all items; stops at the first that fails. If none fails, returns the first unknown. */
 export function allOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Maybe<U> {
   let result: Maybe<U> = true;
   for (const item of items) {
@@ -17,7 +17,7 @@ export function allOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Ma
   return result;
 }
 
-/** Whether the test passes for an item; it ends at the first that passes. */
+/** Whether the test passes for any item; stops at the first that does. */
 export function anyOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Maybe<U> {
   return negateIf(
     true,
@@ -25,7 +25,6 @@ export function anyOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Ma
   );
 }
 
-/** Whether all are true. */
 export function all<U>(...results: readonly Maybe<U>[]): Maybe<U> {
   return allOf(results, (each) => each);
 }

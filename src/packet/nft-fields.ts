@@ -19,20 +19,20 @@ import { isOfInterface, linksBack, linksOf } from './way-back.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import { circumstance, lacks, unreadValue, type Answer } from './reason.ts';
 
-/** What a packet has in a field: an address, a port or mark, or a word of nft's. */
+/** A packet's value in a field: an address, a port or mark, or an nft word. */
 export type FieldValue = Address | number | string;
 
 /** What is known of one field of a packet. */
 type Reading =
   | { readonly kind: 'value'; readonly value: FieldValue }
-  /** Several values, as a connection has states and an address types; or one that is not known for certain. */
+  /** A field with several values, such as connection states or address types, or an uncertain one. */
   | { readonly kind: 'test'; readonly test: (constant: Value) => Answer }
-  /** The packet has no such field. A rule that asks for one ends there, whatever it wants of it. */
+  /** The packet has no such field. A rule that matches on it ends there, even if it is negated. */
   | { readonly kind: 'absent' };
 
 const absent: Reading = { kind: 'absent' };
 
-/** A field: the type of what it is compared with, and what a packet has in it. */
+/** A field: the type of its constants, and how to read it from a packet. */
 export interface KnownField {
   readonly type: ValueType;
   readonly read: (flow: Flow) => Reading;
@@ -46,12 +46,12 @@ function test(answer: (constant: Value) => Answer): Reading {
   return { kind: 'test', test: answer };
 }
 
-/** A field of which the first question about a packet says nothing. */
+/** A field that the question about a packet does not say. */
 function unsaid(name: string, type: ValueType = 'word'): KnownField {
   return { type, read: () => test((constant) => circumstance('content', `${name} ${formatKey([constant])}`)) };
 }
 
-/** Fields by the name that nft prints. `th` is the port of TCP, UDP and SCTP alike. */
+/** Fields by the name that nft prints. `th` is the port of TCP, UDP or SCTP. */
 const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>([
   ['mark', { type: 'number', read: ({ mark }) => known(mark) }],
   ['ct mark', { type: 'number', read: (flow) => ofConnection(flow, ({ mark }) => known(mark)) }],
@@ -109,13 +109,13 @@ const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>
     .map((name) => [name, unsaid(name)] as const),
 ]);
 
-/** The field of a name; undefined for one that kpc does not know. fib asks the routes about an address. */
+/** The field with this name; undefined if kpc does not know it. fib looks up an address in the routes. */
 export function findField(name: string): KnownField | undefined {
   const [, flags = '', asked] = /^fib (.+) (type|oif|oifname|check)$/.exec(name) ?? [];
   return asked === undefined ? knownFields.get(name) : fibField(flags.split(' . '), asked);
 }
 
-/** The names of all fields but those of fib, with as many words as they have. */
+/** The names of all fields except those of fib, split into words. */
 export const fieldNames: readonly string[] = [...knownFields.keys()];
 
 function fibField(flags: readonly string[], asked: string): KnownField {
@@ -143,7 +143,7 @@ function fibField(flags: readonly string[], asked: string): KnownField {
       const isBound = flags.includes('iif') || flags.includes('oif');
       const kept = isBound ? found.filter((link) => link === at) : found.slice(0, 1);
       const text = textOf(constant);
-      // Without routes, the way that a packet came is the one that leads back, unless the question names another.
+      // Without routes, the packet is assumed to go back the way it came, unless the question names another interface.
       const isUsual = isBack && (at === undefined || at === '' || kept.length > 0);
       if (!flow.routing.isListed && isUsual && /^(?:missing|0|exists)$/.test(text)) return text === 'exists';
       if (!flow.routing.isListed || (isBound && at === undefined && found.length > 0))
@@ -163,7 +163,7 @@ function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connectio
   return connection ? read(connection) : absent;
 }
 
-/** Of an interface that is not known, kpc knows which it cannot be. */
+/** An unknown interface is still known not to be some of them. */
 function interfaceAt(flow: Flow, end: 'input' | 'output'): Reading {
   const name = flow[end];
   return name === undefined ? test((constant) => isInterface(flow, end, textOf(constant), '*')) : known(name);
@@ -180,7 +180,7 @@ function icmpType(flow: Flow, of: Flow['family']): Reading {
   return test((constant) => isEchoMessage(textOf(constant), flow) ?? unreadValue(textOf(constant)));
 }
 
-/** Tables of the family inet see packets of both families. */
+/** Tables of family inet see packets of both families. */
 function isOfHeader({ family }: Flow, header: string): boolean {
   return (header === 'ip') === (family === 'ipv4');
 }
@@ -206,15 +206,14 @@ function portAt(flow: Flow, of: 'port' | 'sourcePort'): Reading {
   });
 }
 
-/** As nft calls it. */
+/** The protocol in nft's words. */
 function protocolName({ protocol, family }: Flow): string {
   return protocol === 'icmp' && family === 'ipv6' ? 'ipv6-icmp' : protocol;
 }
 
-/** A reading of a field that the packet has. */
 export type Known = Exclude<Reading, { readonly kind: 'absent' }>;
 
-/** What a packet has in each of some fields; undefined if one of them is absent. */
+/** The packet's values in these fields; undefined if one is absent. */
 export function readFields(flow: Flow, selector: Selector): readonly Known[] | undefined {
   const readings: Known[] = [];
   for (const field of selector) {
@@ -232,7 +231,7 @@ function readField(flow: Flow, { name, mask }: Field): Reading {
   return test(() => circumstance('content', `bits of ${name}`));
 }
 
-/** Whether a constant holds what a packet has. What cannot be compared with it was not understood. */
+/** Whether a constant matches a value. Unknown if their types differ: kpc then misread the constant. */
 function holds(constant: Value, value: FieldValue): Answer {
   const unread = (): Answer => unreadValue(formatKey([constant]));
   switch (constant.kind) {
@@ -257,7 +256,7 @@ function holds(constant: Value, value: FieldValue): Answer {
   }
 }
 
-/** Whether a constant holds what a field of a packet has. */
+/** Whether a constant matches a packet's field. */
 export function holdsReading(constant: Value, reading: Known): Answer {
   return reading.kind === 'value' ? holds(constant, reading.value) : reading.test(constant);
 }

@@ -15,7 +15,7 @@ import { lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 import type { Knowledge, SupposedJump } from './knowledge.ts';
 import { carryOut, hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 
-/** The tables of a family, ready for packets. Sets are hashed and rules read when the first packet asks for them. */
+/** The tables of a family, ready for packets. Sets are hashed and rules parsed when the first packet reaches them. */
 export function nftTablesOf(
   state: KernelState,
   family: Family,
@@ -32,7 +32,7 @@ export function nftTablesOf(
 
 type NftJump = Extract<SupposedJump, { readonly tool: 'nftables' }>;
 
-/** Puts jumps before all other rules. */
+/** Puts supposed jumps before all other rules. */
 function withJumps(given: NftTable['chains'], jumps: readonly NftJump[]): NftTable['chains'] {
   const chains = new Map(given);
   for (const jump of jumps.toReversed()) {
@@ -42,12 +42,12 @@ function withJumps(given: NftTable['chains'], jumps: readonly NftJump[]): NftTab
   return chains;
 }
 
-/** What rules of one table look into. */
+/** What the rules of a table refer to. */
 interface Lookups {
-  /** The table's. */
+  /** The table's name. */
   readonly nameOf: (set: string) => string;
   readonly find: (among: Elements) => Lookup | undefined;
-  /** Whether there may be elements besides those that are listed. */
+  /** Whether there may be elements that are not listed. */
   readonly isPart: (among: Elements) => boolean;
   readonly statementsOf: (rule: NftRule) => readonly Statement[];
 }
@@ -104,7 +104,7 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
   return table;
 }
 
-/** A chain that the kernel enters, as one of a list; of others there are none. */
+/** The chain in a list if the kernel enters it; otherwise an empty list. */
 function baseOf({ name: chain, base, rules }: NftChain): readonly BaseChain[] {
   const hook = hooks.find((each) => each === base?.hook);
   if (!base || !hook) return [];
@@ -125,15 +125,15 @@ function baseOf({ name: chain, base, rules }: NftChain): readonly BaseChain[] {
 
 type MakeStep = (action: Action, element?: Element) => RuleStep;
 
-/** A rule on which a packet is. */
+/** A packet's run through one rule. */
 interface RuleRun {
   readonly flow: Flow;
   readonly table: RuleTable;
   readonly lookups: Lookups;
   readonly stepOf: MakeStep;
-  /** What has been asked and is not known. It is decided before the first statement that has an effect. */
+  /** Unknown conditions so far. They are decided before the first statement that has an effect. */
   pending: (() => Answer)[];
-  /** What the rule has done so far. */
+  /** The rule's latest action. */
   last: Action;
 }
 
@@ -149,12 +149,12 @@ function runRule(
     const outcome = runStatement(run, statement);
     if (outcome !== 'next') return outcome;
   }
-  // A rule that is not known to take the packet, and does nothing, makes no difference.
+  // A rule that has no effect makes no difference, even if it may not match.
   if (run.pending.length === 0) flow.steps.push(stepOf(run.last));
   return undefined;
 }
 
-/** `next` if the packet goes on to the rule's next statement, undefined if it goes on to the next rule. */
+/** `next` to go on to the rule's next statement, undefined to go on to the next rule. */
 function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | undefined {
   const { flow, lookups, stepOf, last } = run;
   switch (statement.kind) {
@@ -174,7 +174,7 @@ function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | u
     }
     case 'write-set': {
       const { set, fields, isRemoval } = statement;
-      // A rule ends at a field that the packet does not have.
+      // The rule ends at a field that the packet does not have.
       if ((fields && !readFields(flow, fields)) || !passes(run, stepOf(last))) return undefined;
       writeSet(flow, { set: lookups.nameOf(set), fields: fields && writableFields(fields), isRemoval });
       return 'next';
@@ -203,7 +203,7 @@ function runStatement(run: RuleRun, statement: Statement): Decision | 'next' | u
   }
 }
 
-/** Whether the packet passes what the rule has asked so far. */
+/** Whether the packet passes the rule's conditions so far. */
 function passes(run: RuleRun, step: RuleStep): boolean {
   if (!decide(run.flow, () => askAll(run), step)) return false;
   run.pending = [];
@@ -214,7 +214,7 @@ function askAll({ pending }: RuleRun): Answer {
   return allOf(pending, (ask) => ask());
 }
 
-/** Does what a rule, or an element of a map, says. */
+/** Carries out the action of a rule or a map element. */
 function act(run: RuleRun, action: Action, element?: Element): Decision | 'next' | undefined {
   const { flow, table, stepOf } = run;
   if (action.kind === 'continue') return 'next';
@@ -226,7 +226,7 @@ function act(run: RuleRun, action: Action, element?: Element): Decision | 'next'
   return 'next';
 }
 
-/** Statements after which a rule goes on. */
+/** Actions after which the rule continues. */
 const goesOn: ReadonlySet<Action['kind']> = new Set(['change-mark', 'notrack', 'zone']);
 
 function unreadMap(among: Elements): Action {
@@ -237,7 +237,7 @@ function matches(flow: Flow, lookups: Lookups, match: Statement & { readonly kin
   const { fields, operator, among } = match;
   if (operator === '==' || operator === '!=' || operator === 'is') {
     const readings = readFields(flow, fields);
-    // A rule that asks for a field that the packet does not have ends, whatever it wants of it.
+    // A rule on a field that the packet does not have ends here, even if it is negated.
     if (!readings) return false;
     if (operator !== '==' && fields[0]?.name === 'ct status') return negateIf(operator === '!=', isWholeStatus(among));
     const lookup = lookups.find(among);
@@ -263,10 +263,10 @@ function unread(among: Elements): Exclude<Answer, boolean> {
   return 'set' in among ? lacks({ kind: 'set', tool: 'nftables', set: among.set }) : unreadRule('an empty set');
 }
 
-/** What stays as it is as long as addresses and ports do. */
+/** Fields that stay the same while addresses and ports do. */
 const lasting = /^(?:ip6? [sd]addr|(?:th|tcp|udp|sctp) dport|meta l4proto)$/;
 
-/** The fields by which a later rule is known to ask for what this one writes; undefined if these may change in between. */
+/** The fields by which a later rule surely looks up what this one writes; undefined if they may change in between. */
 function writableFields(fields: Selector): string | undefined {
   return fields.every(({ name, mask }) => lasting.test(name) && mask === undefined)
     ? formatSelector(fields)
@@ -278,8 +278,8 @@ function formatSelector(fields: Selector): string {
 }
 
 /**
- * Whether the status of a connection is one of these bits and no other. At the first packet it never is: the kernel sets
- * IPS_DST_NAT and IPS_SRC_NAT together with other bits (nf_nat_setup_info), and sets the rest later.
+ * Whether the connection's status is exactly one of these sets of bits. At the first packet it never is: the kernel sets
+ * IPS_DST_NAT and IPS_SRC_NAT together with other bits (nf_nat_setup_info), and the rest later.
  */
 function isWholeStatus(among: Elements): Answer {
   if ('set' in among) return unreadRule(`a set of whole statuses, ${among.set}`);
@@ -289,7 +289,7 @@ function isWholeStatus(among: Elements): Answer {
 
 const statusBits: ReadonlySet<string> = new Set('expected seen-reply assured confirmed snat dnat dying'.split(' '));
 
-/** The element of a map that a packet has; undefined for none, or why it is not known. */
+/** The map element that matches the packet; undefined for none, or why that is unknown. */
 function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Elements) {
   const readings = readFields(flow, fields);
   if (!readings) return undefined;
@@ -297,13 +297,13 @@ function findElement(flow: Flow, lookups: Lookups, fields: Selector, among: Elem
   if (!lookup) return unread(among);
   const { candidates } = lookup;
   for (const element of candidates(readings)) {
-    // One after the other: each that is not known may be the one.
+    // One by one, because each uncertain element may match.
     if (decide(flow, () => holdsKey(element, readings))) return element;
   }
   return lookups.isPart(among) ? unread(among) : undefined;
 }
 
-/** An element with fewer parts than the rule asks for was not read whole. */
+/** An element with fewer parts than the rule's key was not fully read. */
 function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
   return allOf(readings.entries(), ([at, reading]) => {
     const part = key[at];
@@ -311,18 +311,18 @@ function holdsKey({ key }: Element, readings: readonly Known[]): Answer {
   });
 }
 
-/** The elements of a set or map, hashed by those fields of a packet that have one value. */
+/** The elements of a set or map, hashed by the packet's fields that have exactly one value. */
 interface Lookup {
-  /** Those that may hold what a packet has. */
+  /** Elements that may match the packet. */
   readonly candidates: (readings: readonly Known[]) => Iterable<Element>;
   readonly holds: (flow: Flow, readings: readonly Known[]) => Answer;
 }
 
-/** Few elements are tried one by one. */
+/** Below this number of elements, try them one by one. */
 const fewElements = 8;
 
 function indexElements(elements: readonly Element[]): Lookup {
-  /** By the positions that are hashed: those of a packet's fields that have one value. */
+  /** Indexes by the hashed positions: the packet's fields that have exactly one value. */
   const indexes = new Map<string, ReturnType<typeof hashElements>>();
   const candidates = (readings: readonly Known[]): Iterable<Element> => {
     if (elements.length < fewElements) return elements;
@@ -343,7 +343,7 @@ function indexElements(elements: readonly Element[]): Lookup {
 
 function hashElements(elements: readonly Element[], positions: readonly number[], types: readonly string[]) {
   const exact = new Map<string, Element[]>();
-  /** Networks, ranges, and what was not understood. */
+  /** Networks, ranges, and elements kpc did not understand. */
   const ranges: Element[] = [];
   for (const element of elements) {
     const texts = positions.map((at, i) => exactText(element.key[at], types[i] ?? ''));
@@ -367,7 +367,7 @@ function textOf(value: FieldValue): string {
   return typeof value === 'object' ? value.text : String(value);
 }
 
-/** A constant that holds a single value of that type, as text; undefined for any other. */
+/** The text of a constant that is a single value of that type; undefined for any other. */
 function exactText(value: Value | undefined, type: string): string | undefined {
   switch (value?.kind) {
     case 'address':

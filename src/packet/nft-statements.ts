@@ -12,48 +12,48 @@ import { findField, fieldNames } from './nft-fields.ts';
 import type { Action, MarkChange, MarkHolder } from './step.ts';
 import { circumstance, type Answer } from './reason.ts';
 
-/** Where an element is looked for: a named set or map, or the elements that a rule holds itself. */
+/** Where to look for an element: in a named set or map, or in the rule itself. */
 export type Elements = { readonly set: string } | { readonly elements: readonly Element[] };
 
-/** One part of a rule, as packets meet it. A rule goes through its statements until one does not pass, or decides. */
+/** One part of a rule. A rule runs its statements until one does not match, or decides. */
 export type Statement =
-  /** Whether what the packet has in these fields is, or is not, one of the elements; or how a number compares with one. */
+  /** Whether the packet's values in these fields are (or are not) among the elements, or how a number compares with one. */
   | {
       readonly kind: 'match';
       readonly fields: Selector;
-      /** 'is' for a status of a connection that is compared as a whole: '==' asks for one of its bits. */
+      /** 'is' compares a connection status as a whole; '==' tests for one of its bits. */
       readonly operator: '==' | '!=' | 'is' | '<' | '>' | '<=' | '>=';
       readonly among: Elements;
     }
-  /** The verdict of the element that the packet has; a rule without one ends. */
+  /** The verdict of the packet's element; without one, the rule ends. */
   | { readonly kind: 'verdict-map'; readonly fields: Selector; readonly among: Elements }
   | { readonly kind: 'question'; readonly ask: (flow: Flow) => Answer }
-  /** Passes for that share of packets. */
+  /** Matches this share of packets. */
   | { readonly kind: 'chance'; readonly probability: number }
   /** One of these verdicts, each with an equal chance. */
   | { readonly kind: 'random-verdict'; readonly verdicts: readonly NftVerdict[] }
   | { readonly kind: 'action'; readonly action: Action }
-  /** Adds what the packet has in these fields to a set, or takes it out; without fields, kpc does not read which they are. */
+  /** Adds the packet's values in these fields to a set, or removes them. Without fields: kpc cannot read which. */
   | {
       readonly kind: 'write-set';
       readonly set: string;
       readonly fields: Selector | undefined;
       readonly isRemoval: boolean;
     }
-  /** Changes nothing that rules, routes or receivers of a first packet ask for. */
+  /** Changes nothing that affects the first packet's rules, routes or receiver. */
   | { readonly kind: 'idle' };
 
-/** The statements of a rule. Where kpc cannot read on, the rest is one of kind unknown. */
+/** The statements of a rule. From where kpc cannot read on, the rest is one statement of kind unknown. */
 export function readStatements(rule: NftRule, family: Family): readonly Statement[] {
   return rule.expressions.flatMap((expression) => {
-    // nft has such a rule ask for TCP, which it does not print.
+    // nft adds a match on TCP to such a rule and does not print it.
     if (expression.kind === 'reject' && expression.with === 'tcp reset') return [isTcp, statementOf(expression)];
     if (expression.kind !== 'unknown') return [statementOf(expression)];
     return readWords(wordsOf(expression.text), family);
   });
 }
 
-/** Braces within a rule are words, unlike those of tables and chains. */
+/** Within a rule, braces are words, unlike the braces of tables and chains. */
 function wordsOf(text: string): Words {
   const [table] = cutItems(`table {\nchain {\n${text}\n}\n}\n`).items;
   return new Words(table?.items?.[0]?.items?.[0]?.words ?? []);
@@ -81,7 +81,7 @@ function readWords(words: Words, family: Family): readonly Statement[] {
   return statements;
 }
 
-/** What kube-proxy's own rules are made of. */
+/** Translates the expressions of kube-proxy's own rules. */
 function statementOf(expression: Expression): Statement {
   switch (expression.kind) {
     case 'match': {
@@ -130,7 +130,7 @@ function act(action: Action): Statement {
 
 const idle: Statement = { kind: 'idle' };
 
-/** Reads one statement by its first words; undefined for others. Any words may be taken then. */
+/** Reads one statement by its first words; undefined if unknown, and then any number of words may be consumed. */
 function readOne(words: Words, family: Family): Statement | undefined {
   const verdict = readVerdict(words);
   if (verdict) return act(verdict);
@@ -148,7 +148,7 @@ function readOne(words: Words, family: Family): Statement | undefined {
 
 type Reader = (words: Words, family: Family) => Statement | undefined;
 
-/** Statements by the word that they begin with. */
+/** Statement readers by first word. */
 const statements: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['counter', readCounter],
   ['log', readLog],
@@ -214,7 +214,7 @@ function readLimit(words: Words): Statement {
   return ask(isOver ? 'excess' : 'rate', amount.join(' '));
 }
 
-/** How ports and addresses are drawn: any will do. */
+/** Skips how ports and addresses are drawn: it does not matter here. */
 function readNatOptions(words: Words): void {
   while (/^(?:random|fully-random|persistent|,)$/.test(words.peek() ?? '')) words.next();
 }
@@ -248,7 +248,7 @@ function readSnat(words: Words, family: Family): Statement | undefined {
   return address?.family === family ? act({ kind: 'snat', address }) : undefined;
 }
 
-/** `random mod 4 vmap { 0-1 : jump a, 2-3 : goto b }`; `inc` takes turns, which is as much for each in the end. */
+/** `random mod 4 vmap { 0-1 : jump a, 2-3 : goto b }`. `inc` takes turns, which gives the same shares. */
 function readNumgen(words: Words): Statement | undefined {
   if (!words.take('random') && !words.take('inc')) return undefined;
   if (!words.take('mod')) return undefined;
@@ -275,7 +275,7 @@ function verdictOf(elements: readonly Element[], draw: number): NftVerdict | und
   return found && found.kind !== 'data' ? found : undefined;
 }
 
-/** `@set { ip saddr timeout 5m limit rate over 10/second }`: what rules remember; with a limit, it asks how often. */
+/** `@set { ip saddr timeout 5m limit rate over 10/second }`: what a rule remembers; with a limit, it matches by rate. */
 function readSetWrite(words: Words, isRemoval: boolean): Statement | undefined {
   const name = words.next();
   if (!name.startsWith('@') || !words.take('{')) return undefined;
@@ -296,14 +296,14 @@ function readSetWrite(words: Words, isRemoval: boolean): Statement | undefined {
   return undefined;
 }
 
-/** What iptables put into a table of nftables, and nft has no words for: a comment says nothing, all else iptables-save shows. */
+/** What iptables stores in an nftables table and nft cannot print: a comment has no effect, and iptables-save shows the rest. */
 function readXt(words: Words): Statement | undefined {
   const [kind, name] = [words.next(), unquote(words.next())];
   if (kind === 'match' && name === 'comment') return idle;
   return act({ kind: 'unknown', text: `xt ${kind} ${name}` });
 }
 
-/** `meta mark set …`, `ct mark set …`, and changes of what no rule asks for: `ip ttl set 64`, `meta priority set 1:2`. */
+/** `meta mark set …`, `ct mark set …`, and changes that no rule matches on: `ip ttl set 64`, `meta priority set 1:2`. */
 function readChange(words: Words): Statement | undefined {
   const start = words.position;
   const holder = readHolder(words);
@@ -318,7 +318,7 @@ function readChange(words: Words): Statement | undefined {
     return undefined;
   }
   const value = words.next();
-  // The kernel forwards no packet that has no hop left.
+  // The kernel does not forward a packet without hops left.
   if (/^ip6? (?:ttl|hoplimit)$/.test(field) && !(Number(value) > 1)) {
     words.position = start;
     return undefined;
@@ -327,7 +327,7 @@ function readChange(words: Words): Statement | undefined {
   return idle;
 }
 
-/** What may be changed of a packet without a difference to where it goes. */
+/** Packet fields that may be changed without affecting where it goes. */
 const harmless =
   /^(?:meta (?:priority|nftrace|pkttype)|ip (?:ttl|dscp|ecn)|ip6 (?:hoplimit|dscp|ecn)|ct (?:label|helper)|tcp option maxseg size)$/;
 
@@ -344,7 +344,7 @@ function readHolder(words: Words): MarkHolder | undefined {
   return words.take('ct', 'mark') ? 'connection' : undefined;
 }
 
-/** A number, or one of the two marks with what is done with it: `ct mark & 0xff | 0x100`, as nft prints it. */
+/** A number, or one of the two marks with operations on it: `ct mark & 0xff | 0x100`, as nft prints it. */
 function readMarkChange(words: Words, of: MarkHolder): MarkChange | undefined {
   const from = readHolder(words);
   if (!from) {
@@ -377,10 +377,10 @@ const operators: ReadonlyMap<string, 'and' | 'or' | 'xor'> = new Map([
   ['xor', 'xor'],
 ]);
 
-/** One field, or several as a key has them, and what they are compared with. */
+/** One field, or the several fields of a key, and what they are compared with. */
 function readMatch(words: Words): Statement | undefined {
   if (words.take('meta', 'random', '&', '2147483647', '<')) {
-    // What iptables' random statistic is to nft.
+    // iptables' random statistic in nft's words.
     const below = parseNumber32(words.next());
     return below === undefined ? undefined : { kind: 'chance', probability: below / 2 ** 31 };
   }
@@ -414,7 +414,7 @@ function readAmong(words: Words, types: readonly ValueType[]): Elements | undefi
   return elements && { elements };
 }
 
-/** One value, or several of which a connection may have any: `established,related`. */
+/** One value, or a list of which a connection may have any: `established,related`. */
 function readList(words: Words, types: readonly ValueType[]): Elements | undefined {
   const elements: Element[] = [];
   do {
@@ -425,7 +425,7 @@ function readList(words: Words, types: readonly ValueType[]): Elements | undefin
   return { elements };
 }
 
-/** `{ 10.0.0.1 . 80 : accept, 10.0.0.2 . 90-99 : jump a }`, with verdicts or without. */
+/** `{ 10.0.0.1 . 80 : accept, 10.0.0.2 . 90-99 : jump a }`, with or without verdicts. */
 function readElements(words: Words, types: readonly ValueType[]): readonly Element[] | undefined {
   if (!words.take('{')) return undefined;
   const elements: Element[] = [];
@@ -467,7 +467,7 @@ function readFields(words: Words): Selector | undefined {
   return fields;
 }
 
-/** Names in words, the longest first. */
+/** Field names split into words, the longest first. */
 const namesInWords: readonly (readonly string[])[] = [
   ...fieldNames.map((name) => name.split(' ')),
   ...['mark', 'iif', 'iifname', 'oif', 'oifname'].map((name) => ['meta', name]),
@@ -484,7 +484,7 @@ function readFieldName(words: Words): string | undefined {
   return found && (found[0] === 'meta' && !fieldNames.includes(found.join(' ')) ? found[1] : found.join(' '));
 }
 
-/** `syn / fin,syn,rst,ack`, `& (fin | syn) == syn`, `! syn`, `syn`: the first packet of a connection has SYN and no other. */
+/** `syn / fin,syn,rst,ack`, `& (fin | syn) == syn`, `! syn`, `syn`: a connection's first packet has SYN alone. */
 function readFlags(words: Words): Statement | undefined {
   const text: string[] = [];
   while (/^[!=&|,/()]|^(?:fin|syn|rst|psh|ack|urg|ecn|cwr)\b|^\(|^0x0$/.test(words.peek() ?? ''))

@@ -3,27 +3,27 @@ import type { Decision } from './packet.ts';
 import { hooks, type Hook } from './step.ts';
 import type { Station } from './knowledge.ts';
 
-/** What sees packets at a hook, those of lower priority first. */
+/** Something that sees packets at a hook; lower priority goes first. */
 export interface Visitor extends Station {
-  /** Of chains of type nat, all of which the kernel enters at one priority: the order among them. */
+  /** Order among chains of type nat, all of which the kernel enters at one priority. */
   readonly natOrder?: number | undefined;
-  /** In words: "nftables firewall input". */
+  /** Shown to users: "nftables firewall input". */
   readonly name: string;
-  /** What says in which order visitors of one priority were registered: the later has the higher place. */
+  /** The listing that shows the order in which visitors of one priority were registered: a later one has a higher place. */
   readonly listing: string;
   readonly place: number;
-  /** Whether the node's own packets are routed again where it changes their mark. */
+  /** Whether a changed mark makes the kernel route the node's own packets again. */
   readonly reroutes: boolean;
-  /** IPVS sends packets out from the node, or leaves them where they are because the real server is the node's own. */
+  /** 'sent-on': IPVS sends the packet out, or keeps it because the real server is the node itself. */
   readonly visit: (flow: Flow) => Decision | 'sent-on';
 }
 
-/** Visitors in the order in which the kernel enters them, with blocks whose order among each other is not known. */
+/** Visitors in the order the kernel enters them, with blocks whose mutual order is unknown. */
 export type Ordered = readonly (Visitor | readonly Ordered[])[];
 
 /**
- * Orders visitors as the kernel does: by priority, and of one priority the one that was registered last first
- * (nf_hook_entries_grow in netfilter/core.c). The same holds among chains of type nat, which have one station together.
+ * Orders visitors as the kernel does: by priority, and within one priority the latest registered first (nf_hook_entries_grow in
+ * netfilter/core.c). The same goes for chains of type nat, which share one station.
  */
 export function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered } {
   const own = hooks.map((hook) => {
@@ -52,13 +52,13 @@ function byListing(visitors: readonly Visitor[]): readonly Ordered[] {
   );
 }
 
-/** Blocks of one priority: only a single one has a known order. */
+/** Joins blocks of one priority. Only a single block has a known order. */
 function join(blocks: readonly Ordered[]): Ordered {
   const [only, ...others] = blocks;
   return others.length === 0 ? (only ?? []) : [blocks];
 }
 
-/** The visitors in one of the orders that are possible; both orders of two blocks are tried. */
+/** The visitors in one possible order; for two blocks, both orders are tried. */
 export function* inOrder(flow: Flow, ordered: Ordered): Generator<Visitor> {
   for (const item of ordered) {
     if ('visit' in item) yield item;

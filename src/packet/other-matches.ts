@@ -25,17 +25,16 @@ import { all, anyOf, negateIf } from './maybe.ts';
 import { isOfInterface, passesReverse } from './way-back.ts';
 import { circumstance, unreadRule, unreadValue, type Answer, type Circumstance } from './reason.ts';
 
-/** One option of a match, with its words. */
 interface Option {
   readonly name: string;
   readonly values: readonly string[];
   readonly negated: boolean;
 }
 
-/** Whether a packet passes an option; undefined for one whose words are not understood. */
+/** Whether a packet passes an option; undefined if its words are not understood. */
 type Test = (flow: Flow, values: readonly string[], options: readonly Option[]) => Answer | undefined;
 
-/** Whether a packet passes a match that a rule keeps as words: those that other programs' rules have. */
+/** Whether a packet passes a match that kpc keeps as words: those of other programs' rules. */
 export function matchesWords(flow: Flow, words: readonly string[]): Answer {
   const start = words[0] === '!' ? 1 : 0;
   const match = words[start] === '-m' ? (words[start + 1] ?? '') : '';
@@ -67,12 +66,12 @@ function readOptions(words: readonly string[]): readonly Option[] {
   return options;
 }
 
-/** What a packet has that kpc does not know: the packet's content, its program, or what rules have seen before. */
+/** Something about a packet that kpc does not know: its content, its program, or what rules have seen before. */
 function unsaid(of: Circumstance): (flow: Flow) => Answer {
   return (flow) => (of === 'program' ? isOfProgram(flow, 'owner') : circumstance(of, of));
 }
 
-/** Matches that ask, with all their options, for something that no packet's first question says. */
+/** Matches that, whatever the option, ask for something the question about a packet does not say. */
 const wholeMatches: ReadonlyMap<string, Answer> = new Map<string, Answer>([
   ['limit', circumstance('rate', 'limit')],
   ['quota', circumstance('rate', 'quota')],
@@ -83,7 +82,7 @@ const wholeMatches: ReadonlyMap<string, Answer> = new Map<string, Answer>([
 
 const yes: Test = () => true;
 
-/** By match and option, what it asks. Options that change how a packet is remembered, not whether it passes, are `yes`. */
+/** Tests by match and option. Options that only change how a packet is remembered are `yes`. */
 const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
   Object.entries({
     '': {
@@ -126,11 +125,11 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
         const [value, mask = 0xffffffff, ...more] = text.split('/').map(parseNumber32);
         if (value === undefined || more.length > 0) return undefined;
         const connection = trackedConnection(flow);
-        // A packet without a connection passes neither this nor its opposite.
+        // An untracked packet passes neither this nor its negation.
         return connection ? (connection.mark & mask) >>> 0 === value : unreadRule('connmark of an untracked packet');
       },
     },
-    // No packet but one that is made for it has a header that names its way.
+    // Ordinary packets have no routing header.
     rt: { '--rt-type': () => false },
     icmp: { '--icmp-type': isIcmpType },
     icmp6: { '--icmpv6-type': isIcmpType },
@@ -142,7 +141,7 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
     },
     cgroup: { '--path': unsaid('program'), '--cgroup': unsaid('program') },
     physdev: {
-      // Only what comes over a bridge, or leaves by one, has a port of a bridge.
+      // Only packets that come in or leave over a bridge have a bridge port.
       '--physdev-in': isOfBridge,
       '--physdev-out': isOfBridge,
       '--physdev-is-in': isOfBridge,
@@ -210,7 +209,7 @@ function areSourcePorts(flow: Flow, text: string): Answer {
   return anyOf(readPorts(text), (ports) => (ports ? isSourcePortIn(flow, ports.first, ports.last) : unreadValue(text)));
 }
 
-/** Whether the sender asked for an address of a network. A packet without a connection passes neither this nor its opposite. */
+/** Whether the sender asked for an address in a network. An untracked packet passes neither this nor its negation. */
 function askedFor(flow: Flow, [text = '']: readonly string[]): Answer | undefined {
   const { address } = flow.asked;
   const network = parseNetwork(text.includes('/') ? text : `${text}/${addressBits[address.family]}`);
@@ -240,7 +239,7 @@ function isOfBridge({ isOwn }: Flow): Answer {
   return isOwn ? false : circumstance('content', 'a port of a bridge');
 }
 
-/** An option restricts the question to addresses of the interface itself. */
+/** An option limits the test to addresses of the interface itself. */
 function hasTypes(flow: Flow, address: Address, text: string, options: readonly Option[]): Answer {
   const answer = anyOf(text.split(','), (type) => hasAddressType(flow, address, type));
   const limit = options.find(({ name }) => name.startsWith('--limit-iface'))?.name;

@@ -3,7 +3,7 @@ import { parseNumber32 } from '../kernel/number32.ts';
 import { parsePort, parseSocketAddress } from '../kernel/socket-address.ts';
 import type { Action, MarkChange, MarkHolder } from './step.ts';
 
-/** Targets that change nothing that rules, routes or receivers of a connection's first packet ask for. */
+/** Targets that change nothing that affects the first packet's rules, routes or receiver. */
 const idleTargets: ReadonlySet<string> = new Set(
   (
     'AUDIT CHECKSUM CLASSIFY CONNSECMARK DSCP ECN HL IDLETIMER LED LOG NFLOG RATEEST SECMARK TCPMSS TCPOPTSTRIP TEE ' +
@@ -11,13 +11,13 @@ const idleTargets: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Options of nat that decide how a port or one of several addresses is drawn, and not which there are. */
+/** NAT options that decide how a port or address is drawn, not from which ones. */
 const drawingOptions: ReadonlySet<string> = new Set(['--random', '--random-fully', '--persistent']);
 
-/** What a target does that a rule keeps as words; undefined if it does not change packets. */
+/** What a target that kpc keeps as words does; undefined if it does not change packets. */
 export function actionOfWords([name = '', ...words]: readonly string[]): Action | undefined {
   const unread: Action = { kind: 'unknown', text: [name, ...words].join(' ') };
-  // The kernel forwards no packet that has no hop left.
+  // The kernel does not forward a packet without hops left.
   if ((name === 'TTL' || name === 'HL') && words[0]?.endsWith('-set') && Number(words[1]) <= 1) return unread;
   if (idleTargets.has(name)) return undefined;
   const [option, value = '', ...more] = words.filter((word) => !drawingOptions.has(word));
@@ -26,7 +26,7 @@ export function actionOfWords([name = '', ...words]: readonly string[]): Action 
     case 'NOTRACK':
       return { kind: 'notrack' };
     case 'CT':
-      // A helper or a timeout is another connection's business.
+      // A helper or timeout affects other connections only.
       return option === '--notrack' ? { kind: 'notrack' } : zoneOf(words);
     case 'SET': {
       const [write, set = '', directions = ''] = words;
@@ -70,14 +70,14 @@ function zoneOf(words: readonly string[]): Action | undefined {
   return { kind: 'zone', zone, direction };
 }
 
-/** The address of `10.0.0.1` or `10.0.0.1:1024-65535`: which port is chosen, no receiver is asked about. */
+/** The address in `10.0.0.1` or `10.0.0.1:1024-65535`; which port is chosen does not matter to the trace. */
 function addressOf(text: string) {
   return parseAddress(text) ?? parseSocketAddress(text.replace(/-\d+$/, ''))?.address;
 }
 
 const allBits = 0xffffffff;
 
-/** What options of MARK and CONNMARK do: mark = (mark & stays) ^ (start & keep) ^ flip (xt_mark.c, xt_connmark.c). */
+/** Options of MARK and CONNMARK: mark = (mark & stays) ^ (start & keep) ^ flip (xt_mark.c, xt_connmark.c). */
 function changeOf(of: MarkHolder, [option = '', text = '', ...more]: readonly string[]): Action | undefined {
   const change =
     option.endsWith('-mark') && /^--(?:save|restore)-/.test(option)

@@ -22,9 +22,9 @@ export interface RuleTable {
   readonly name: string;
   readonly chains: { readonly has: (chain: string) => boolean };
   readonly bases: readonly BaseChain[];
-  /** Those of the chains that no listing shows. */
+  /** Chains that no listing shows. */
   readonly supposed: ReadonlySet<string>;
-  /** What the first rule that decides does with a packet; undefined if none of the chain decides. */
+  /** What the first rule that decides does with a packet; undefined if no rule of the chain decides. */
   readonly runRules: (flow: Flow, chain: string) => Decision | undefined;
 }
 
@@ -32,18 +32,18 @@ export interface RuleTable {
 export interface BaseChain {
   readonly chain: string;
   readonly hook: Hook;
-  /** Of a chain of type nat, the order among these. */
+  /** For a chain of type nat: its order among these. */
   readonly priority: number;
   readonly isNat: boolean;
-  /** Whether what it changes of the node's own packets has them routed again: mangle, and chains of type route. */
+  /** Whether the kernel routes the node's own packets again if this changes them: mangle, and chains of type route. */
   readonly reroutes: boolean;
-  /** Whether what no rule decides is dropped: its policy. */
+  /** Whether its policy drops. */
   readonly drops: Answer;
-  /** Whether no packet meets a rule or a policy here. */
+  /** Whether no packet reaches a rule or policy here. */
   readonly isIdle: boolean;
 }
 
-/** Sends a packet through one of the chains that the kernel enters. */
+/** Sends a packet through a base chain. */
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: BaseChain): Decision {
   const decision = runChain(flow, table, chain);
   if (decision !== 'return') return decision;
@@ -60,22 +60,22 @@ function runChain(flow: Flow, table: RuleTable, chain: string): Decision {
   return flow.choices.enter(() => table.runRules(flow, chain) ?? 'return');
 }
 
-/** Where a supposed jump is: a rule that no listing shows has no number. */
+/** The position of a supposed jump, which has no number because no listing shows it. */
 export const unshownPosition = 0;
 
-/** Whether a jump that is supposed is there. */
+/** Whether a supposed jump exists. */
 export function hasJump(flow: Flow, { tool, from, to }: SupposedJump): Answer {
   return recall(flow, lacks({ kind: 'jump', tool, from, to }, `jump ${tool} ${from} ${to}`));
 }
 
-/** Carries out a rule, if it takes the packet. Undefined if the packet goes on to the next rule. */
+/** Carries out a rule if it matches. Undefined if the packet goes on to the next rule. */
 export function meet(flow: Flow, table: RuleTable, test: () => Answer, step: RuleStep): Decision | undefined {
   if (!decide(flow, test, step)) return undefined;
   flow.steps.push(step);
   return carryOut(flow, table, step);
 }
 
-/** Does what a rule does with a packet that it takes. Undefined if the packet goes on. */
+/** Carries out a rule that matched. Undefined if the packet goes on. */
 export function carryOut(flow: Flow, table: RuleTable, step: RuleStep): Decision | undefined {
   const { action } = step;
   switch (action.kind) {

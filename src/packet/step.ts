@@ -9,55 +9,51 @@ import type { NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 
-/** The points of the kernel's network stack where rules see packets. */
 export const hooks = ['prerouting', 'input', 'forward', 'output', 'postrouting'] as const;
 
-/** A place where the kernel asks rules about a packet. */
 export type Hook = (typeof hooks)[number];
 
-/** Where rules are. */
 interface InChain {
   readonly hook: Hook;
   readonly table: string;
   readonly chain: string;
 }
 
-/** Addresses that a rule asks whether the source is among them; of a set, all its entries. */
+/** The source addresses that a rule tests for; for a set, all its entries. */
 export type AskedSource = AddressRange | Value | readonly SetEntry[];
 
-/** What carries a mark: the packet, or the connection that it is of. */
 export type MarkHolder = 'packet' | 'connection';
 
 /**
- * mark = (mark & stays) ^ (start & keep) ^ flip, where the start is one of the two marks, or 0. Any sequence of "and", "or" and
- * "xor" has this form. All are unsigned numbers of 32 bits.
+ * mark = (mark & stays) ^ (start & keep) ^ flip, where start is the packet's mark, the connection's mark, or 0. Any sequence of
+ * "and", "or" and "xor" has this form. All are unsigned 32-bit numbers.
  */
 export interface MarkChange {
   readonly stays: number;
-  /** Without it the start is 0. */
+  /** Without it, start is 0. */
   readonly start?: { readonly from: MarkHolder; readonly keep: number };
   readonly flip: number;
 }
 
-/** What a rule of either tool does with a packet. Without a port, `dnat` leaves the packet's own. */
+/** What a rule of either tool does with a packet. `dnat` without a port keeps the packet's own. */
 export type Action =
   | NftVerdict
   | { readonly kind: 'masquerade' | 'notrack' }
-  /** `with`: the answer, in the tool's words; undefined for the usual one of ICMP. */
+  /** `with`: the answer in the tool's words; undefined for the default ICMP answer. */
   | { readonly kind: 'reject'; readonly with?: string | undefined }
-  /** One of them, each with an equal chance. */
+  /** One of these chains, each with equal probability. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
   | { readonly kind: 'dnat'; readonly target: { readonly address: Address; readonly port: number | undefined } }
-  /** To the node itself: to the address of the interface that the packet came in by, or to a loopback address. */
+  /** Sends it to the node itself: to the address of the input interface, or to a loopback address. */
   | { readonly kind: 'redirect'; readonly port: number | undefined }
   | { readonly kind: 'dnat-random'; readonly targets: readonly SocketAddress[] }
   | { readonly kind: 'snat'; readonly address: Address }
-  /** Adds what the packet has in these directions ("src,dst") to a set of ipset, or takes it out. */
+  /** Adds the packet's fields in these directions ("src,dst") to an ipset, or removes them. */
   | { readonly kind: 'write-set'; readonly set: string; readonly directions: string; readonly isRemoval: boolean }
-  /** A zone of connection tracking, for both directions or one. */
+  /** Sets the conntrack zone, for both directions or one. */
   | { readonly kind: 'zone'; readonly zone: number; readonly direction: 'original' | 'reply' | undefined }
   | { readonly kind: 'change-mark'; readonly of: MarkHolder; readonly change: MarkChange }
-  /** Something that kpc does not understand, in the tool's words. */
+  /** An action that kpc does not understand, in the tool's words. */
   | { readonly kind: 'unknown'; readonly text: string };
 
 /** A rule that matched. */
@@ -73,26 +69,25 @@ export type RuleStep = InChain & {
     | { readonly tool: 'nftables'; readonly rule: NftRule; readonly element: Element | undefined }
   );
 
-/** A port of the node at which a program takes connections and opens others to endpoints, each with an equal chance. */
+/** A port where a program on the node accepts connections and opens its own to endpoints, each with equal probability. */
 export interface Listener extends Pick<ProxyPort, 'protocol' | 'address' | 'port' | 'origin'> {
   readonly program: 'balancer' | 'kube-proxy';
-  /** Undefined where they are not known. */
+  /** Undefined if unknown. */
   readonly endpoints: readonly SocketAddress[] | undefined;
 }
 
-/** One thing that happens to a packet on its way. */
 export type Step =
   | RuleStep
-  /** No rule of a chain of the kernel decided, and its policy drops. */
+  /** No rule of a base chain decided, and its policy drops. */
   | (InChain & { readonly kind: 'policy'; readonly tool: RuleStep['tool'] })
-  /** IPVS has a virtual server at the packet's destination, and chose a real server, or has none. */
+  /** IPVS has a virtual server at the packet's destination. It chose a real server, or has none. */
   | {
       readonly kind: 'virtual-server';
       readonly hook: Hook;
       readonly server: VirtualServer;
       readonly chosen: RealServer | undefined;
     }
-  /** A program on the node takes the connection, and opens one to one of `count` endpoints, or has none. */
+  /** A program on the node accepts the connection and opens one to one of `count` endpoints, or has none. */
   | {
       readonly kind: 'listener';
       readonly server: Listener;
@@ -104,13 +99,13 @@ export type Step =
 
 /**
  * - local: the address is the node's own
- * - out: it leaves by an interface; undefined if the routes are not known
- * - no-route, blackhole, unreachable, prohibit: no route leads to the address, or one forbids it
- * - reverse-path, martian: the way back to the sender is another than it came by, or the node's own
- * - no-hairpin: a bridge does not send back by a port what came in by it
- * - not-forwarding, loopback-outside: the kernel throws it away
- * - own-address: the endpoint gets a packet that has its own address for source, and cannot answer
- * - loopback-source: another host gets a packet with a loopback address for source, and throws it away
+ * - out: it leaves by an interface; undefined if the routes are unknown
+ * - no-route, blackhole, unreachable, prohibit: no route leads to the address, or a route forbids it
+ * - reverse-path, martian: the way back to the sender is not the way it came, or is the node itself
+ * - no-hairpin: the bridge does not send a packet back by the port it came in by
+ * - not-forwarding, loopback-outside: the kernel drops it
+ * - own-address: the endpoint gets a packet from its own address, and cannot answer
+ * - loopback-source: another host gets a packet from a loopback address, and drops it
  */
 export type RouteDecision =
   | {
@@ -126,7 +121,7 @@ export type RouteDecision =
         | 'prohibit'
         | 'martian';
     }
-  /** `back`: the interface of the way back to the sender; undefined if there is none. */
+  /** `back`: the interface of the way back to the sender; undefined if there is no way back. */
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin'; readonly bridge: string }
   | { readonly kind: 'out'; readonly interface: string | undefined };

@@ -16,17 +16,16 @@ import { routingOf, type Routing } from './routing/routing.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
 import type { Hook, Listener } from './step.ts';
 
-/** What sees packets at each hook, and the program that takes some of those that come to the node itself and connects to an endpoint. */
+/** What sees packets at each hook, and the program that takes packets addressed to the node itself and connects to an endpoint. */
 export type Visitors = { readonly [H in Hook]: Ordered } & {
   readonly findListener: (flow: Flow) => Listener | Unknown | undefined;
 };
 
-/** What packets of a family meet on a node. */
 export interface World {
   readonly family: Family;
   readonly routing: Routing;
   readonly visitors: Visitors;
-  /** The same if what is not shown lets all packets pass. */
+  /** The visitors if everything that is not shown lets all packets pass. */
   readonly withoutGaps: Visitors;
   readonly serviceAt: Knowledge['serviceAt'];
   readonly isRemote: Knowledge['isRemote'];
@@ -39,7 +38,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
   const { otherVariant, gaps, listed } = knowledge;
   const seen = [
     ...iptablesOf(state.iptables, state.sets, family, knowledge).flatMap((table) => {
-      // iptables-nft keeps its rules in tables that nft lists, too.
+      // iptables-nft keeps its rules in tables that nft also lists.
       const { listing, place } = listed.get(`${family} ${table.name}`) ?? { listing: 'iptables', place: 0 };
       return tableVisitors(table, listing, place);
     }),
@@ -57,7 +56,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     .filter((gap) => gap.family === family)
     .flatMap(({ stations, reason, at }) =>
       stations.map(({ hook, priority }): Visitor => {
-        // Before what is known to be there.
+        // Placed before what is known to be there.
         const visit = (flow: Flow): Decision => {
           const isSeen =
             !at || decide(flow, () => anyOf(at.interfaces, (name) => isInterface(flow, at.end, name, '*')));
@@ -80,7 +79,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
 }
 
 /**
- * Where chains of type nat see packets, whatever their own priority: that orders them among themselves. On the way in they
+ * The priorities at which chains of type nat see packets. A chain's own priority only orders it among them. On the way in they
  * decide a connection's destination, on the way out its source, each once.
  */
 export const natStations: { readonly [H in Hook]?: { readonly priority: number; readonly decides: NatHalf } } = {
@@ -100,13 +99,13 @@ function tableVisitors(table: RuleTable, listing: string, place: number): readon
       natOrder: base.isNat ? base.priority : undefined,
       name: `${table.tool} ${table.name} ${base.chain}`,
       listing,
-      // A table's chains are listed in the order of their making, too.
+      // The chains of a table are also listed in order of creation.
       place: place + at / (table.bases.length + 1),
       visit: (flow) => runBaseChain(flow, table, base),
     }));
 }
 
-/** Finds what takes a packet that has come to the node itself. A dump does not show all balancers. */
+/** Finds the program that takes a packet to the node itself. A dump does not show all balancers. */
 function indexListeners(
   { proxyPorts }: KernelState,
   { lacksProxyPorts, listeners }: Knowledge,
@@ -115,7 +114,7 @@ function indexListeners(
   const ports = new Map([...balancers, ...listeners].map((port) => [proxyPortKey(port), port]));
   return ({ protocol, destination, port, asked }) => {
     if (port === undefined) return undefined;
-    // Rules have led it there.
+    // Rules translated the packet to this address.
     const isTranslated = asked.port !== port || asked.address.text !== destination.text;
     if (lacksProxyPorts && isTranslated) return unknown(circumstance('listener', 'kube-proxy itself listens'));
     const keyOf = (address: Address) => `${protocol.toUpperCase()} ${formatSocketAddress({ address, port })}`;

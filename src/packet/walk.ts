@@ -18,23 +18,22 @@ import type { Hook, RouteDecision } from './step.ts';
 import { natStations, type Visitors } from './visitors.ts';
 import { checkReverse } from './way-back.ts';
 
-/** How a packet ends on one way. */
 export type End = Verdict | Unknown;
 
-/** A packet that comes by an interface: to the node itself, or through it. */
+/** A packet that comes in by an interface, to the node or through it. */
 export function arrive(flow: Flow, visitors: Visitors): End {
   const { destination } = flow;
   flow.output = '';
   return pass(flow, visitors, 'prerouting') ?? routeIn(flow, visitors, flow.destination.text !== destination.text);
 }
 
-/** `isMoved`: whether rules have just changed where it goes. */
+/** `isMoved`: whether rules have just changed the destination. */
 function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   const { destination, input } = flow;
   if (isLoopback(destination) && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
-  // What the node sends to itself was routed when it left.
+  // Packets from the node to itself were already routed on the way out.
   const isOfSelf = input === loopbackInterface && decide(flow, () => isLocal(flow, destination));
   const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
   if (way.kind === 'local') {
@@ -53,7 +52,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
 }
 
-/** A packet that a bridge carries between two of its ports, where rules see it (br_netfilter). */
+/** A packet that a bridge carries between two of its ports and shows to rules (br_netfilter). */
 export function cross(flow: Flow, visitors: Visitors): End {
   const { destination, input } = flow;
   flow.output = '';
@@ -65,7 +64,7 @@ export function cross(flow: Flow, visitors: Visitors): End {
   return pass(flow, visitors, 'forward') ?? pass(flow, visitors, 'postrouting') ?? arrived(flow, 'forwarded');
 }
 
-/** IPv4 asks the interface that a packet came in by, IPv6 only whether the node forwards at all. */
+/** For IPv4 the input interface's sysctl decides, for IPv6 only the node's. */
 function forwards({ family, routing, input }: Flow): boolean {
   const ofAll = routing.sysctl(forwardingSysctls[family]);
   const ofLink = family === 'ipv4' ? routing.sysctl(sysctlOfLink(input ?? '', 'forwarding')) : undefined;
@@ -73,8 +72,8 @@ function forwards({ family, routing, input }: Flow): boolean {
 }
 
 /**
- * Whether a bridge carries on by itself what rules have sent to another of its ports (br_nf_pre_routing_finish_ipv6). In IPv4, the
- * route that is looked up for it asks whether the node forwards.
+ * Whether a bridge itself carries on a packet that rules have redirected to another of its ports (br_nf_pre_routing_finish_ipv6).
+ * In IPv4, the route lookup for it checks whether the node forwards.
  */
 function staysBridged(flow: Flow, way: RouteFound): boolean {
   const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
@@ -82,8 +81,8 @@ function staysBridged(flow: Flow, way: RouteFound): boolean {
 }
 
 /**
- * Where a packet goes: to the node itself, unless rules of routing ahead of the local table say otherwise. Where routes are not known, it leaves by
- * an interface that is not known.
+ * Where a packet goes: to the node itself, unless routing rules ahead of the local table say otherwise. If routes are unknown, it
+ * leaves by an unknown interface.
  */
 function findWay(
   flow: Flow,
@@ -97,7 +96,7 @@ function findWay(
   let found = routing.find({ to, from, mark, input, transport: isRerouted ? undefined : transportOf(flow) });
   while (found.kind === 'either') {
     const { reason, taken, passed } = found;
-    // Where that leads is not known, even if rules do the same on both ways.
+    // Its route is unknown, even if rules treat both ways alike.
     for (const each of [taken, passed]) if (each.kind === 'unknown') open.push(each.reason);
     found = decide(flow, () => reason) ? taken : passed;
   }
@@ -112,12 +111,14 @@ function takeWay(flow: Flow, way: RouteFound): void {
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 
-/** What a host learns whose packet no route takes: nothing, or by ICMP, of which UDP hears little (ip_error, icmp_err_convert). */
+/**
+ * What the sender learns if no route takes its packet: nothing, or an ICMP error, most of which UDP ignores (ip_error, icmp_err_convert).
+ */
 function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit'): Verdict {
   report(flow, { kind: why });
   const { family, protocol, connection } = flow;
   if (why === 'blackhole') return 'dropped';
-  // A bridge throws away what rules have sent nowhere (br_nf_pre_routing_finish_ipv6).
+  // A bridge drops packets that rules have redirected to an address without a route (br_nf_pre_routing_finish_ipv6).
   const isTranslated = connection?.rewritten.has('destination') === true;
   if (family === 'ipv6' && isTranslated && decide(flow, () => cameByBridge(flow))) return 'dropped';
   return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? 'refused' : 'dropped';
@@ -135,7 +136,7 @@ function checkSender(flow: Flow): End | undefined {
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
-/** A bridge whose packets rules see sends them on itself, and not back by the port that they came in by (should_deliver). */
+/** A bridge that shows packets to rules forwards them itself, and not back out of the port they came in by (should_deliver). */
 function checkHairpin(flow: Flow): End | undefined {
   const { input, output, routing, sender, destination, turn } = flow;
   if (turn === 'answer' || input !== output || input === undefined || sender.address.text !== destination.text)
@@ -147,33 +148,33 @@ function checkHairpin(flow: Flow): End | undefined {
   return lose(flow, { kind: 'no-hairpin', bridge: input });
 }
 
-/** A packet that leaves from the node itself, or that IPVS sends on. */
+/** A packet that leaves the node: its own, or one that IPVS sends on. */
 export function leave(flow: Flow, visitors: Visitors): End {
   const isSentOn = flow.server !== undefined;
   const way = findWay(flow, nextHop(flow), isSentOn ? undefined : flow.source, loopbackInterface);
   if (way.kind === 'none') {
     if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why);
     report(flow, { kind: way.why });
-    // A program hears of it at once, but not of an answer.
+    // A local program learns of it at once, but does not learn of a lost answer.
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
   return pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
 }
 
-/** Routes a packet of the node's own again, after rules have changed where it goes, or its mark (ip_route_me_harder). */
+/** Routes one of the node's own packets again after rules have changed its destination or mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
   const way = findWay(flow, nextHop(flow), flow.source, loopbackInterface, true);
   if (way.kind === 'none') {
     report(flow, { kind: way.why });
-    // To connect, TCP waits for an answer whatever became of its packet.
+    // TCP's connect waits for an answer, whatever happened to its packet.
     return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
   }
   takeWay(flow, way);
   return undefined;
 }
 
-/** A packet on its way out. One to the node's own address comes in again, by the loopback interface. */
+/** A packet on its way out. A packet to the node itself comes in again by the loopback interface. */
 function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   if (!isToSelf && isLoopback(flow.source) && !decide(flow, () => admitsLoopback(flow, 'output'))) {
     return lose(flow, { kind: 'loopback-outside' });
@@ -189,14 +190,14 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   return arrive(flow, visitors);
 }
 
-/** Real servers that are not reached by NAT get the packet with the destination that the client asked for. */
+/** Real servers not reached by NAT get the packet with the destination that the client asked for. */
 function nextHop({ server, endpoint, destination }: Flow): Address {
   return server && endpoint ? endpoint.address : destination;
 }
 
 /**
- * A packet that came to the node itself. A balancer or kube-proxy that listens there opens a connection of its own to an endpoint, which
- * leaves the node like any of the node's.
+ * A packet that reached the node itself. A balancer or kube-proxy listening there opens its own connection to an endpoint, which
+ * leaves the node like any other of its packets.
  */
 function receive(flow: Flow, visitors: Visitors): End {
   if (flow.turn !== 'first') return 'local';
@@ -218,7 +219,7 @@ function receive(flow: Flow, visitors: Visitors): End {
   return leave(flow, visitors);
 }
 
-/** The packet arrived; an endpoint does not answer one that has its own address as the source. */
+/** The packet arrived. An endpoint cannot answer a packet from its own address. */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing, turn } = flow;
   if (!endpoint || turn !== 'first') return otherwise;
@@ -235,14 +236,14 @@ function report(flow: Flow, decision: RouteDecision): void {
   flow.steps.push({ kind: 'route', decision, destination: flow.destination });
 }
 
-/** Everything that sees packets at a hook, in order. Undefined if the packet goes on. */
+/** Runs everything at a hook, in order. Undefined if the packet goes on. */
 function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   flow.hook = hook;
   const nat = natStations[hook];
   let isTracked = flow.turn === 'first' || (hook !== 'prerouting' && hook !== 'output');
   let isTranslated = flow.turn === 'first' || !nat;
   const wasDecided = !nat || !flow.connection || flow.connection.decided.has(nat.decides);
-  // Rules at this hook go on seeing the interface of the first route, whatever the packet is routed by since (nf_hook_state).
+  // Rules at this hook see the interface of the first route, even if the packet has been routed again since (nf_hook_state).
   const seen = flow.output;
   let left = seen;
   const routeAgain = (): End | undefined => {
@@ -251,7 +252,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     flow.output = seen;
     return end;
   };
-  /** What the kernel itself does before what has that priority. */
+  /** What the kernel does before visitors of this priority. */
   const before = (priority: number): End | undefined => {
     if (!isTracked && priority > trackingPriority) {
       isTracked = true;
@@ -284,13 +285,13 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   return undefined;
 }
 
-/** Where connection tracking takes packets. */
+/** Priority of conntrack. */
 const trackingPriority = -200;
 
-/** Finds the connection of a packet that is not its first: in its zone, or not at all. What is no part of one is INVALID, or a new flow. */
+/** Finds the connection of a later packet in its zone. A packet without one is INVALID, or starts a new flow. */
 function track(flow: Flow): void {
   const { connection, turn, zone, protocol } = flow;
-  // A rule keeps it out.
+  // A rule exempted it from tracking.
   if (!connection) return;
   const isFound = flow.wasTracked && zone === (turn === 'answer' ? connection.zones.reply : connection.zones.original);
   const isPickedUp = turn === 'later' && protocol === 'tcp' && flow.isUnanswered;

@@ -8,7 +8,7 @@ import type { ArpSysctl, Beyond } from './packet.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
-/** The way back to a packet's sender, as checks of the reverse path ask for it. `asked`: what they say of the packet that would go there. */
+/** The links back to a packet's sender, for reverse-path checks. `asked`: the packet that would go there. */
 export function linksBack(
   flow: Flow,
   countsMark: boolean,
@@ -24,7 +24,7 @@ export function linksBack(
   });
 }
 
-/** The links of a way: none where there is no route to another host; why, if it is not known. */
+/** The links of a route: none if there is no route to another host; a reason if unknown. */
 export function linksOf(found: RouteFound): readonly string[] | Reason {
   switch (found.kind) {
     case 'out':
@@ -38,7 +38,7 @@ export function linksOf(found: RouteFound): readonly string[] | Reason {
   }
 }
 
-/** Whether a packet passes -m rpfilter (ipt_rpfilter.c). Without routes, the way that a packet came is taken for the one that leads back. */
+/** Whether a packet passes -m rpfilter (ipt_rpfilter.c). Without routes, the way back is assumed to be the way it came. */
 export function passesReverse(flow: Flow, options: ReadonlySet<string>): Answer {
   const { input, isOwn, routing } = flow;
   const isInverted = options.has('--invert');
@@ -53,17 +53,17 @@ export function passesReverse(flow: Flow, options: ReadonlySet<string>): Answer 
   return negateIf(isInverted, isBack);
 }
 
-/** Whether an address that has a type has it on the interface at one end of the packet's way, too. */
+/** Whether an address has this type on the packet's input or output interface. */
 export function isOfInterface(flow: Flow, address: Address, type: string, end: 'input' | 'output'): Answer {
   const link = flow[end];
   if (type.toLowerCase() !== 'local') return circumstance('content', 'addresses of one interface');
   return link === undefined ? lacks({ kind: 'route', address }) : flow.routing.isLocalAt(address, link);
 }
 
-/** What the kernel does with a packet from another host when it routes it (fib_validate_source): undefined if it lets it pass. */
+/** What the kernel does with a packet from another host when it routes it (fib_validate_source); undefined if it lets it pass. */
 export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | undefined {
   const { routing, input, source, family } = flow;
-  // IPv6 leaves this to rules.
+  // IPv6 leaves this check to rules.
   if (family === 'ipv6' || !routing.isListed || input === undefined || input === '' || input === loopbackInterface)
     return undefined;
   const [ofAll, ofLink] = ['all', input].map((name) => routing.sysctl(sysctlOfLink(name, 'rp_filter')));
@@ -85,13 +85,13 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   if (links.includes(input) || (found.kind === 'out' && strictness !== 1 && isShown)) return undefined;
   if (strictness === 1 || (strictness === 2 && found.kind === 'none')) return 'reverse-path';
   const name = sysctlOfLink(ofAll === undefined ? 'all' : input, 'rp_filter');
-  // No packet of another way may come at all: nobody sets what is not shown to pass it.
+  // Without any way back, an unshown rp_filter is taken as off.
   return isShown || found.kind === 'none' ? undefined : lacks({ kind: 'sysctl', name }, `sysctl ${name}`);
 }
 
 /**
- * What keeps the kernel from answering the ARP request that goes before a packet of another host (arp_process in arp.c): undefined if
- * nothing does, or if who asks is not known.
+ * What keeps the kernel from answering the ARP request that precedes a packet from another host (arp_process in arp.c); undefined
+ * if nothing does, or if the asking host is unknown.
  */
 export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind: 'no-arp' }> | undefined {
   const { routing, entered: link, sender, asked, family } = first;

@@ -23,8 +23,8 @@ import {
 type Chains = ReadonlyMap<string, Chain>;
 
 /**
- * Reads Service ports back from the rules of iptables mode: by what they do, and named by kube-proxy's comments. `whole`: the
- * families with all of table nat, which has the endpoints and addresses.
+ * Reads Service ports back from the rules of iptables mode: by what the rules do, named by kube-proxy's comments. `whole`: the
+ * families whose table nat, with the endpoints and addresses, is complete.
  */
 export function decompileIptables(state: KernelState, whole: readonly Family[] = families): readonly DecompiledPort[] {
   return families.flatMap((family) =>
@@ -37,10 +37,10 @@ class RulesReader {
   readonly #filter: Chains;
   readonly #family: Family;
   readonly #hasWholeNat: boolean;
-  /** Names may have been made the same before the rules were shown: several Service ports may have one. */
+  /** If names were anonymised before pasting, several Service ports may share one. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
-  /** Service ports with a jump to a missing chain on the way to endpoints: a kernel has all chains jumped to. */
+  /** Service ports whose way to endpoints jumps to a missing chain. In a kernel, no such chain is missing. */
   readonly #lackChains = new Set<PortDraft>();
 
   constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, hasWholeNat: boolean) {
@@ -56,7 +56,7 @@ class RulesReader {
       ...rulesOf(this.#nat, baseChains.services).map((rule) => ({ rule, isNodePort: false })),
       ...rulesOf(this.#nat, baseChains.nodePorts).map((rule) => ({ rule, isNodePort: true })),
     ];
-    // A jump shows for sure which Service port a rule is for: those rules come first.
+    // Rules with a jump go first, because a jump surely shows the rule's Service port.
     const [leading, others] = [
       captures.filter(({ rule }) => rule.leadsTo),
       captures.filter(({ rule }) => !rule.leadsTo),
@@ -70,7 +70,7 @@ class RulesReader {
       if (label === undefined || !comment.endsWith(' health check node port')) continue;
       (this.#named(label)[0] ?? this.#add(label)).healthCheckNodePort = port;
     }
-    // If rules lead to Service ports' chains, a chain that none leads to belongs to no Service.
+    // If rules lead to Service ports' chains, a chain without such a rule belongs to no Service.
     for (const chain of this.#nat.values()) this.#readServiceChain(chain, leading.length > 0);
     return [...this.#byName.values()]
       .flat()
@@ -84,7 +84,7 @@ class RulesReader {
 
   /** Finds the Service port of a rule in KUBE-SERVICES, KUBE-NODEPORTS and the like. */
   #draftOf({ label, leadsTo, address, port, protocol }: ReadRule): PortDraft | undefined {
-    // The name of a Service port that nothing names.
+    // The label of a Service port without a name.
     const place = address === undefined ? `node port ${port}` : joinHostPort(address.text, port ?? 0);
     const name = label ?? (port === undefined || protocol === undefined ? undefined : `${place}/${protocol}`);
     if (name === undefined) return undefined;
@@ -110,7 +110,7 @@ class RulesReader {
     return draft;
   }
 
-  /** nat KUBE-SERVICES and KUBE-NODEPORTS: the addresses or node ports, and by the chain that a packet goes to, the policy. */
+  /** nat KUBE-SERVICES and KUBE-NODEPORTS: reads addresses or node ports, and the policy from the chain that packets go to. */
   #readCapture(rule: ReadRule, isNodePort: boolean): void {
     const { label, address, port, leadsTo } = rule;
     const draft = label === undefined && (isNodePort ? port : address) === undefined ? undefined : this.#draftOf(rule);
@@ -125,13 +125,13 @@ class RulesReader {
     this.#checkWay(rule, draft);
   }
 
-  /** filter: packets that no rule takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing shows for what. */
+  /** filter: reads refused packets. In KUBE-SERVICES they go to the cluster IP; elsewhere the rule does not show to which address. */
   #readRefusal(rule: ReadRule, isOfServices: boolean): void {
     const { refusal, address, port } = rule;
     const draft = refusal && this.#draftOf(rule);
     if (!draft) return;
     draft.refusals.add(refusal);
-    // Other nodes may have the endpoints of a Service that drops, and this node, too, for the other policy.
+    // If packets are dropped, other nodes may have endpoints, or this node for the other policy.
     draft.showsEndpoints ||= refusal === 'reject' || this.#hasWholeNat;
     let kind: PortAddress['kind'] | undefined;
     if (rule.isOfAddressType) draft.nodePort ??= port;
@@ -146,7 +146,7 @@ class RulesReader {
     }
   }
 
-  /** filter KUBE-PROXY-FIREWALL: packets to a load balancer's address that come from outside of its source ranges. */
+  /** filter KUBE-PROXY-FIREWALL: packets to a load balancer address from outside its source ranges. */
   #readFirewall(rule: ReadRule): void {
     const { address, port, refusal } = rule;
     if (refusal === undefined || address === undefined) return;
@@ -189,7 +189,7 @@ class RulesReader {
 
   #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: PortDraft): void {
     for (const { comment, affinitySeconds, jumpsTo } of rules) {
-      // Of a chain that grep found by an address there is the rule that marks packets alone.
+      // If grep found a chain by an address, only the rule that marks packets is there.
       if (/ has no (?:local )?endpoints$/.test(comment)) {
         draft.showsEndpoints ||= this.#hasWholeNat || !comment.endsWith(' local endpoints');
       }
@@ -203,25 +203,24 @@ class RulesReader {
     }
   }
 
-  /** Notes a jump to a chain of the Service port that is missing or empty: then the dump lacks endpoints. */
+  /** Records a jump to a missing or empty chain of the Service port: then the dump lacks endpoints. */
   #checkWay({ leadsTo, jumpsTo = '' }: ReadRule, draft: PortDraft): void {
     if (leadsTo && (this.#nat.get(jumpsTo)?.rules ?? []).length === 0) this.#lackChains.add(draft);
   }
 }
 
-/** A chain whose comment names a Service port, and that leads nowhere, is no evidence of one. */
+/** A chain that leads nowhere does not prove a Service port, even if its comment names one. */
 function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: PortDraft): boolean {
   const places = addresses.size + endpoints.size + refusals.size;
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
 }
 
-/** Parses the name of a Service port's chain; undefined for the chain of an endpoint, and for others. */
+/** Parses the name of a Service port's chain; undefined for endpoint chains and others. */
 function serviceChain(name: string | undefined): ReturnType<typeof parseServiceChain> {
   const parsed = name === undefined ? undefined : parseServiceChain(name);
   return parsed?.kind === 'endpoint' ? undefined : parsed;
 }
 
-/** What kpc reads of one of kube-proxy's rules. */
 type ReadRule = ReturnType<typeof readRule>;
 
 export function readRule(rule: Rule) {
@@ -237,7 +236,7 @@ export function readRule(rule: Rule) {
     comment: find(rule, 'comment')?.text ?? '',
     label: labelInComment(rule),
     jumpsTo,
-    /** A Service port's own chain that it jumps to. */
+    /** The chain of a Service port that it jumps to. */
     leadsTo: serviceChain(jumpsTo),
     marks,
     address: destination && singleAddress(destination),
@@ -262,7 +261,7 @@ function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & {
   return find({ args: rule.args.filter((arg) => !('negated' in arg && arg.negated === true)) }, kind);
 }
 
-/** What an address is to a Service, as the comment says, or else the chain that its packets go to. */
+/** The kind of a Service address, from the comment or else from the chain that its packets go to. */
 function kindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAddress['kind'] {
   if (comment.endsWith(' cluster IP')) return 'cluster-ip';
   if (comment.endsWith(' external IP')) return 'external-ip';
@@ -270,7 +269,7 @@ function kindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAddress['
   return (leadsTo?.kind === 'cluster' || leadsTo?.kind === 'local') && !draft.hasClusterIP() ? 'cluster-ip' : 'unknown';
 }
 
-/** Reads the source ranges that the chain lets through. It may also let through the guarded address itself. */
+/** Reads the source ranges that the chain admits. It may also admit the guarded address itself. */
 function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   for (const { source, jumpsTo } of rules) {
     const isGuarded = source && draft.addresses.has((singleAddress(source) ?? source).text);
@@ -279,7 +278,7 @@ function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   if (draft.sourceRanges.size > 0) draft.hasFirewall = true;
 }
 
-/** Under policy Local the node's own packets take another way. */
+/** Under policy Local the node's own packets take another path. */
 function comesFromNode(rule: Rule): boolean {
   return find(rule, 'source-type')?.type === 'LOCAL';
 }
@@ -294,7 +293,7 @@ export function clientsOfRule(rule: Rule): MasqueradedClients | undefined {
   return markedClients({ isFromNode: comesFromNode(rule), sender });
 }
 
-/** The endpoint that rules of an endpoint's chain send packets to. */
+/** The endpoint that the rules of an endpoint chain send packets to. */
 export function destinationOf(rules: readonly Rule[]): DraftEndpoint | undefined {
   for (const rule of rules) {
     const target = find(rule, 'jump')?.target;
@@ -304,14 +303,14 @@ export function destinationOf(rules: readonly Rule[]): DraftEndpoint | undefined
   return undefined;
 }
 
-/** What comments say since 1.24 of the jump to an endpoint's chain: "default/web -> 10.244.0.2:8080". */
+/** The endpoint in a comment on a jump to an endpoint chain, since 1.24: "default/web -> 10.244.0.2:8080". */
 function commentedEndpoint(comment: string): DraftEndpoint | undefined {
   const [, named] = / -> (\S+:\d{1,5})$/.exec(comment) ?? [];
   return named === undefined ? undefined : endpointNamed(named);
 }
 
 /**
- * Finds the endpoint by the chain's rule for packets that come from it. iptables-save cannot print the target of rules that
+ * Finds the endpoint from the chain's rule for packets that come from it: iptables-save cannot print the target of rules that
  * another version of iptables wrote.
  */
 function sourceOf(chain: Chain | undefined): DraftEndpoint | undefined {

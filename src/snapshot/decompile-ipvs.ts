@@ -15,7 +15,7 @@ import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
 import { clientsOfRule } from './decompile-iptables.ts';
 import { endpointAt, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
-/** Where a virtual server listens. A node port has no address of its own, and a bitmap of ports has none at all. */
+/** Where a virtual server listens. A node port has no address of its own; a bitmap of ports shows none at all. */
 interface Listener {
   readonly family: Family;
   readonly protocol: Protocol;
@@ -25,15 +25,14 @@ interface Listener {
 }
 
 /**
- * Reads Service ports back from virtual servers and sets. Neither carries a name: where nothing else shows it, each address and
- * port counts by itself, and the virtual servers of one node port, on all the node's addresses, count as one. The internal
- * policy shows in the endpoints alone, which could be few for other reasons: it is left out. Where a part of the virtual servers
- * was printed, one without real servers may have some.
+ * Reads Service ports back from virtual servers and sets. Neither has names: unless something else shows them, each address and
+ * port counts by itself, and the virtual servers of a node port, on all the node's addresses, count as one. The internal policy
+ * would only show in the endpoints, which may be few for other reasons, so it is left out. If only some virtual servers were printed, missing real servers may exist too.
  */
 export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly DecompiledPort[] {
   const reader = new ServersReader(state);
   const isNodePort = findNodePortServers(state);
-  // Some listeners show in sets only: their virtual servers are gone, or are not in the dump.
+  // Some listeners only show in sets: their virtual servers are gone, or not in the dump.
   const known = new Set<string>();
   for (const server of state.virtualServers) {
     const { family, protocol, port } = server;
@@ -61,10 +60,9 @@ export function decompileIpvs(state: KernelState, owners: Owners, isPart = false
   });
 }
 
-/** The sets that list virtual servers by address. */
 const addressSets: ReadonlySet<SetId> = new Set(openSets);
 
-/** The set that lists the addresses of a kind. */
+/** The set that lists addresses of a kind. */
 const setsByKind: { readonly [K in PortAddress['kind']]: SetId | undefined } = {
   'cluster-ip': 'clusterIP',
   'load-balancer-ip': 'loadBalancer',
@@ -72,17 +70,17 @@ const setsByKind: { readonly [K in PortAddress['kind']]: SetId | undefined } = {
   unknown: undefined,
 };
 
-/** Reads virtual servers by what kube-proxy's sets, and the rules that match these, say of addresses and ports. */
+/** Reads virtual servers, using what kube-proxy's sets and their rules show about addresses and ports. */
 class ServersReader {
-  /** A Service port has a virtual server for each of its addresses, and for its node port on each of the node's. */
+  /** A Service port has a virtual server for each of its addresses, and one for its node port on each node address. */
   readonly drafts = new Map<string, PortDraft>();
-  /** A SetId, and "10.96.0.1,tcp:80" or "30080". */
+  /** Set entries: a SetId with "10.96.0.1,tcp:80" or "30080". */
   readonly #entries = new Set<string>();
   /** Source ranges by "10.96.0.1,tcp:80". */
   readonly #ranges = new Map<string, string[]>();
-  /** The endpoints that run on the node: "10.244.1.2:80"; undefined if nothing lists them. */
+  /** The endpoints on the node: "10.244.1.2:80"; undefined if nothing lists them. */
   readonly #onNode: Set<string> | undefined;
-  /** Whose packets are masqueraded, by the family and the set that the packets' destination is in. */
+  /** The masqueraded clients, by family and by the set that contains the destination. */
   readonly #masquerade: ReadonlyMap<string, MasqueradedClients>;
 
   constructor(state: KernelState) {
@@ -119,11 +117,11 @@ class ServersReader {
     }
     const onNode = this.#onNode;
     if (taking.length === 0) draft.refusals.add('reject');
-    // Without a real server on the node, those of all nodes take the traffic of policy Local.
+    // Without a real server on the node, policy Local traffic goes to those of all nodes.
     else if (isLocal && onNode && taking.every((endpoint) => !onNode.has(endpoint))) draft.goesToAll = true;
   }
 
-  /** Reads where a virtual server listens, also if only sets show it, and whether its policy is Local. */
+  /** Reads where a virtual server listens, even if only sets show it, and whether its policy is Local. */
   readListener(
     listener: Listener,
     label: string | undefined,
@@ -164,19 +162,19 @@ class ServersReader {
   }
 }
 
-/** The rules match sets: which packets of a set are masqueraded, one rule says for all of its entries. */
+/** Rules match sets, so one rule shows which packets are masqueraded for all entries of a set. */
 function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, MasqueradedClients> {
   const found = new Map<string, MasqueradedClients>();
   for (const family of families) {
     const nat = iptables[family]?.nat;
     const marks = (rule: Rule): boolean => jumpChain(rule) === baseChains.markMasquerade;
-    // Packets that no rule of the load balancers' chain lets return are masqueraded.
+    // Packets are masqueraded if no rule of the load balancers' chain returns them.
     const marksBalanced = nat?.get(baseChains.loadBalancer)?.rules.some(marks) ?? false;
     for (const chain of [baseChains.services, baseChains.nodePort]) {
       for (const rule of nat?.get(chain)?.rules ?? []) {
         const match = rule.args.find((arg) => arg.kind === 'match-set');
         const isBalanced = chain === baseChains.services && jumpChain(rule) === baseChains.loadBalancer;
-        // Where the source is of the set, too, the packets are those of the Services themselves.
+        // If the source must be in the set too, the packets come from Services themselves.
         if (!match || match.directions.includes('src') || !(marks(rule) || (isBalanced && marksBalanced))) continue;
         const set = parseSetName(match.set)?.set;
         const clients = clientsOfRule(rule);

@@ -21,7 +21,7 @@ import {
   type MarkedSource,
 } from './decompiled-port.ts';
 
-/** Reads Service ports back from kube-proxy's tables, whose chains are named after them. `whole`: the families with all of their table. */
+/** Reads Service ports back from kube-proxy's tables, whose chains are named after them. `whole`: the families whose table is complete. */
 export function decompileNftables(
   state: KernelState,
   owners: Owners,
@@ -32,7 +32,7 @@ export function decompileNftables(
     .flatMap((table) => new TableReader(table, owners, whole.includes(table.family)).read());
 }
 
-/** The sets and maps that have addresses and node ports. Source ranges bind load balancers alone: these come first. */
+/** The sets and maps with addresses and node ports. Source ranges come first, because they only apply to load balancers. */
 const readSets = [
   nftSets.firewallIPs,
   nftSets.serviceIPs,
@@ -47,7 +47,7 @@ class TableReader {
   readonly #isWhole: boolean;
   readonly #drafts = new Map<string, PortDraft>();
   readonly #clusterIPs: ReadonlySet<string>;
-  /** Whose packets to any cluster IP are masqueraded, by the one rule that newer releases have for all. */
+  /** Clients masqueraded for every cluster IP, by the single rule of newer releases. */
   readonly #toAllClusterIPs: MasqueradedClients | undefined;
 
   constructor(table: NftTable, owners: Owners, isWhole: boolean) {
@@ -81,7 +81,7 @@ class TableReader {
     return draft;
   }
 
-  /** An address of a Service port, or its node port: what its element leads to shows which. */
+  /** An address or node port of a Service port; its kind follows from the chain that the element leads to. */
   #readElement(set: string, element: Element): void {
     const values = element.key.map((value) => formatKey([value]));
     const [port = '', protocol] = values.toReversed();
@@ -99,14 +99,14 @@ class TableReader {
       draft[policy] = leadsTo.kind === 'local';
       if (this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
     }
-    // Packets are dropped where the policy is Local and another node may have endpoints.
+    // Packets are dropped under policy Local, when another node may have endpoints.
     if (value?.kind === 'drop') {
       draft[policy] = true;
       draft.refusals.add('drop');
     } else if (value?.kind === 'goto' && value.chain === nftChains.reject) draft.refusals.add('reject');
   }
 
-  /** What else is reached from outside may be an external IP or a load balancer's: nothing shows which. */
+  /** Any other external address may be an external IP or a load balancer IP: nothing shows which. */
   #kindOf(address: string, set: string, leadsTo: NftName | undefined): PortAddress['kind'] {
     if (set === nftSets.firewallIPs) return 'load-balancer-ip';
     if (leadsTo) return leadsTo.kind === 'external' ? 'unknown' : 'cluster-ip';
@@ -122,11 +122,11 @@ class TableReader {
       if (clients) draft.masquerade.clusterIP ??= clients;
       const endpoints = [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)];
       for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
-      // A chain for policy Local leads to some of them only.
+      // A chain for policy Local only leads to some of the endpoints.
       if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && this.#namesAll(chain);
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
-      // With policy Local, the node's own packets, recognised by their source, take another path.
+      // Under policy Local, the node's own packets, recognised by source, take another path.
       draft.externalPolicyLocal = matchesIn(chain).some(({ left }) =>
         left.some(({ name: field }) => field.startsWith('fib ')),
       );
@@ -135,7 +135,7 @@ class TableReader {
     }
   }
 
-  /** The sources that the chain lets through, except for the addresses themselves that it guards. */
+  /** The sources that the chain admits, except the addresses that it guards. */
   #rangesOf(chain: NftChain): readonly string[] {
     const guarded = new Set(
       this.#elements(nftSets.firewallIPs)
@@ -147,7 +147,7 @@ class TableReader {
       .filter((range) => !guarded.has(range));
   }
 
-  /** With session affinity each endpoint has a chain of its own, and a set of clients with a timeout. */
+  /** With session affinity, each endpoint has its own chain, and a set of clients with a timeout. */
   #stickyEndpoints(chain: NftChain, draft: PortDraft): readonly DraftEndpoint[] {
     return chain.rules.flatMap(({ expressions }) =>
       expressions.flatMap((expression) => {
@@ -161,7 +161,7 @@ class TableReader {
     );
   }
 
-  /** Whether each endpoint that a chain leads to is shown, or named. */
+  /** Whether every endpoint that a chain leads to is shown or named. */
   #namesAll({ rules }: NftChain): boolean {
     const drawn = rules.flatMap(({ expressions }) =>
       expressions.flatMap((each) => (each.kind === 'goto-random' ? each.chains : [])),
@@ -169,7 +169,7 @@ class TableReader {
     return drawn.every((name) => this.#endpointOf(name).length > 0);
   }
 
-  /** The endpoint of an endpoint's chain, by its name if it is not there. */
+  /** The endpoint of an endpoint chain; if the chain is missing, by its name. */
   #endpointOf(name: string): readonly DraftEndpoint[] {
     const chain = this.#table.chains.get(name);
     const [endpoint] = chain ? endpointsOf(chain) : [];
@@ -179,7 +179,7 @@ class TableReader {
   }
 }
 
-/** The kernel's order of addresses means nothing. */
+/** The order of addresses in the kernel has no meaning. */
 function sortAddresses(port: DecompiledPort): DecompiledPort {
   const sort = (addresses: readonly Address[] = []) => addresses.toSorted((a, b) => compareText(a.text, b.text));
   return { ...port, loadBalancerIPs: sort(port.loadBalancerIPs), otherIPs: sort(port.otherIPs) };
@@ -208,7 +208,7 @@ function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefi
   return marks ? markedClients(from ?? { isFromNode: false }) : undefined;
 }
 
-/** The source that a match asks for; undefined if it looks at something else. */
+/** The source that a match tests for; undefined if it tests something else. */
 function sourceAsked({ left: [field], right, negated }: Match): MarkedSource | undefined {
   const isExcluded = negated === true;
   if (field?.name.startsWith('fib ')) return { isFromNode: true };
@@ -224,7 +224,7 @@ function sourceAsked({ left: [field], right, negated }: Match): MarkedSource | u
 
 type Match = Expression & { readonly kind: 'match' };
 
-/** The values on the right side of a match; none for a set that it names. */
+/** The values on the right side of a match; none for a named set. */
 function valuesOf(right: Right): readonly string[] {
   if (right.kind === 'set') return [];
   return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));

@@ -19,7 +19,7 @@ export function decompileUserspace({ iptables, proxyPorts }: KernelState): reado
         const draft = drafts.get(key) ?? new PortDraft(label, family, protocol);
         drafts.set(key, draft);
         if (!address) draft.nodePort ??= port;
-        // kube-proxy writes a Service port's cluster IP first. Only rules of external IPs ask more than an address.
+        // kube-proxy writes a Service port's cluster IP first. Only rules for external IPs have further conditions.
         else if (isOfAddressType || find(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
         else if (!draft.addresses.has(address.text))
           draft.addAddress(draft.hasClusterIP() ? 'load-balancer-ip' : 'cluster-ip', address, port);

@@ -19,7 +19,7 @@ import { decompileNftables } from './decompile-nftables.ts';
 import { decompileUserspace } from './decompile-userspace.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 
-/** What a state shows of the Services that it came from. */
+/** What a state shows of its Services. */
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
@@ -29,20 +29,20 @@ export interface ShownServices {
 
 /** Objects of a mode that the node no longer runs. */
 interface Leftovers {
-  /** Of iptables mode, on a node in IPVS mode. */
+  /** From iptables mode, on a node in IPVS mode. */
   readonly chains: readonly LeftChain[];
-  /** Service ports that only such rules show. */
+  /** Service ports that only those chains show. */
   readonly ports: readonly DecompiledPort[];
-  /** Of IPVS mode, on a node in iptables mode. */
+  /** From IPVS mode, on a node in iptables mode. */
   readonly virtualServers: readonly VirtualServer[];
   readonly sets: readonly string[];
   readonly addresses: readonly string[];
 }
 
 /**
- * Reads Services back from a kernel's state. Names come from kube-proxy's comments in iptables and userspace mode and from the names of
- * chains in nftables mode; IPVS mode shows addresses only. What another mode left is apart. `weighServer` says whether a virtual server is kube-proxy's,
- * `coverage` what is known whole.
+ * Reads Services back from a kernel's state. Names come from kube-proxy's comments in iptables and userspace mode, and from chain
+ * names in nftables mode; IPVS mode only shows addresses. Leftovers of another mode are separate. `weighServer`: whether a
+ * virtual server is kube-proxy's. `coverage`: what is fully known.
  */
 export function decompile(
   state: KernelState,
@@ -86,7 +86,7 @@ function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] 
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
 }
 
-/** What another mode left on a node, a line for each kind; nothing if it left nothing. */
+/** A line for each kind of leftovers from another mode; empty if there are none. */
 export function describeLeftovers({ chains, virtualServers, sets, addresses }: Leftovers): readonly string[] {
   const counted = (names: readonly string[], one: string, more?: string, where = ''): readonly string[] =>
     names.length === 0 ? [] : [`${count(names.length, one, more)}${where} (${nameSome(names)})`];
@@ -104,7 +104,7 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
     ...counted(dead, 'chain').map((text) => `${leftChainTitles.dead}: ${text}`),
     ...live.map((left) => {
       const { table, chain } = left;
-      // In table filter, only chains that refuse packets count as left.
+      // In table filter, only chains that refuse packets count as leftovers.
       const refuses = table === 'filter' ? ', which refuses packets,' : '';
       const what = `chain ${chain.name} (${table})${refuses} with ${count(chain.rules.length, 'rule')}`;
       return `${leftBy('iptables')}, ${describeReach(left)}: ${what}`;

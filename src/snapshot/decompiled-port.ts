@@ -6,18 +6,18 @@ import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../
 import type { Address } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 
-/** A Service port as a kernel has it, and what its objects do with packets to it. */
+/** A Service port as shown by a kernel, and what its objects do with packets to it. */
 export interface DecompiledPort extends ShownPort {
-  /** Undefined if nothing shows them, as in sets alone. */
+  /** Undefined if nothing shows them, for example if there are only sets. */
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
-  /** What becomes of traffic that no endpoint is chosen for. */
+  /** What happens to traffic without an endpoint. */
   readonly fallback: 'no-endpoints' | 'local-drops' | 'local-to-all' | undefined;
   readonly masquerade: Masquerade | undefined;
-  /** In userspace mode, the port where kube-proxy itself takes connections. */
+  /** In userspace mode, the port where kube-proxy itself accepts connections. */
   readonly proxyPort: number | undefined;
 }
 
-/** The clients that endpoints see with the node's address. */
+/** Clients whose packets endpoints see under the node's address. */
 export interface Masquerade {
   /** Among clients of the cluster IP. */
   clusterIP?: MasqueradedClients;
@@ -28,14 +28,14 @@ export interface Masquerade {
 type DecompiledEndpoint = NonNullable<ShownPort['endpoints']>[number] & {
   /** The policies whose traffic it takes, as far as a kernel shows that. */
   readonly takes: readonly TrafficPolicy[];
-  /** Set for a real server of weight 0, which takes no new connections. */
+  /** Set for a real server with weight 0, which takes no new connections. */
   readonly draining?: true | undefined;
 };
 
-/** What a rule that marks packets for masquerading asks of where they come from. */
+/** Where packets come from that a rule marks for masquerading. */
 export interface MarkedSource {
   readonly isFromNode: boolean;
-  /** What it takes, or what it leaves out: one client, or the node's pods. */
+  /** The sender that it matches or excludes: one client, or the node's pods. */
   readonly sender?: { readonly isExcluded: boolean; readonly who: LocalTraffic } | undefined;
 }
 
@@ -48,30 +48,30 @@ export function markedClients({ isFromNode, sender }: MarkedSource): Masqueraded
 
 const serviceLabel = /^(?:([^/: ]+)\/)?([^/: ]+)(?::([^/: ]+))?$/;
 
-/** The names in a label of kube-proxy's, which some tools print without the namespace. An address holds none. */
+/** The names in a kube-proxy label, which some tools print without the namespace. Addresses contain none. */
 function readLabel(label: string): Pick<ShownPort, 'namespace' | 'service' | 'portName'> {
   const [, namespace, service, portName = ''] = serviceLabel.exec(label) ?? [];
   return { namespace, service, portName: service === undefined ? undefined : portName };
 }
 
-/** An endpoint by what a rule sends to, or by what a comment says that it does. */
+/** An endpoint, taken from a rule's target or from a comment. */
 export type DraftEndpoint = Pick<DecompiledEndpoint, 'label' | 'address' | 'port'>;
 
 export function endpointAt(socket: SocketAddress): DraftEndpoint {
   return { label: formatSocketAddress(socket), ...socket };
 }
 
-/** The endpoint at an address, whatever its port. */
+/** The endpoint at an address, on any port. */
 export function endpointOn(address: Address): DraftEndpoint {
   return { label: address.text, address, port: undefined };
 }
 
-/** The endpoint that a text names: "ip:port", unless names took the place of addresses before it was pasted. */
+/** The endpoint in a text "ip:port", unless addresses were replaced by names before pasting. */
 export function endpointNamed(label: string): DraftEndpoint {
   return { label, ...(parseSocketAddress(label) ?? { address: undefined, port: undefined }) };
 }
 
-/** A Service port while what a kernel has of it is read. */
+/** A Service port under construction, while a kernel's objects are read. */
 export class PortDraft {
   readonly label: string;
   readonly family: Family;
@@ -81,19 +81,19 @@ export class PortDraft {
   internalPolicyLocal: boolean | undefined;
   externalPolicyLocal: boolean | undefined;
   affinitySeconds: number | undefined;
-  /** Whether there is some that is not shown. */
+  /** Whether there is affinity that is not shown. */
   hidesAffinity = false;
-  /** Nothing in nftables shows it. */
+  /** Not shown in nftables. */
   healthCheckNodePort: number | undefined;
   scheduler: string | undefined;
   /** By their texts. */
   readonly addresses = new Map<string, PortAddress>();
-  /** Whether packets from outside of the source ranges are dropped, though the ranges may not be shown. */
+  /** Whether packets from outside the source ranges are dropped, even if the ranges are not shown. */
   hasFirewall = false;
   readonly sourceRanges = new Set<string>();
-  /** What becomes of packets that no endpoint takes. */
+  /** What happens to packets without an endpoint. */
   readonly refusals = new Set<'reject' | 'drop'>();
-  /** Whether those that no endpoint of the node takes go to all endpoints. */
+  /** Whether packets without an endpoint on the node go to all endpoints. */
   goesToAll = false;
   readonly masquerade: Masquerade = {};
   /** By their labels. */
@@ -102,7 +102,7 @@ export class PortDraft {
     DraftEndpoint & { readonly takes: Set<TrafficPolicy>; readonly draining?: true | undefined }
   >();
   showsEndpoints = false;
-  /** Whether there may be addresses besides those that are shown. */
+  /** Whether there may be addresses that are not shown. */
   hidesAddresses = false;
   proxyPort: number | undefined;
 
@@ -112,7 +112,7 @@ export class PortDraft {
     this.protocol = protocol;
   }
 
-  /** Adds an address; what one rule shows of its kind is kept where another does not show it. */
+  /** Adds an address. A kind that one rule has shown stays. */
   addAddress(kind: PortAddress['kind'], address: Address, port: number | undefined): void {
     const known = this.addresses.get(address.text);
     if (!known || known.kind === 'unknown') this.addresses.set(address.text, { kind, address });
@@ -155,7 +155,7 @@ export class PortDraft {
       hidesAddresses: this.hidesAddresses ? true : undefined,
       sourceRanges: this.sourceRanges.size > 0 ? [...this.sourceRanges].map((text) => ({ text })) : undefined,
       hidesSourceRanges: this.hasFirewall && this.sourceRanges.size === 0 ? true : undefined,
-      // Rules show affinity only where they lead to endpoints.
+      // Rules show affinity only if they lead to endpoints.
       affinitySeconds:
         this.affinitySeconds ?? (endpoints && endpoints.length > 0 && !this.hidesAffinity ? 0 : undefined),
       healthCheckNodePort: this.healthCheckNodePort,
@@ -164,7 +164,7 @@ export class PortDraft {
       endpoints,
       proxyPort: this.proxyPort,
       fallback: this.goesToAll ? 'local-to-all' : refusal,
-      // The same however the rules are ordered.
+      // Independent of the order of rules.
       masquerade:
         clusterIP || external ? { ...(clusterIP && { clusterIP }), ...(external && { external }) } : undefined,
     };
@@ -173,7 +173,7 @@ export class PortDraft {
   #addressesByKind(): Pick<ServicePort<undefined>, 'clusterIP' | 'externalIPs' | 'loadBalancerIPs' | 'otherIPs'> {
     const all = [...this.addresses.values()];
     const of = (wanted: PortAddress['kind']) => all.flatMap(({ kind, address }) => (kind === wanted ? [address] : []));
-    // Services whose names were made the same may look like one with several cluster IPs.
+    // Anonymised Services with the same name may look like one Service with several cluster IPs.
     const [clusterIP, ...others] = of('cluster-ip');
     return {
       clusterIP,

@@ -6,12 +6,12 @@ import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { nftChains, nftTableName } from '../kube-proxy/nft-names.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** Why they are lost, and what to do. */
+/** Why they are missing, and what to do. */
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
 
 /**
- * The jumps that are gone from a node whose Services hang on them, though the Services' rules are there: kube-proxy makes each
- * (iptablesJumpChains in iptables/proxier.go, nftablesJumpChains), and something removed it.
+ * Jumps missing from a node although the Services' rules that need them are there: kube-proxy makes each (iptablesJumpChains in
+ * iptables/proxier.go, nftablesJumpChains), so something removed it.
  */
 export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const translates = !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
@@ -20,7 +20,7 @@ export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): 
   );
 }
 
-/** That kube-proxy's table of a family is dormant, and what to do; undefined if it is not. */
+/** A sentence saying that kube-proxy's table of a family is dormant, and what to do; undefined if it is not. */
 export function dormantCause({ doubts }: Snapshot, family: Family): string | undefined {
   const table = `${nftFamily[family]} ${nftTableName}`;
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table)
@@ -28,7 +28,7 @@ export function dormantCause({ doubts }: Snapshot, family: Family): string | und
     : undefined;
 }
 
-/** The jumps that a part of a listing lacks: whether they are there is not known. */
+/** Jumps that an incomplete listing lacks: they may or may not exist. */
 export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }
@@ -43,23 +43,23 @@ function isRead({ coverage }: Snapshot, jump: MissingJump): boolean {
   return coverage.iptables[jump.family].includes(jump.table);
 }
 
-/** Whether it leads packets to the rules that translate addresses of Services. */
+/** Whether it leads packets to the rules that translate Service addresses. */
 export function leadsToServices(jump: MissingJump): boolean {
   if (jump.tool === 'nftables') return jump.to === nftChains.services;
   return jump.table === 'nat' && jump.to === baseChains.services;
 }
 
-/** That nobody knows whether a jump is there: a clause. */
+/** A clause saying that it is unknown whether a jump exists. */
 export function unshownJumpWords({ from, to }: Pick<MissingJump, 'from' | 'to'>): string {
   return `nothing in the dump jumps from ${from} to ${to}, so it is not known whether packets reach the rules there`;
 }
 
-/** What prints the rules of the chain of a jump. */
+/** The command that prints the rules of a jump's chain. */
 export function jumpCommand({ tool, family }: Pick<MissingJump, 'tool' | 'family'>): string {
   return tool === 'nftables' ? 'nft list ruleset' : family === 'ipv4' ? 'iptables-save' : 'ip6tables-save';
 }
 
-/** Where the kernel enters the chain of a jump to Services. */
+/** The hook that enters the chain of a jump to Services. */
 export function entryOf(jump: MissingJump): string {
   return jump.tool === 'nftables' ? (jump.chain.base?.hook ?? '') : jump.from.toLowerCase();
 }

@@ -3,7 +3,7 @@ import { serviceName, type ShownPort } from '../cluster/model.ts';
 import { joinWords } from '../base/join-words.ts';
 import type { PortFault, Snapshot } from './snapshot.ts';
 
-/** What the input shows to be wrong with the endpoints of a Service port. */
+/** Faults in the endpoints of a Service port that the input shows. */
 export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] {
   if (side.kind === 'dump') return [];
   return side.faultsOf(serviceName(port)).filter((fault) => {
@@ -19,13 +19,12 @@ export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] 
   });
 }
 
-/** The port of the Pods that a Service port leads to, as it is written; undefined where nothing shows it. */
+/** A Service port's target port as written; undefined if unknown. */
 export function targetOf(port: ShownPort, side: Snapshot): number | string | undefined {
   const service = side.kind === 'dump' ? undefined : side.info(serviceName(port));
   return service?.ports.find((each) => each.name === port.portName && each.protocol === port.protocol)?.targetPort;
 }
 
-/** A fault as a clause. */
 export function faultWords(fault: PortFault): string {
   switch (fault.code) {
     case 'selects-nothing':
@@ -42,7 +41,7 @@ export function faultWords(fault: PortFault): string {
   }
 }
 
-/** Why a Service port has no endpoint that is ready: a clause; undefined where nothing shows it. */
+/** A clause on why a Service port has no ready endpoint; undefined if unknown. */
 export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefined {
   const fault = faultsOf(port, side).find(({ code }) => code !== 'undeclared-port');
   if (fault) return faultWords(fault);

@@ -8,7 +8,7 @@ import { emptyState, type KernelState } from '../kernel/state.ts';
 import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
 import { findNodePortServers } from '../kube-proxy/node-port-servers.ts';
 
-/** What virtual servers are judged by: the state of a dump, or one that was compiled. */
+/** What virtual servers are judged by: a dump's state, or a compiled one. */
 interface Judged {
   readonly kind: 'manifests' | 'bundle' | 'dump';
   readonly state: KernelState;
@@ -17,8 +17,8 @@ interface Judged {
 }
 
 /**
- * Weighs whether virtual servers are kube-proxy's, by both sides of a comparison. Those that a side was compiled to are, and
- * those that --ipvs-exclude-cidrs names are not. What a dump leaves behind decides about its other ones.
+ * Decides which virtual servers are kube-proxy's, using both sides of a comparison. Those that a side was compiled to are; those
+ * in --ipvs-exclude-cidrs are not. Evidence in the dumps decides the rest.
  */
 export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualServer) => Evidence {
   const sides = [from, to];
@@ -48,8 +48,8 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
 }
 
 /**
- * Names virtual servers for findOwners, since IPVS keeps no names: those of a cluster's Services, and those of a state
- * on the Services' node ports.
+ * Labels virtual servers with their Service port, because IPVS stores no names: those of a cluster's Services, and those on the
+ * Services' node ports in a state.
  */
 export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };

@@ -24,14 +24,14 @@ import type { DecompiledPort } from './decompiled-port.ts';
 import { decompile, type ShownServices } from './decompile.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
 
-/** What kpc knows of one node, whatever it was read from: manifests that were compiled, a bundle or golden, or a dump. */
+/** What kpc knows about one node, from compiled manifests, a bundle or golden, or a dump. */
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
 
-/** The manifests beside a state: they name senders, policies and ways to Services. */
+/** The manifests beside a state, which name senders, policies and ways to Services. */
 export type SnapshotObjects = {
   readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
 } & {
-  /** What of a cluster could not be read. */
+  /** Objects of a cluster that could not be read. */
   readonly unread: UnreadLists;
 };
 
@@ -50,7 +50,7 @@ const noObjects: SnapshotObjects = {
   unread: new Set(),
 };
 
-/** What the input shows to be wrong with the endpoints of Service ports. */
+/** A fault in the endpoints of Service ports that the input shows. */
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;
 
 const portFaultCodes = ['selects-nothing', 'unknown-port', 'undeclared-port'] as const;
@@ -68,31 +68,31 @@ function servicesOf(fault: PortFault): readonly string[] {
   return fault.code === 'selects-nothing' ? fault.arguments.services : [fault.arguments.service];
 }
 
-/** What kpc chose, since nothing in the input says it. */
+/** Values that kpc chose because the input lacks them. */
 interface AssumedValues {
   readonly services: readonly AssignedService[];
-  /** The addresses of Pods that no input holds. */
+  /** Addresses of Pods that are not in the input. */
   readonly pods: ReadonlySet<string>;
   readonly clusterCIDRs: readonly string[];
   readonly node: boolean;
   readonly mode: boolean;
 }
 
-/** What any snapshot is made of. Functions are called when their result is first asked for, and then once. */
+/** The facts of any snapshot. Functions are called once, on first use. */
 interface Facts {
-  /** What the user called it: a path, or "-". */
+  /** The user's name for it: a path, or "-". */
   readonly name: string;
   readonly state: () => KernelState;
-  /** A state whose origins show what the items of `state` are there for; undefined if none does. */
+  /** A state whose origins explain the items of `state`; undefined if there is none. */
   readonly labels?: (() => KernelState | undefined) | undefined;
-  /** The flows that a dump lists, if one does. */
+  /** The flows that a dump lists. */
   readonly flows?: readonly TrackedFlow[] | undefined;
-  /** The routes of the node, where a dump lists them. */
+  /** The node's routes, if a dump lists them. */
   readonly routes?: KnownRoutes | undefined;
   readonly objects?: SnapshotObjects | undefined;
-  /** Pods that no input holds, which packets may come from. */
+  /** Assumed Pods, which packets may come from. */
   readonly assumedPods?: SnapshotObjects['pods'] | undefined;
-  /** What is known already, of a state that was changed since. */
+  /** Already known, for a state that was changed since. */
   readonly owners?: Owners | undefined;
 }
 
@@ -102,46 +102,44 @@ interface CompiledFacts extends Facts {
   readonly cluster: Cluster;
   readonly node: NodeContext;
   readonly settings: ProxySettings;
-  /** The families that it is compiled for. */
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
   /** Undefined if no Pod was assumed. */
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
-  /** The networks that clusterCIDR is taken to hold, as no input says. */
+  /** The networks assumed for clusterCIDR, if the input does not say. */
   readonly assumedClusterCIDRs?: readonly string[] | undefined;
-  /** What keeps Service ports from having endpoints, or may. */
+  /** Why Service ports have no endpoints, or may have none. */
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
-  /** Whether no input holds the Node. */
+  /** Whether the Node is not in the input. */
   readonly isNodeAssumed?: true | undefined;
   /** Whether nothing named the mode. */
   readonly isModeAssumed?: boolean | undefined;
-  /** Flags for what the other side of a comparison decided, with their values: with them, this snapshot comes out alone. */
+  /** Flags and values for what the other side of a comparison decided: with them, this snapshot can be reproduced alone. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
-  /** Whether the state is what the Services compile to, and nothing else. */
+  /** Whether the state is exactly what the Services compile to. */
   readonly isAsCompiled: boolean;
-  /** Compiles other Services, or for another node. */
+  /** Compiles for other Services or another node. */
   readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
 }
 
-/** What was taken from a node. */
 interface DumpedFacts extends Facts {
   readonly coverage: Coverage;
-  /** Files that may have held more than was read. */
+  /** Files that may have held more than kpc read. */
   readonly doubts: readonly Doubt[];
-  /** What a log of kube-proxy says. */
+  /** What a kube-proxy log says. */
   readonly log?: ProxyLog | undefined;
-  /** The node's own addresses; undefined if it does not show them. */
+  /** The node's own addresses; undefined if the dump does not show them. */
   readonly hostAddresses?: readonly Address[] | undefined;
-  /** The Services of manifests beside it, which name what it shows. */
+  /** Services from manifests beside the dump, to name the dump's contents. */
   readonly named?: Cluster | undefined;
-  /** The release that these manifests are for, by which flows are followed through the change to their Services. */
+  /** The release of these manifests, by which flows are followed through the change to their Services. */
   readonly release?: Release | undefined;
-  /** What is known already, of a state that was changed since. */
+  /** Already known, for a state that was changed since. */
   readonly reached?: ShownServices | undefined;
 }
 
-/** What both kinds have. */
+/** What both kinds share. */
 abstract class Known<Own extends Facts> {
   readonly name: string;
   readonly flows: readonly TrackedFlow[] | undefined;
@@ -166,7 +164,6 @@ abstract class Known<Own extends Facts> {
     this.#owners = owners;
   }
 
-  /** What is in the kernel. */
   get state(): KernelState {
     return (this.#state ??= this.facts.state());
   }
@@ -175,7 +172,7 @@ abstract class Known<Own extends Facts> {
     return (this.#labels ??= this.facts.labels?.());
   }
 
-  /** What the items of the state are there for. */
+  /** What the items of the state belong to. */
   get owners(): Owners {
     const { labels, state } = this;
     return (this.#owners ??= findOwners(labels ? [labels, state] : [state]));
@@ -197,12 +194,12 @@ abstract class Known<Own extends Facts> {
     return (this.#endpoints ??= new Map(endpointsOf(this.ports, this.nodeName)));
   }
 
-  /** Services of manifests, as they are written, by "namespace/name". */
+  /** Services from manifests as written, by "namespace/name". */
   get written(): ReadonlyMap<string, Service> {
     return (this.#services ??= new Map(this.objects.services.map(({ object }) => [fullName(object.metadata), object])));
   }
 
-  /** Pods by "namespace/name", the assumed ones, too. */
+  /** Pods by "namespace/name", including assumed ones. */
   get pods(): ReadonlyMap<string, Pod> {
     return (this.#pods ??= new Map(
       [...this.objects.pods, ...(this.facts.assumedPods ?? [])].map(({ object }) => [
@@ -215,11 +212,11 @@ abstract class Known<Own extends Facts> {
 
 interface KnownEndpoint {
   readonly address: Address;
-  /** Whether it is on this node; undefined if not known. */
+  /** Whether it is on this node; undefined if unknown. */
   readonly isLocal: boolean | undefined;
 }
 
-/** The endpoints that have an address; names may have taken the place of some before a dump was pasted. */
+/** The endpoints that have an address; names may have replaced addresses before a dump was pasted. */
 function endpointsOf(ports: readonly ShownPort[], node: string): readonly (readonly [string, KnownEndpoint])[] {
   return ports.flatMap(({ endpoints = [] }) =>
     endpoints.flatMap(({ label, address, port, status }) => {
@@ -279,13 +276,12 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     this.compile = facts.compile;
   }
 
-  /** A Service by "namespace/name". */
   info(service: string): ServiceInfo | undefined {
     this.#infos ??= new Map(this.cluster.services.map((each) => [fullName(each), each]));
     return this.#infos.get(service);
   }
 
-  /** What is wrong with the endpoints of a Service, by "namespace/name". */
+  /** Faults in the endpoints of a Service, by "namespace/name". */
   faultsOf(service: string): readonly PortFault[] {
     this.#faults ??= faultsByService(this.facts.portFaults?.() ?? []);
     return this.#faults.get(service) ?? [];
@@ -311,7 +307,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return (this.#services ??= decompile(this.state, this.owners, () => 'certain', this.coverage));
   }
 
-  /** The node's own links: nothing says which link has which of its addresses. */
+  /** The node's own links: nothing shows which link has which address. */
   get links(): readonly Link[] {
     const { hostAddresses, nodeIPs } = this.node;
     const own = hostAddresses.length > 0 ? hostAddresses : bothFamilies.map((family) => nodeIPs[family]);
@@ -332,7 +328,6 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return new CompiledSnapshot({ ...this.facts, node, state: () => this.compile(this.cluster, node) });
   }
 
-  /** The same with other facts. */
   with(changes: Partial<Omit<CompiledFacts, 'isAsCompiled'>>): CompiledSnapshot {
     const isAsCompiled = this.isAsCompiled && !changes.state && !changes.cluster;
     const { facts } = this;
@@ -346,7 +341,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   }
 }
 
-/** A node of which the output of tools was read: it does not show which Services it was made for. */
+/** A node read from tools' output, which does not show the Services it was made for. */
 export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly kind = 'dump';
   readonly families = bothFamilies;
@@ -375,12 +370,12 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     this.release = facts.release;
   }
 
-  /** The Services that its state shows, and what another mode left. */
+  /** The Services that its state shows, and leftovers of another mode. */
   get shown(): ShownServices {
     return (this.#shown ??= decompile(this.state, this.owners, weighServersOfSides(this, this), this.coverage));
   }
 
-  /** The same with those of a dormant table, which no packet reaches. */
+  /** Including those in a dormant table, which no packet reaches. */
   get #all(): ShownServices {
     if (this.#reached) return this.#reached;
     const { state, owners, coverage } = this;
@@ -401,23 +396,22 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return this.state.links.filter(({ name }) => name !== serviceLink);
   }
 
-  /** The same with the Services of manifests for a release, which name what it shows. */
+  /** The same node, with the Services of a release's manifests, which name what it shows. */
   namedBy(named: Cluster, release: Release): DumpedSnapshot {
     return this.with({ named, release, labels: () => nameServers(this.state, named) });
   }
 
-  /** The same with other facts. */
   with(changes: Partial<DumpedFacts>): DumpedSnapshot {
     return new DumpedSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
   }
 
-  /** The same node with what another shows of it; the Services stay those that were read. */
+  /** The same node, completed by what another side shows; its Services stay those that were read. */
   completedBy(state: KernelState, coverage: Coverage): DumpedSnapshot {
     return this.with({ state: () => state, coverage, owners: this.owners, reached: this.#all });
   }
 }
 
-/** A snapshot's state with the tables of other programs, and of kube-proxy if they are dormant. */
+/** A snapshot's state with other programs' tables, and with kube-proxy's if they are dormant. */
 export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'doubts'>): KernelState {
   const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
   if (others.length === 0) return state;
@@ -425,7 +419,7 @@ export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'dou
   return { ...state, nftables: [...state.nftables, ...tables.values()] };
 }
 
-/** Whether nft lists the chains of iptables mode, of which iptables-save alone names the Services. */
+/** Whether nft lists iptables mode's chains; only iptables-save names their Services. */
 export function showsIptablesAsNft({ doubts }: Pick<Snapshot, 'doubts'>): boolean {
   return doubts.some(
     (doubt) =>

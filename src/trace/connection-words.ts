@@ -6,17 +6,16 @@ import type { Trace } from './question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
 import type { Scene } from './scene.ts';
 
-/** How a packet to an address ends. */
 interface Ended extends Pick<Trace, 'fate'> {
   readonly target: Pick<Trace['target'], 'address'>;
 }
 
-/** What becomes of a connection, and a clause about why. */
+/** How a connection ends, and a clause about why. */
 export interface ConnectionInWords {
   readonly kind: Connection['kind'];
-  /** Undefined where it works, or where its first packet says all. */
+  /** Undefined if it works, or if its first packet already says why not. */
   readonly reason: string | undefined;
-  /** Of each endpoint by "address:port", where they differ. */
+  /** By endpoint "address:port", if the endpoints differ. */
   readonly byEndpoint: ReadonlyMap<string, Outcome['kind']>;
 }
 
@@ -47,7 +46,7 @@ function outcomeWords(outcome: Outcome, family: Family, scene: Scene): string | 
       return lossWords(outcome.loss, family);
     case 'unknown': {
       const [reason] = outcome.reasons;
-      // Of what is compiled, nobody expects routes.
+      // A compiled input is not expected to have routes.
       const isUsual =
         reason?.kind === 'missing-listing' && reason.missing.kind === 'routes' && scene.side.kind !== 'dump';
       return reason && !isUsual ? reasonSentence(reasonWords(reason, family, scene)) : undefined;
@@ -129,7 +128,6 @@ function stoppedWords(step: Step): string {
   }
 }
 
-/** What routing does with a packet to an address. */
 export function decisionWords(decision: RouteDecision, to: string): string {
   switch (decision.kind) {
     case 'local':

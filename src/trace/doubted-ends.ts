@@ -8,11 +8,11 @@ import { portAt } from './port-at.ts';
 import { stopOf } from './stop.ts';
 
 /**
- * What the input lacks and decides how packets end:
+ * Missing input that decides how packets end:
  *
- * - the endpoints of a Service: what is refused for want of one may be delivered
- * - rules or virtual servers that may take a packet to its Service: that none takes it is then no end
- * - the ServiceCIDRs: what no rule takes may be dropped, as a cluster IP that no Service has
+ * - endpoints of a Service: a packet refused because there are none may be delivered
+ * - rules or virtual servers that may take the packet: that none takes it is then not certain
+ * - ServiceCIDRs: a packet that no rule takes may be dropped, if its address is a cluster IP that no Service has
  */
 export function doubtedEnds(side: Snapshot, gaps: readonly Gap[]): Knowledge['doubtOfEnd'] {
   const ungiven = ungivenEndpoints(side);
@@ -30,7 +30,10 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[]): Knowledge['do
   };
 }
 
-/** By the labels of their ports, the Services whose endpoints the input lacks. One with a selector has an EndpointSlice in every cluster, if an empty one. */
+/**
+ * Services whose endpoints the input lacks, by the labels of their ports. In a cluster, a Service with a selector always has an
+ * EndpointSlice, even if empty.
+ */
 function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {
   if (side.kind === 'dump') return new Map();
   const ungiven = servicesWithoutEndpoints(side);
@@ -43,12 +46,12 @@ function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {
   );
 }
 
-/** The names of the Services of which the input shows no endpoints: no EndpointSlices, Endpoints or Pods. */
+/** The names of Services without any EndpointSlices, Endpoints or Pods in the input. */
 export function servicesWithoutEndpoints({ cluster }: Pick<CompiledSnapshot, 'cluster'>): ReadonlySet<string> {
   return new Set(cluster.services.flatMap((each) => (each.endpointsGiven === false ? [fullName(each)] : [])));
 }
 
-/** Whether rules or virtual servers are missing that may send packets to endpoints. */
+/** Whether the reason is missing rules or virtual servers that may send packets to endpoints. */
 function lacksTranslation(reason: Reason): boolean {
   if (reason.kind !== 'missing-listing') return false;
   const { missing } = reason;
@@ -63,7 +66,7 @@ function lacksTranslation(reason: Reason): boolean {
   }
 }
 
-/** Whether kube-proxy knows of networks of cluster IPs, which could not be read. */
+/** Whether kube-proxy uses the networks of cluster IPs, and kpc could not read them. */
 function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
   if (!settings || !objects.unread.has('serviceCidrs')) return false;
   const { mode, release } = settings;

@@ -3,17 +3,17 @@ import { formatSocketAddress, type SocketAddress } from '../kernel/socket-addres
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** Where flows that the dump lists, of the packet's two ends, keep going. */
+/** Destinations of the dump's flows between the packet's two ends. */
 interface ExistingFlows {
-  /** Whether these are the sender's own; else those of all clients. */
+  /** Whether these are the sender's own flows; if not, they are those of all clients. */
   readonly isSender: boolean;
-  /** The most flows first. */
+  /** Sorted by number of flows, the most first. */
   readonly ends: readonly { readonly end: SocketAddress; readonly flows: number }[];
 }
 
 /**
- * Finds the listed flows to where a packet goes: rules decide for the first packet of a flow only. Those of the sender, if it has
- * any. Undefined if there are none.
+ * Finds the listed flows to the packet's destination, because rules only decide for the first packet of a flow. Prefers the
+ * sender's own flows. Undefined if there are none.
  */
 export function findExistingFlows(
   { sender, target }: Pick<Trace, 'sender' | 'target'>,
@@ -32,10 +32,10 @@ export function findExistingFlows(
   return { isSender: own.length > 0, ends: [...ends.values()].sort((a, b) => b.flows - a.flows) };
 }
 
-/** How many ends a sentence names. */
+/** Most ends that a sentence names. */
 const mostNamed = 5;
 
-/** A sentence about them; `serves` says whether an endpoint takes new flows, undefined if that is not known. */
+/** A sentence about them. `serves`: whether an endpoint takes new flows; undefined if unknown. */
 export function existingFlowWords(
   { isSender, ends }: ExistingFlows,
   serves: (endpoint: string) => boolean | undefined,

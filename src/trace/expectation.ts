@@ -10,7 +10,7 @@ import { nameOfPod, wrong, type Read, type Sender, type Trace } from './question
 import type { Scene } from './scene.ts';
 import { assumedPlace } from './stop-words.ts';
 
-/** What is expected to become of a packet, as a file of kpc test has it. */
+/** The expected fate of a packet, as written in a test file. */
 export interface WrittenExpectation {
   /** A verdict, "fails", endpoints, or endpoints with their shares of connections. */
   readonly expect: string | readonly string[] | Readonly<Record<string, number>>;
@@ -19,39 +19,38 @@ export interface WrittenExpectation {
 }
 
 /**
- * What may be expected but endpoints. A packet that arrives is expected to begin a connection that works; `fails`: the connection
- * does not, however its first packet ends.
+ * Expectations other than endpoints. An arriving packet is expected to begin a working connection. `fails`: the connection does
+ * not work, however its first packet ends.
  */
 const expectedEnds = [...verdicts, 'fails'] as const;
 
 /** An expectation with its names looked up in a scene. */
 interface Expectation {
   readonly verdict: (typeof expectedEnds)[number];
-  /** Undefined if any will do. */
+  /** Undefined if any endpoints will do. */
   readonly endpoints: readonly ExpectedEndpoint[] | undefined;
-  /** One of the words, or an address in its canonical form. */
+  /** "kept", "masqueraded", "mixed", or an address in canonical form. */
   readonly source: string | undefined;
 }
 
 interface ExpectedEndpoint {
-  /** As it is written. */
+  /** The expectation as written. */
   readonly words: string;
   readonly address: Address;
-  /** Undefined for any port of a Pod. */
+  /** Undefined for any port of the Pod. */
   readonly port: number | undefined;
-  /** Its share of connections; undefined if any will do. */
+  /** Expected share of connections; undefined if any will do. */
   readonly share: number | undefined;
 }
 
 const sourceWords = ['kept', 'masqueraded', 'mixed'] as const;
 
-/** What is wrong with a field of an expectation. */
 interface ExpectationFault {
   readonly field: 'expect' | 'source';
   readonly details: ArgumentsOf<'bad-expectation'>;
 }
 
-/** Looks up the endpoints of an expectation, in the family of the packet's destination if that is known. */
+/** Looks up the endpoints of an expectation, in the family of the packet's destination if it is known. */
 export function readExpectation(
   { expect, source }: WrittenExpectation,
   family: Family | undefined,
@@ -121,10 +120,10 @@ const outcomeWords = {
   unknown: 'is not known to',
 } as const;
 
-/** The difference between written and computed shares that rounding by hand explains. */
+/** Allowed difference between written and computed shares, for rounding by hand. */
 const tolerance = 0.005;
 
-/** A sentence for each difference between what becomes of a packet and the expectation. */
+/** A sentence for each difference between a packet's fate and the expectation. */
 export function compareFate(trace: Trace, expected: Expectation, scene: Scene): readonly string[] {
   const { fate, target, sender } = trace;
   const { verdict, endpoints, source } = expected;
@@ -145,7 +144,7 @@ export function compareFate(trace: Trace, expected: Expectation, scene: Scene): 
   if (failing > 1 - tolerance) return [`it is ${verdict}, but the connection fails${why}`];
   const faults: string[] = [];
   const lost = lostShare(fate);
-  // Shares that do not add up to 1 say that the rest is lost.
+  // Expected shares that sum to less than 1 imply that the rest is lost.
   const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
   if (failing > tolerance && !hasShares) faults.push(`${percent(failing)} of connections fail${why}`);
@@ -164,13 +163,13 @@ export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;
 }
 
-/** The share of connections that fail though their first packet arrives as most do. */
+/** The share of connections that fail although their first packet arrives like most. */
 function failingShare(fate: Fate): number {
   if (!isArrival(fate.verdict)) return 0;
   return 1 - lostShare(fate) - workingShare(fate, (verdict) => verdict === fate.verdict).most;
 }
 
-/** The endpoints' shares of connections, by "address:port"; those that fail count nothing. */
+/** The endpoints' shares of connections, by "address:port". Connections that fail are not counted. */
 export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
   const reached = fate
     .connection()
@@ -201,7 +200,7 @@ function compareEndpoints(
   return [...faults, ...[...others].map((at) => `${at} is reached too`)];
 }
 
-/** What endpoints see of the sender. */
+/** The sender's address as endpoints see it. */
 export function seenSource({ endpoints }: Fate, { address }: Sender): (typeof sourceWords)[number] | 'changed' {
   const [first = 'kept', ...others] = new Set(
     endpoints.map(({ source }) => {

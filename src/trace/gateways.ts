@@ -12,28 +12,28 @@ import type { Maybe } from '../packet/maybe.ts';
 import { labelsOfNamespace, matches } from './known-labels.ts';
 import type { Scene } from './scene.ts';
 
-/** Where requests come in: a listener of a Gateway or a ListenerSet, or what the controller of Ingresses listens to. */
+/** Where requests come in: a listener of a Gateway or ListenerSet, or the controller of Ingresses. */
 export interface Entrance {
   /** "namespace/name"; undefined for Ingresses. */
   readonly gateway: string | undefined;
-  /** What routes name to get there: "Gateway shop/web" or "ListenerSet shop/more". */
+  /** The object that routes name as parent: "Gateway shop/web" or "ListenerSet shop/more". */
   readonly owner: string;
-  /** Undefined for what takes everything: Ingresses, and what the input lacks. */
+  /** Undefined if the entrance takes everything: for Ingresses, and for a parent that the input lacks. */
   readonly listener: Listener | undefined;
   readonly attachment: Attachment;
-  /** The routes that name its owner, each with why it is not taken. */
+  /** The routes that name its owner, each with the reason if it is refused. */
   readonly routes: ReadonlyMap<Sourced<Ingress>, Attachment>;
 }
 
 type Place = Omit<Entrance, 'routes'>;
 
-/** Why something is not taken, and what is assumed if it is: both in words, and undefined for nothing. */
+/** Why something is refused, and what is assumed if it is accepted, in words; undefined for nothing. */
 interface Attachment {
   readonly refusal?: string | undefined;
   readonly doubt?: string | undefined;
 }
 
-/** The entrances of the input. The listeners of a Gateway come before those of its ListenerSets, of which the oldest comes first. */
+/** The entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer ones. */
 export function listEntrances(scene: Scene): readonly Entrance[] {
   const { gateways, ingresses } = scene.side.objects;
   const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));
@@ -71,7 +71,7 @@ function placesOf(
     const { namespace } = each.metadata;
     const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway.metadata, scene);
     return each.listeners.map((listener) => {
-      // None of those in one Gateway that are not distinct is taken; of others the first.
+      // Within one Gateway, listeners that clash are all refused; across ListenerSets the first wins.
       const rivals = each === gateway ? [...taken, ...each.listeners] : taken;
       const rival = rivals.find((other) => other !== listener && areIndistinct(other, listener));
       const refused = takes === false ? `${owner} takes no ListenerSets of namespace ${namespace}` : undefined;
@@ -86,8 +86,8 @@ function placesOf(
 }
 
 /**
- * The kinds of routes that a listener of a protocol can have. Those of one layer share a port if their hosts differ. Protocols of other
- * names are a controller's own.
+ * The kinds of routes for each listener protocol. Listeners of one layer share a port if their hosts differ. Other protocol names
+ * are defined by controllers.
  */
 const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: readonly Ingress['kind'][] }> = new Map([
   ['HTTP', { layer: 'http', kinds: ['HTTPRoute', 'GRPCRoute'] }],
@@ -97,7 +97,7 @@ const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: r
   ['UDP', { layer: 'udp', kinds: ['UDPRoute'] }],
 ]);
 
-/** Whether nothing would say which of two listeners takes a connection (GatewaySpec.Listeners in apis/v1). */
+/** Whether nothing distinguishes two listeners for a connection (GatewaySpec.Listeners in apis/v1). */
 function areIndistinct(one: Listener, other: Listener): boolean {
   const [first, second] = [one, other].map(({ protocol }) => protocols.get(protocol)?.layer);
   if (one.port === undefined || one.port !== other.port || !first || !second) return false;
@@ -108,13 +108,13 @@ function ownerName({ of, metadata }: Gateway): string {
   return `${of === undefined ? 'Gateway' : 'ListenerSet'} ${fullName(metadata)}`;
 }
 
-/** The oldest first, and then by name; objects that do not say their age count as of one age, the oldest. */
+/** Orders by age, the oldest first, then by name. Objects without a creation time all count as the oldest. */
 export function compareAge(a: Pick<Ingress, 'created' | 'metadata'>, b: Pick<Ingress, 'created' | 'metadata'>): number {
   const [one, other] = [a, b].map(({ created, metadata }) => `${created} ${fullName(metadata)}`) as [string, string];
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/** Which of the routes that name its owner a place takes; the oldest come first. */
+/** The routes that an entrance accepts among those naming its owner, the oldest first. */
 function attachAll(
   place: Place,
   routes: readonly { readonly route: Sourced<Ingress> }[],
@@ -133,7 +133,7 @@ function attachAll(
   );
 }
 
-/** Whether a listener takes one of two routes only (GRPCRouteSpec.Hostnames, and ListenerEntry.AllowedRoutes, in apis/v1). */
+/** Whether a listener accepts only one of two routes (GRPCRouteSpec.Hostnames and ListenerEntry.AllowedRoutes in apis/v1). */
 function areExclusive(one: Ingress, other: Ingress): boolean {
   if (one.kind === other.kind) return one.kind === 'TCPRoute' || one.kind === 'UDPRoute';
   const areOfRequests = [one, other].every(({ kind }) => kind === 'HTTPRoute' || kind === 'GRPCRoute');
@@ -146,7 +146,7 @@ function hostsOf({ routes }: Ingress): readonly string[] {
   return hosts.size === 0 ? [''] : [...hosts];
 }
 
-/** Whether an entrance takes a route that names its owner, beside other routes. */
+/** Whether an entrance accepts a route that names its owner, next to other routes. */
 function attach(route: Ingress, { owner, listener, attachment }: Place, scene: Scene): Attachment {
   if (!listener || attachment.refusal !== undefined) return attachment;
   const isMeant = (parent: RouteParent): boolean =>
@@ -181,20 +181,20 @@ function takesNamespace(
   return from === 'All' || (from === 'Same' && namespace === own.namespace);
 }
 
-/** Whether some host is of both patterns. */
+/** Whether some host matches both patterns. */
 function overlap(one: string, other: string): boolean {
   if (one.startsWith('*.') && other.startsWith('*.'))
     return one.endsWith(other.slice(1)) || other.endsWith(one.slice(1));
   return fitsHost(one, other) || fitsHost(other, one);
 }
 
-/** Whether a host is of a pattern: a wildcard stands for one label or more. */
+/** Whether a host matches a pattern; a wildcard stands for one or more labels. */
 export function fitsHost(pattern: string, host: string): boolean {
   if (!pattern.startsWith('*.')) return pattern === '' || pattern === host;
   return host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
 }
 
-/** Whether a route may use a Service: one of its own namespace, or one that a ReferenceGrant there names. */
+/** Whether a route may use a Service: one in its own namespace, or one that a ReferenceGrant there allows. */
 export function isGranted(
   { kind, metadata: { namespace: own } }: Ingress,
   { service, namespace }: IngressBackend,

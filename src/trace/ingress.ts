@@ -14,21 +14,20 @@ import { compareAge, fitsHost, isGranted, listEntrances, type Entrance } from '.
 import { ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** Requests that pass an Ingress or a route of the Gateway API, from the controller on. */
+/** Requests through an Ingress or a Gateway API route, from the controller on. */
 export interface IngressWay {
-  /** "namespace/name" of the Ingress, if one takes them. */
+  /** "namespace/name" of the Ingress, if there is one. */
   readonly ingress: string | undefined;
   readonly lines: readonly DescriptionLine[];
   readonly routes: readonly RouteInWords[];
   readonly problems: readonly string[];
-  /** Why targets are not asked about. */
+  /** Why some targets are not followed. */
   readonly faults: readonly Finding[];
-  /** The last of its lines, after the faults. */
+  /** The last line, after the faults. */
   readonly end: DescriptionLine;
   readonly traces: readonly Trace[];
 }
 
-/** Where requests go, or some of them. */
 interface RouteInWords {
   readonly host: string;
   readonly path: string | undefined;
@@ -36,11 +35,11 @@ interface RouteInWords {
   /** "HTTPRoute shop/web"; undefined for an Ingress. */
   readonly route: string | undefined;
   readonly gateway: string | undefined;
-  /** Whether only some of the requests go there: the route chooses by method, headers, query, weights or filters. */
+  /** Whether only some requests go there, because the route chooses by method, headers, query, weights or filters. */
   readonly depends: boolean | undefined;
 }
 
-/** Some routes of one object, and where they come in. */
+/** Some routes of one object, and the entrance. */
 interface Followed {
   readonly from: Sourced<Ingress>;
   readonly routes: readonly IngressRoute[];
@@ -48,8 +47,8 @@ interface Followed {
 }
 
 /**
- * The way of a question about an Ingress, a Gateway or a route ("ingress/name", "httproute/name") or about a request
- * ("https://host/path" or "host/path"); undefined if it is about neither.
+ * Follows a question about an Ingress, Gateway or route ("ingress/name", "httproute/name") or about a request
+ * ("https://host/path" or "host/path"); undefined for any other question.
  */
 export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
   const named = readName(question);
@@ -64,7 +63,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   return request?.scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: question.to });
 }
 
-/** What a way from outside depends on: what is not known may be its first part, or forbid it. */
+/** Kinds of objects that a way from outside depends on. One that could not be read may be the first part of the way, or forbid it. */
 const waysIn = [
   ['ingresses', 'Ingresses or routes'],
   ['gateways', 'Gateways'],
@@ -133,7 +132,7 @@ function readRequest(to: string): WantedRequest | undefined {
   };
 }
 
-/** What takes a request: of each Gateway the most exact listener, and of Ingresses the best route of all. */
+/** What takes a request: the most specific listener of each Gateway, and the best route of all Ingresses. */
 function followRequest(request: WantedRequest, scene: Scene): readonly Followed[] {
   const weigh = ({ listener }: Entrance): number => weighHost(listener?.host ?? '', request.host);
   const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);
@@ -159,29 +158,28 @@ function listens({ listener, attachment }: Entrance, { scheme, host, port }: Wan
   );
 }
 
-/** Without a port in the request, the listeners of the scheme's own port, if there are any. */
+/** If the request has no port, prefers listeners on the default port of its scheme. */
 function onPort(entrances: readonly Entrance[], { scheme }: WantedRequest): readonly Entrance[] {
   const own = entrances.filter(({ listener }) => scheme && listener?.port === schemes[scheme].port);
   return own.length === 0 ? entrances : own;
 }
 
-/** A route that a request may take. */
 interface Candidate {
   readonly from: Sourced<Ingress>;
   readonly route: IngressRoute;
   readonly entrance: Entrance;
-  /** How exactly it is about the request, in the order of the Gateway API (HTTPRouteRule in apis/v1). */
+  /** How specific the match is, in the Gateway API's order of precedence (HTTPRouteRule in apis/v1). */
   readonly weights: readonly number[];
 }
 
 function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: WantedRequest): readonly Candidate[] {
   const labels = request.host.split('.').length;
   return from.object.routes.flatMap((route) => {
-    // A wildcard of an Ingress matches one label.
+    // An Ingress wildcard matches exactly one label.
     const fits = route.hosts.filter(
       (host) => fitsHost(host, request.host) && (from.object.kind !== 'Ingress' || host.split('.').length === labels),
     );
-    // Without a scheme, a route for any host is not meant: the word may name something else.
+    // Without a scheme, routes for any host are skipped: the word may name something else.
     const isAny = route.hosts.length === 0 && (request.scheme !== undefined || entrance.listener?.host);
     if ((fits.length === 0 && !isAny) || !fitsPath(route, request.path)) return [];
     const host = fits.reduce((most, each) => Math.max(most, weighHost(each, request.host)), 0);
@@ -189,16 +187,16 @@ function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: Wan
   });
 }
 
-/** The most exact host counts first: a wildcard's length, which is less than that of the host. */
+/** The most specific host first: an exact host beats a wildcard, a longer wildcard beats a shorter one. */
 function weighHost(pattern: string, host: string): number {
   return pattern === host ? host.length + 1 : pattern.length;
 }
 
-/** Exact before the longest prefix. What a pattern counts is up to the controller: it comes first, as something that may be. */
+/** Exact beats the longest prefix. How a pattern ranks depends on the controller, so it comes first, as a possibility. */
 function weighPath({ path, pathType }: IngressRoute): number {
   if (pathType === 'pattern') return Number.POSITIVE_INFINITY;
   if (pathType === 'exact') return Number.MAX_SAFE_INTEGER;
-  // A method of gRPC without its service counts less than any service.
+  // A gRPC method without its service ranks below any service.
   return pathType === 'suffix' ? (path?.length ?? 0) / 1000 : (path?.length ?? -1);
 }
 
@@ -208,7 +206,7 @@ function compareCandidates(a: Candidate, b: Candidate): number {
   return a.from.object.kind === 'Ingress' ? 0 : compareAge(a.from.object, b.from.object);
 }
 
-/** What a request may take, depending on more than its host and path, and at the end what it takes in any case; by object. */
+/** The matches up to and including the first that takes the request in any case, grouped by object. */
 function takeUntilCertain(candidates: readonly Candidate[]): readonly Followed[] {
   const certain = candidates.findIndex(({ route }) => !route.isConditional && route.pathType !== 'pattern');
   const taken = certain < 0 ? candidates : candidates.slice(0, certain + 1);
@@ -219,7 +217,7 @@ function takeUntilCertain(candidates: readonly Candidate[]): readonly Followed[]
   });
 }
 
-/** A prefix ends where an element of the path does. */
+/** A prefix match ends at a path separator. */
 function fitsPath({ path: wanted, pathType }: IngressRoute, path: string): boolean {
   if (wanted === undefined || path === wanted || pathType === 'pattern') return true;
   if (pathType === 'suffix') return path.endsWith(wanted);
@@ -227,7 +225,7 @@ function fitsPath({ path: wanted, pathType }: IngressRoute, path: string): boole
   return pathType === 'prefix' && (path === prefix || path.startsWith(`${prefix}/`));
 }
 
-/** The words of routes, and the packets of the controller to their Services. */
+/** The routes in words, and the packets from the controller to their Services. */
 function follow(followed: readonly Followed[], question: Question, scene: Scene): IngressWay {
   const words = followed.map((each) => describe(each, scene));
   const problems = words.flatMap((each) => each.problems);
@@ -308,7 +306,7 @@ function backendWords({ namespace, service, port }: IngressBackend): string {
   return `${namespace}/${service}${port === '' ? '' : `:${port}`}`;
 }
 
-/** Where routes send the requests of each host and path: a line of words, and a row for each end. */
+/** Where routes send the requests for each host and path: a line of words, and a row for each backend. */
 function waysOf(routes: readonly IngressRoute[], way: Pick<RouteInWords, 'route' | 'gateway'>) {
   const lines: string[] = [];
   const rows: RouteInWords[] = [];
@@ -318,7 +316,7 @@ function waysOf(routes: readonly IngressRoute[], way: Pick<RouteInWords, 'route'
     const host = nameSome(hosts, mostShown);
     const marks = { exact: '', prefix: '', suffix: '*', pattern: '~ ' };
     const path = written === undefined ? undefined : `${marks[pathType]}${written}`;
-    // Without a condition a route takes all that those with one leave.
+    // An unconditional route takes everything that conditional ones leave.
     const isOpen = own.every(({ isConditional }) => isConditional);
     const [ends, copies] = [false, true].map((isCopy) => [
       ...new Set(own.flatMap(({ backends }) => endsOf(backends, isCopy))),
@@ -339,7 +337,7 @@ function anything({ route }: Pick<RouteInWords, 'route'>): string {
   return route === undefined ? 'everything else' : 'everything';
 }
 
-/** The ends of a route, or those that get copies. */
+/** The backends of a route, or the ones that get mirrored copies. */
 function endsOf(backends: readonly IngressBackend[], areCopies: boolean): readonly string[] {
   const own = backends.filter(({ isCopy }) => isCopy === areCopies);
   if (own.length === 0 && !areCopies) return ['an error, because it has no backend that takes requests'];

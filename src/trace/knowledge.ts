@@ -19,21 +19,21 @@ import { localhostListeners } from './localhost-listeners.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 import { addressKind } from './port-at.ts';
 
-/** A side's state with the tables of other programs, and the sysctl that kube-proxy's rules imply. */
+/** A side's state, with other programs' tables and the sysctl that kube-proxy's rules imply. */
 export function wholeState(side: Snapshot): KernelState {
   const { state, coverage, mode } = side;
   const sysctls = !coverage.sysctls && mode && servesLoopback(mode) ? withLocalnet(state) : state.sysctls;
   return { ...stateWithOthers(side), sysctls };
 }
 
-/** Whether kube-proxy serves node ports at loopback addresses in a mode. */
+/** Whether kube-proxy serves node ports on loopback addresses in this mode. */
 function servesLoopback(mode: ProxyMode): boolean {
   return modeFacts[mode].loopbackNodePorts.includes('ipv4');
 }
 
 const localnet = 'net.ipv4.conf.all.route_localnet';
 
-/** In iptables mode, kube-proxy admits loopback addresses where it writes the rule that keeps others from them (NewProxier). */
+/** In iptables mode, kube-proxy sets route_localnet when it writes the rule that keeps others from loopback addresses (NewProxier). */
 function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'] {
   const rules = iptables.ipv4?.filter?.get(baseChains.kubeletFirewall)?.rules ?? [];
   const guards = rules.some(({ args }) =>
@@ -42,13 +42,13 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
   return guards && !sysctls.has(localnet) ? new Map([...sysctls, [localnet, '1']]) : sysctls;
 }
 
-/** What is known of a side's node, and what is not: what no dump shows is not taken for absent. */
+/** What is known about a side's node. What no dump shows is unknown, not absent. */
 export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Knowledge {
   const { kind, coverage, doubts, mode, ports } = side;
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
-  // Every node has it: without their command, links without it are a part of what ip addr printed, or of the other family.
+  // Every node has a loopback link: if it is missing, only part of ip addr was pasted, or only the other family.
   const hasLoopback = (family: Family): boolean =>
     links.some(({ addresses }) => addresses.some(({ address }) => address.family === family && isLoopback(address)));
   const showsAll = (family: Family): boolean => coverage.allAddresses?.includes(family) ?? hasLoopback(family);
@@ -72,7 +72,7 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: kind !== 'dump',
     lacksEntries: isUnread(/^ipset/),
-    // Of a table that is not shown whole, all is missing.
+    // If a table is not shown whole, all its policies are unknown.
     lacksPolicies: (family, table) => kind === 'dump' && coverage.iptables[family].includes(table),
     listeners: localhostListeners(side),
     lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
@@ -93,11 +93,11 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
   };
 }
 
-/** Addresses of pods and of endpoints elsewhere, and cluster IPs unless the mode gives them to the node. */
+/** Addresses of pods and endpoints elsewhere, and cluster IPs unless the mode gives them to the node. */
 function findElsewhere(side: Snapshot, { networks }: PodTraffic): Knowledge['isElsewhere'] {
   const { kind, nodeName, ports, endpoints, mode } = side;
   const clusterIPs = holdsServices(mode) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
-  // Manifests that are compiled for no named node have no endpoint there.
+  // Manifests compiled without a named node have no endpoint on the node.
   const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
   const others = [...endpoints.values()].filter(({ address, isLocal }) => isIn(networks, address) || isOther(isLocal));
   const elsewhere = new Set([...others.map(({ address }) => address), ...clusterIPs].map(({ text }) => text));
@@ -113,7 +113,7 @@ function servicesOf({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
   return ({ text }) => services.get(text);
 }
 
-/** Whether a mode gives the node the addresses of Services; undefined if the mode is not known. */
+/** Whether the mode gives the node the addresses of Services; undefined if the mode is unknown. */
 function holdsServices(mode: ProxyMode | undefined): boolean | undefined {
   return mode && modeFacts[mode].kinds.has('links');
 }
@@ -122,7 +122,7 @@ function isKnownOwn(address: Address): boolean {
   return !isLoopback(address) && !isUnknownOwn(address);
 }
 
-/** Where endpoints are, and the pods of this node. */
+/** Where endpoints are, and which pods are on this node. */
 function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote' | 'isPodHere'> {
   const places = new Map([...endpoints.values()].map(({ address, isLocal }) => [address.text, isLocal]));
   const networks = node?.podCIDRs ?? [];
@@ -135,7 +135,7 @@ function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote'
   };
 }
 
-/** What masquerades packets and is not shown, as rules of iptables to suppose. */
+/** Supposed iptables rules for masquerading that is not shown. */
 function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, family: Family) {
   const tables = state.iptables[family] ?? {};
   const { chains, jumps } = findUnshownMasquerading(tables, mode, coverage.iptables[family].includes('nat'));
@@ -145,7 +145,7 @@ function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, fam
   };
 }
 
-/** The listings that a dump lacks of all that a packet of a family may meet. */
+/** The listings that the dump lacks of everything a packet of a family may meet. */
 function gapsOfFamily(
   { state, coverage, doubts }: Snapshot,
   mode: ProxyMode | undefined,
@@ -153,7 +153,7 @@ function gapsOfFamily(
 ): readonly Gap[] {
   const shown = coverage.iptables[family];
   const hasRuleset = coverage.nftables.includes(family) && coverage.lacksTables !== true;
-  // Without a mode, either tool may have all the rules.
+  // Without a known mode, either tool may have all the rules.
   const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
   const asksIptables = kinds?.has('iptables') ?? !hasRuleset;
   const asksNftables = kinds?.has('nftables') ?? state.iptables[family] === undefined;
@@ -164,7 +164,7 @@ function gapsOfFamily(
         (doubt.kind === 'unread' && doubt.rules?.family === family && doubt.rules.tables.includes(table)) ||
         (doubt.kind === 'legacy-tables' && doubt.family === family),
     );
-  // Lines that could not be read, and tables of iptables-legacy, are what lacks: a gap of their own.
+  // Unreadable lines and tables of iptables-legacy are gaps of their own.
   const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name) && !isUnread(name)) : [];
   return [
     ...(missing.length > 0 ? [tableGap(family, missing)] : []),
@@ -184,14 +184,14 @@ function serverGap(family: Family, unlisted?: UnlistedServer): Gap {
   return { family, stations: ipvsStations, reason: lacks(missing) };
 }
 
-/** Rules at an interface see what comes in before all others, and what goes out after all others. */
+/** Rules at an interface: they see incoming packets before all other rules, and outgoing packets after all others. */
 function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): Gap {
   const station =
     at.end === 'input' ? { hook: 'prerouting', priority: -Infinity } : { hook: 'postrouting', priority: Infinity };
   return { family, stations: [station as Station], reason, at };
 }
 
-/** What could not be read of what a dump holds. */
+/** Gaps for the parts of a dump that kpc could not read. */
 function doubtedGaps({ doubts }: Snapshot): readonly Gap[] {
   return doubts.flatMap((doubt): readonly Gap[] => {
     switch (doubt.kind) {
@@ -223,7 +223,7 @@ function doubtedGaps({ doubts }: Snapshot): readonly Gap[] {
         const { family } = doubt;
         return [{ family, stations: stationsOf(tableNames), reason: lacks({ kind: 'legacy-iptables', family }) }];
       }
-      // That the list is not whole, the coverage says.
+      // The coverage already says that the list is incomplete.
       case 'unlisted':
       case 'second-listing':
       case 'empty':

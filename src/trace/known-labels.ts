@@ -2,14 +2,13 @@ import type { LabelSelector } from '../cluster/objects.ts';
 import { allOf, type Maybe } from '../packet/maybe.ts';
 import type { Scene } from './scene.ts';
 
-/** Labels as far as they are known. */
 export interface KnownLabels {
   readonly labels: Readonly<Record<string, string>>;
-  /** Whether there are no others. */
+  /** Whether there are no other labels. */
   readonly isWhole: boolean;
 }
 
-/** Whether a selector takes something of these labels. */
+/** Whether a selector matches these labels. */
 export function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
   return allOf(selector, ({ key, operator, values }) => {
     const isThere = Object.hasOwn(labels, key);
@@ -25,7 +24,7 @@ export function matches(selector: LabelSelector, { labels, isWhole }: KnownLabel
   });
 }
 
-/** kube-apiserver puts its name on every Namespace. */
+/** kube-apiserver labels every Namespace with its name. */
 export function labelsOfNamespace(namespace: string | undefined, { side: { objects } }: Scene): KnownLabels {
   if (namespace === undefined) return { labels: {}, isWhole: false };
   const own = objects.namespaces.find(({ object }) => object.metadata.name === namespace);

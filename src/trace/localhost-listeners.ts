@@ -8,8 +8,8 @@ import type { Listener } from '../packet/step.ts';
 import { servicesWithoutEndpoints } from './doubted-ends.ts';
 
 /**
- * Where kube-proxy itself listens for node ports on localhost (localnodeportproxy): of TCP, on 127.0.0.1 and ::1 alone. It connects to an
- * endpoint at random, from the node's address; for policy Local to one on the node. Where there is no such endpoint it does not listen.
+ * Where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): only on 127.0.0.1 and ::1. It connects to
+ * a random endpoint from the node's address; with policy Local, to one on the node. Without such an endpoint it does not listen.
  */
 export function localhostListeners(side: Snapshot): readonly Listener[] {
   const handlingOf = findLocalhostHandling(side.state);
@@ -29,7 +29,7 @@ function compareSockets(one: SocketAddress, other: SocketAddress): number {
   return compareAddresses(one.address, other.address) || one.port - other.port;
 }
 
-/** What finds the endpoints that kube-proxy connects to; undefined for a Service of which the input shows none. */
+/** Looks up the endpoints that kube-proxy connects to; undefined for a Service without any in the input. */
 function chosenEndpoints(side: CompiledSnapshot): (port: ShownPort) => readonly SocketAddress[] | undefined {
   const known = new Map<ShownPort, ServicePort>(side.cluster.servicePorts.map((port) => [port, port]));
   const ungiven = servicesWithoutEndpoints(side);
@@ -42,7 +42,7 @@ function chosenEndpoints(side: CompiledSnapshot): (port: ShownPort) => readonly 
   };
 }
 
-/** A kernel shows the endpoints of both policies together: undefined where they may differ. */
+/** A kernel shows the endpoints of both policies together: undefined if the policies may differ. */
 function shownEndpoints(port: ShownPort): readonly SocketAddress[] | undefined {
   if (port.externalPolicyLocal !== false || port.internalPolicyLocal !== false) return undefined;
   const shown = port.endpoints?.map(({ address, port: number }) => {

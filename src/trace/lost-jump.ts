@@ -5,7 +5,7 @@ import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
 
-/** The jumps to the rules of Services that a side has lost, by family. */
+/** The missing jumps to the rules of Services, by family. */
 export type LostJumps = { readonly [F in Family]: readonly MissingJump[] };
 
 export function lostJumpsOf({ side }: Scene): LostJumps {
@@ -14,17 +14,17 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
   return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
 }
 
-/** What else stops a packet does so before the rules of Services, or whatever they do. */
+/** Any other stop comes before the rules of Services, or does not depend on them. */
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
-/** Whether no rule that translates addresses of Services has taken a packet, which is then left alone or stopped. */
+/** Whether no rule that translates Service addresses has taken the packet, which is then untouched or stopped. */
 function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);
   return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
 }
 
-/** The lost jump that keeps a packet to a Service from the Service's rules; undefined if none does. */
+/** The missing jump that keeps a packet to a Service from its rules; undefined if there is none. */
 export function lostJumpOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address'> },
   lost: LostJumps,
@@ -34,7 +34,7 @@ export function lostJumpOf(
   return isUntaken(trace) ? jumps.find((jump) => entryOf(jump) === hook) : undefined;
 }
 
-/** Why a packet to a Service does not come to the Service's rules, and what to do: a sentence. */
+/** A sentence on why a packet to a Service does not reach its rules, and what to do. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   if (!scene.side.mode || !isUntaken(trace)) return undefined;
   const jump = lostJumpOf(trace, lostJumpsOf(scene));

@@ -18,31 +18,33 @@ import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from 
 import type { Scene } from './scene.ts';
 import { assumedPlace, lackNote } from './stop-words.ts';
 
-/** What becomes of packets from all kinds of senders to all addresses of a Service. */
+/** The fate of packets from every kind of sender to every address of a Service. */
 export interface Matrix {
   /** As on the command line. */
   readonly senders: readonly string[];
-  /** By address, then by sender. A sender without an address of the family has no cell. */
+  /** By address, then by sender. A sender without an address of that family has no cell. */
   readonly cells: readonly MatrixCell[];
   /** Sentences about the Service's health checks. */
   readonly healthChecks: readonly string[];
-  /** Why packets have an unknown end, and what settles it; why they do not come to rules that are there; what hangs on assumed Pods; why there are no endpoints. */
+  /**
+   * Why packets have an unknown end and what settles it, why they miss existing rules, what depends on assumed Pods, and why
+   * there are no endpoints.
+   */
   readonly doubts: readonly string[];
-  /** Names the values here that kpc chose because the input lacks them; empty if there are none. */
+  /** The values here that kpc chose because the input lacks them. */
   readonly assumed: readonly DescriptionLine[];
 }
 
 interface MatrixCell extends Trace {
-  /** The sender and its column. A named sender may also be one of the usual kinds. */
+  /** The sender's column. A named sender may also be one of the usual kinds. */
   readonly from: string;
   readonly column: number;
-  /** "cluster IP". */
+  /** Such as "cluster IP". */
   readonly kind: string;
 }
 
 /**
- * Sends a packet from each kind of sender, from an endpoint on the node, and from one that is named, to each address of the
- * Service ports.
+ * Sends a packet to each address of the Service ports from each kind of sender, from an endpoint on the node, and from the named sender.
  */
 export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
   const names = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
@@ -60,7 +62,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     });
     return targetsOf(port, scene).flatMap(({ kind, ...target }) =>
       senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
-        // A loopback address is each host's own.
+        // A loopback address belongs to each host itself.
         if (isLoopback(target.address) && sender.enters) return [];
         return [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
       }),
@@ -94,15 +96,15 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   };
 }
 
-/** The addresses at which the rules of a dump serve a node port, as far as they name them. */
+/** The addresses at which a dump's rules serve a node port, if the rules name them. */
 function listenersOf({ family, protocol }: ShownPort, port: number, state: KernelState): readonly Address[] {
   const listeners = findNodePortListeners(state)({ family, protocol, port });
   return listeners.kind === 'listed' ? [...listeners.addresses].flatMap((text) => parseAddress(text) ?? []) : [];
 }
 
 /**
- * Finds whether an endpoint may be on the node, by its "ip:port". The sets for packets of endpoints to themselves list those that
- * are in a dump; without such a set, any may be.
+ * Tells by "ip:port" whether an endpoint may be on the node. The sets for packets from endpoints to themselves list the local
+ * ones; if a dump lacks the set, any endpoint may be local.
  */
 function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (label: string) => boolean {
   const ofTables = nftables.flatMap(({ name, sets: own }) => {
@@ -120,7 +122,7 @@ function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (labe
   return (label) => kind !== 'dump' || lists.length === 0 || here.has(label);
 }
 
-/** `ADDRESS . ADDRESS . PROTOCOL . PORT`: the endpoint's. */
+/** The endpoint's half of `ADDRESS . ADDRESS . PROTOCOL . PORT`. */
 function socketOfKey(key: readonly Value[]): string | undefined {
   const [address, port] = [key[0], key.at(-1)];
   if (address?.kind !== 'address' || port?.kind !== 'number') return undefined;
@@ -140,7 +142,7 @@ function targetsOf(shown: ShownPort, { links, side }: Scene) {
   return [
     ...portAddresses(shown).flatMap(({ kind, address }) => target(addressWords[kind], address, port)),
     ...own.flatMap((address) => target('node port', address, nodePort)),
-    // The node has some address, if the dump does not show which.
+    // The node has some address, even if the dump shows none.
     ...(own.length === 0 && side.kind === 'dump' ? target('node port', unknownOwn[family], nodePort) : []),
   ];
 }

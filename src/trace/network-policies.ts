@@ -23,16 +23,16 @@ import { isLocalEndpoint, type Scene } from './scene.ts';
 type Direction = 'ingress' | 'egress';
 
 export interface PolicyFinding {
-  /** ingress: at the endpoints' Pods; egress: at the sender's. */
+  /** ingress: at the endpoints' Pods; egress: at the sender's Pod. */
   readonly direction: Direction;
   /**
-   * - refused: whatever the network plugin sees as the client
+   * - refused: whichever client the network plugin sees
    * - refused-node, refused-client: if it sees the node's address as the client, or the client before masquerading
-   * - refused-endpoint: if it sees the endpoint, and not the address that the sender asked for, which policies allow
-   * - unknown: the input does not hold all labels that they ask for
+   * - refused-endpoint: if it sees the endpoint instead of the address that the sender asked for, which policies allow
+   * - unknown: the input lacks labels that the policies match
    */
   readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'refused-endpoint' | 'unknown';
-  /** None if the cluster's could not be read, or the Pods that they ask for. */
+  /** Empty if the cluster's policies could not be read, or the Pods they select. */
   readonly policies: readonly { readonly name: string; readonly place: Location }[];
   /** By "ip:port". */
   readonly endpoints: Map<string, SocketAddress>;
@@ -44,18 +44,18 @@ interface Connection {
   readonly protocol: PacketProtocol;
 }
 
-/** What the input's policies make of a packet that gets to Pods: nothing if they allow it. */
+/** What the input's policies do with a packet that reaches Pods; empty if they allow it. */
 export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFinding[] {
   const { policies, unread } = scene.side.objects;
   const found = policies.length === 0 ? [] : new PolicyJudge(scene).judge(trace);
   const isUnknown = unread.has('policies') || (unread.has('pods') && policies.length > 0 && found.length === 0);
   const reached = isUnknown ? trace.fate.endpoints : [];
   const endpoints = new Map(reached.map((endpoint) => [formatSocketAddress(endpoint), endpoint]));
-  // A policy that was not read may also allow what these refuse.
+  // An unread policy may also allow what these refuse.
   return reached.length === 0 ? found : [{ direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
 }
 
-/** The Pods of some labels; undefined namespaces stand for the policy's own. */
+/** Pods by label; undefined namespaces mean the policy's own. */
 type PodSelection = Omit<Extract<PolicyPeer, { readonly kind: 'pods' }>, 'kind'>;
 
 interface Judgement {
@@ -76,11 +76,11 @@ function sumUp([first = allowed, asNode = first]: readonly Judgement[]): readonl
   return first.allowed ? ['refused-node', asNode.policies] : ['refused-client', first.policies];
 }
 
-/** What is known of a Pod, or of what may be one. */
+/** What is known about a Pod, or about an address that may be one. */
 interface KnownPod extends KnownLabels {
-  /** Undefined if it is not known. */
+  /** Undefined if unknown. */
   readonly namespace: string | undefined;
-  /** Its named ports; undefined if they are not known. */
+  /** Its named ports; undefined if unknown. */
   readonly ports: readonly ContainerPort[] | undefined;
   readonly nodeName: string;
 }
@@ -91,7 +91,7 @@ class PolicyJudge {
   readonly #scene: Scene;
   readonly #pods: ReadonlyMap<string, KnownPod>;
   readonly #policies: readonly Sourced<NetworkPolicy>[];
-  /** Networks whose addresses are Pods'. */
+  /** Networks of Pod addresses. */
   readonly #networks: readonly Network[];
 
   constructor(scene: Scene) {
@@ -125,10 +125,10 @@ class PolicyJudge {
     };
     const forwarded = fate.verdict === 'forwarded' ? [{ ...target, source: fate.source }] : [];
     for (const { address, port, source } of fate.verdict === 'delivered' ? fate.endpoints : forwarded) {
-      // No policy keeps a Pod from itself.
+      // No policy keeps a Pod from reaching itself.
       if (client?.text === address.text) continue;
       const server = { address, port };
-      // Whether plugins see a packet before kube-proxy translates it, no specification says.
+      // No specification says whether plugins see a packet before or after kube-proxy translates it.
       const allowsAsked = (sender: Address): boolean => {
         const connection = { client: sender, server: target, protocol: target.protocol };
         const isTranslated = formatSocketAddress(server) !== formatSocketAddress(target);
@@ -138,7 +138,7 @@ class PolicyJudge {
         this.#judgePod(direction, pod, { client: seen, server, protocol: target.protocol });
       if (client) add('egress', server, [judge('egress', client, this.#podAt(client))], allowsAsked(client));
       const pod = this.#podAt(address);
-      // What comes from a Pod's own node always gets there.
+      // Traffic from a Pod's own node is always allowed.
       const here = this.#scene.side.node?.name;
       const isHere = pod?.nodeName ? pod.nodeName === here : isLocalEndpoint(this.#scene, server);
       const ingress = this.#clientsSeen(source, client, address.family).map((seen) =>
@@ -155,12 +155,12 @@ class PolicyJudge {
   #clientsSeen(source: Address | 'masqueraded', client: Address | undefined, family: Family) {
     if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
     const known = this.#scene.side.node?.nodeIPs[family];
-    // One that is not known is a loopback address there.
+    // A loopback address here means that the node address is unknown.
     const node = known && isLoopback(known) ? undefined : known;
     return this.#isOfNode(client) ? [node] : [client, node];
   }
 
-  /** Whether an address is one of another node of the input. */
+  /** Whether an address belongs to another node in the input. */
   #isOfOtherNode(address: Address | undefined, name: string | undefined): boolean {
     const node = this.#scene.side.objects.nodes.find(({ object }) => object.metadata.name === name);
     return node !== undefined && nodeAddresses(node.object).some(({ text }) => text === address?.text);
@@ -171,7 +171,7 @@ class PolicyJudge {
     return address === undefined || own.some((each) => each.address.text === address.text);
   }
 
-  /** A Pod that a policy selects has only the connections that one of those that select it allows. */
+  /** A Pod selected by policies accepts only the connections that at least one of them allows. */
   #judgePod(direction: Direction, pod: KnownPod | undefined, connection: Connection): Judgement {
     const selecting = this.#policies.flatMap((policy) => {
       const { object } = policy;
@@ -181,14 +181,14 @@ class PolicyJudge {
       return [{ policy, selects, allows }];
     });
     const isAllowed = anyOf(selecting, ({ selects, allows }) => all(selects, allows));
-    // One that may not select the Pod, and allows the connection if it does, changes nothing.
+    // A policy that may not select the Pod, but would allow the connection, changes nothing.
     const mayRefuse = selecting.some(({ selects, allows }) => selects === true || allows !== true);
     if (isAllowed === true || !mayRefuse) return allowed;
     const isRefused = isAllowed === false && selecting.some(({ selects }) => selects);
     return { allowed: isRefused ? false : undefined, policies: selecting.map(({ policy }) => policy) };
   }
 
-  /** Whether a policy is about a Pod. One that may be any Pod counts as the subject only of what every Pod is. */
+  /** Whether a policy selects a Pod. An address that may be any Pod is selected only by policies for every Pod. */
   #selectsSubject({ subject, metadata }: NetworkPolicy, pod: KnownPod): Maybe {
     const selects = this.#selects({ pods: subject, namespaces: undefined }, pod, metadata.namespace);
     return pod.namespace === undefined && selects === undefined ? false : selects;
@@ -224,24 +224,21 @@ class PolicyJudge {
     }
   }
 
-  /** Whether a rule about ports is about pings, plugins see differently. */
+  /** Whether a port rule covers pings depends on the plugin. */
   #isPort(portRule: PolicyPort, { server, protocol }: Connection): Maybe {
     if (protocol === 'icmp') return undefined;
     const pod = this.#podAt(server.address);
     return allowsPort(portRule, { port: server.port, protocol }, pod ? pod.ports : []);
   }
 
-  /** The Pod at an address, known or not; undefined if no Pod has the address. */
+  /** The Pod at an address, which may be one the input lacks; undefined if no Pod has the address. */
   #podAt(address: Address): KnownPod | undefined {
     const isPods = this.#networks.some((each) => contains(each, address));
     return this.#pods.get(address.text) ?? (isPods ? unknown : undefined);
   }
 }
 
-/**
- * Whether a rule about ports is about this one of a Pod with these named ports; undefined if it names a port, and the Pod's are not
- * known.
- */
+/** Whether a port rule covers this port of a Pod with these named ports; undefined if the rule names a port and the Pod's are unknown. */
 export function allowsPort(
   { protocol, port, endPort }: PolicyPort,
   asked: { readonly port: number; readonly protocol: string },
@@ -255,13 +252,13 @@ export function allowsPort(
 }
 
 /**
- * The Pods of the input by address. Of an endpoint whose Pod is not among them, its Service's selector says some of the
- * labels. What runs in a host's network is no Pod to network plugins.
+ * The input's Pods by address. For an endpoint whose Pod is missing, the Service's selector gives some labels. Network plugins do
+ * not treat host-network processes as Pods.
  */
 function knownPods({ side: { objects, ports } }: Scene): ReadonlyMap<string, KnownPod> {
   const { pods, services, nodes } = objects;
   const known = new Map<string, KnownPod>();
-  /** The addresses of nodes, as far as Nodes and Pods in a host's network say them. */
+  /** Node addresses, as far as Nodes and host-network Pods show them. */
   const hosts = new Set<string>();
   const selectors = new Map(
     services.map(({ object: { metadata, spec } }) => [`${metadata.namespace}/${metadata.name}`, spec.selector]),

@@ -18,7 +18,7 @@ import { compareFate, readExpectation, type WrittenExpectation } from './expecta
 import { ask, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** What a test sets of a scene, under the names of the flags. A flag on the command line counts more, and one of kpc.yaml less. */
+/** The scene settings of a test, named like the flags. Command-line flags override them, and they override kpc.yaml. */
 export interface SceneSettings {
   readonly file?: readonly string[];
   readonly hostAddresses?: string | undefined;
@@ -29,17 +29,16 @@ export interface SceneSettings {
   readonly namespace?: string | undefined;
 }
 
-/** How the settings of tests come together. */
 export interface TestContext {
-  /** What counts more than the files. */
+  /** Settings that override the files. */
   readonly given: SceneSettings;
-  /** The inputs, where neither the command line nor a file names any. */
+  /** The inputs from kpc.yaml, if neither the command line nor the test file names any. */
   readonly file: readonly string[] | undefined;
-  /** The input that a file of tests means by a path. */
+  /** Resolves an input path that a test file names. */
   readonly locate: (testFile: string, path: string) => string;
 }
 
-/** One test of a file: packets with the same expectation, and their destinations. */
+/** One test of a file: packets with one expectation, and their destinations. */
 export interface PacketTest extends WrittenExpectation {
   readonly name: string | undefined;
   readonly from: readonly string[];
@@ -51,7 +50,7 @@ export interface PacketTest extends WrittenExpectation {
   readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
 }
 
-/** A packet of a test, and how it differs from what is expected. */
+/** A test packet, and how its fate differs from the expectation. */
 export interface PacketResult {
   readonly title: string;
   readonly place: Location;
@@ -60,7 +59,6 @@ export interface PacketResult {
   readonly faults: readonly string[];
 }
 
-/** Reads a file of `kpc test`. */
 export function readPacketTests(
   file: TextFile,
   context: TestContext,
@@ -86,7 +84,7 @@ export function readPacketTests(
   });
 }
 
-/** The inputs, in order of precedence: those of the command line, of the file, of kpc.yaml. */
+/** The inputs, in order of precedence: command line, test file, kpc.yaml. */
 function readDocument(
   document: InputDocument,
   { given, file: usual, locate: locateFrom }: TestContext,
@@ -198,7 +196,7 @@ export function runPacketTest(
   );
 }
 
-/** A requirement that a bundle or a dump cannot meet, because it has one node, mode and release. */
+/** A requirement that a bundle or dump cannot meet because it has a single node, mode and release. */
 function findMisfit(
   { node, proxyMode, kubernetesVersion }: SceneSettings,
   { side }: Scene,

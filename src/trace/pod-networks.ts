@@ -10,16 +10,16 @@ import { isKubeProxyTable, nftChains } from '../kube-proxy/nft-names.ts';
 /** How kube-proxy's rules recognise packets of pods: by networks, by interfaces, or not at all. */
 export interface PodTraffic {
   readonly networks: readonly Network[];
-  /** Names, or their beginnings with "+" or "*" at the end. */
+  /** Names, or prefixes ending in "+" or "*". */
   readonly interfaces: readonly string[];
 }
 
-/** Where kube-proxy marks packets to masquerade: in its own tables, and as nft lists those of iptables. */
+/** Where kube-proxy marks packets to masquerade: in its own tables, and as nft lists the iptables ones. */
 const markChains: ReadonlySet<string> = new Set([nftChains.markForMasquerade, baseChains.markMasquerade]);
 
 /**
- * What a state's rules take for pods: packets to a cluster IP are masqueraded unless they come from there
- * (isLocal in pkg/proxy/util/localdetector.go).
+ * How a state's rules recognise pods: packets to a cluster IP are masqueraded unless they come from one (isLocal in
+ * pkg/proxy/util/localdetector.go).
  */
 export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
   const networks = new Map<string, Network>();
@@ -54,7 +54,6 @@ export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
   return { networks: [...networks.values()], interfaces: [...interfaces] };
 }
 
-/** Whether an address is of one of the networks. */
 export function isIn(networks: readonly Network[], address: Address): boolean {
   return networks.some((network) => contains(network, address));
 }

@@ -3,7 +3,7 @@ import type { Address } from '../kernel/address.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Packet } from '../packet/packet.ts';
 
-/** The Service port that a destination is for. A cluster IP is no address of a node, and has no node ports. */
+/** The Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
 export function portAt(
   { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
   ports: readonly ShownPort[],
@@ -14,7 +14,7 @@ export function portAt(
   return own ?? (isClusterIP ? undefined : fitting.find((each) => each.nodePort === port));
 }
 
-/** The kind of a Service port's address; undefined if it has no such address. */
+/** The kind of this address of a Service port; undefined if the port does not have it. */
 export function addressKind(port: ShownPort, { text }: Address): PortAddress['kind'] | undefined {
   return portAddresses(port).find(({ address }) => address.text === text)?.kind;
 }

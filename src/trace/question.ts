@@ -25,33 +25,32 @@ import { unknownOwn } from '../packet/own-address.ts';
 import { isIn } from './pod-networks.ts';
 import type { Scene } from './scene.ts';
 
-/** What is asked, as on the command line. */
+/** A question, as on the command line. */
 export interface Question {
   readonly from: string;
   readonly to: string;
   readonly protocol: PacketProtocol | undefined;
   readonly inInterface: string | undefined;
-  /** The namespace of Services and Pods that are named without one. */
+  /** Namespace for Services and Pods named without one. */
   readonly namespace: string | undefined;
 }
 
 /** The sender's address, and where its packets enter the node. */
 export interface Sender {
-  /** In words: "a pod on this node". */
+  /** In words, such as "a pod on this node". */
   readonly words: string;
   /** Undefined for the node, which chooses one itself. */
   readonly address: Address | undefined;
   readonly enters: Packet['enters'];
-  /** Whether it is a pod of the node. */
+  /** Whether it is a pod on the node. */
   readonly isPod?: boolean;
 }
 
-/** Where the packet goes: the question's destination as an address. */
 export interface Destination {
   readonly address: Address;
   readonly port: number;
   readonly protocol: PacketProtocol;
-  /** The Service that was named. */
+  /** The Service, if it was named. */
   readonly label: string | undefined;
 }
 
@@ -61,7 +60,7 @@ export interface Trace {
   readonly fate: Fate;
 }
 
-/** A value that was read, or the diagnostic that says why it could not be. */
+/** A value, or the diagnostic that says why it could not be read. */
 export type Read<T> = { readonly kind: 'read'; readonly value: T } | Wrong;
 
 interface Wrong {
@@ -75,12 +74,11 @@ export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
   return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
 }
 
-/** The senders that need no name. */
+/** Kinds of senders that need no name. */
 export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
 
 export type NamedSender = Pick<Question, 'from' | 'inInterface' | 'namespace'>;
 
-/** Finds the sender and its address of a family. */
 export function readSender({ from, inInterface, namespace }: NamedSender, family: Family, scene: Scene): Read<Sender> {
   const { side } = scene;
   const sender = (words: string, address: Address, isPod: boolean): Read<Sender> => {
@@ -127,7 +125,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
 
 const dottedQuad = /^\d+(\.\d+){3}$/;
 
-/** The "namespace/name" of a Pod that is named with or without its kind and namespace. */
+/** "namespace/name" of a Pod, which may be written without its kind or namespace. */
 export function nameOfPod(words: string, namespace: string | undefined): string {
   const name = words.replace(/^pods?\//, '');
   return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
@@ -139,7 +137,7 @@ interface NamedWorkload {
   readonly name: string;
 }
 
-/** The words of kubectl for workloads. */
+/** kubectl's names for workload kinds. */
 const workloadWords: ReadonlyMap<string, string> = new Map(
   (
     [
@@ -153,20 +151,20 @@ const workloadWords: ReadonlyMap<string, string> = new Map(
   ).flatMap(([kind, words]) => words.map((word) => [word, kind] as const)),
 );
 
-/** A workload that is named as kubectl names it: deployment/web, or deployment/shop/web. */
+/** A workload as kubectl names it: deployment/web, or deployment/shop/web. */
 function workloadOf(words: string, namespace: string | undefined): NamedWorkload | undefined {
   const at = words.indexOf('/');
   const kind = workloadWords.get(words.slice(0, at).toLowerCase());
   return kind === undefined ? undefined : { kind, name: nameOfPod(words.slice(at + 1), namespace) };
 }
 
-/** A Pod of a workload, on this node if there is one. */
+/** A Pod of a workload, on this node if possible. */
 function podOfWorkload(workload: NamedWorkload, { pods, nodeName }: Scene['side']): Pod | undefined {
   const own = [...pods.values()].filter((pod) => isOfWorkload(pod, workload));
   return own.find(({ spec }) => spec.nodeName !== '' && spec.nodeName === nodeName) ?? own[0];
 }
 
-/** The ReplicaSet between a Deployment and its Pods has the name of both and the hash of their template. */
+/** The ReplicaSet between a Deployment and its Pods is named after the Deployment plus a hash of the template. */
 function isOfWorkload({ metadata, owner }: Pod, { kind, name }: NamedWorkload): boolean {
   if (!owner) return false;
   const full = fullName({ namespace: metadata.namespace, name: owner.name });
@@ -175,7 +173,7 @@ function isOfWorkload({ metadata, owner }: Pod, { kind, name }: NamedWorkload): 
   return kind === 'Deployment' && owner.kind === 'ReplicaSet' && full === `${name}-${hash}`;
 }
 
-/** Senders for which kpc finds an address. */
+/** Kinds of senders that kpc finds an address for. */
 const strangers = {
   pod: 'a pod on this node',
   'remote-pod': 'a pod on another node',
@@ -197,10 +195,9 @@ function podInterface({ side, podTraffic }: Scene, family: Family): string | und
   return local?.kind === 'from-interfaces' ? `${local.prefix}0` : 'cni0';
 }
 
-/** Addresses of documentation, which no cluster gives to anything (RFC 5737, RFC 3849). */
+/** Documentation networks, which no cluster uses (RFC 5737, RFC 3849). */
 const outside = { ipv4: parseNetwork('198.51.100.0/24'), ipv6: parseNetwork('2001:db8:ffff::/64') };
 
-/** A free address for a sender of that kind. */
 function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene): Address | undefined {
   if (kind === 'external') return firstFree(outside[family], scene);
   const { side } = scene;
@@ -224,8 +221,8 @@ function findPod(
 }
 
 /**
- * A dump says of no endpoint where it is. Pods have addresses of the network that its rules name, and those of the node, addresses
- * of a link's network in that. If the rules name none, an address beside an endpoint that is no host's.
+ * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name; pods of
+ * this node are in a link's network within it. If the rules name no network, takes an address next to an endpoint that is not a host's.
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = scene.podTraffic.networks.filter((network) => network.family === family);
@@ -247,7 +244,7 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
   return besideOf(here.length > 0 ? false : undefined) ?? firstFree(network, scene, here);
 }
 
-/** An address beside that of an endpoint. */
+/** An address next to an endpoint's. */
 function beside(
   family: Family,
   scene: Scene,
@@ -257,7 +254,7 @@ function beside(
   return own && (firstFree(parseNetwork(`${own.address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? own.address);
 }
 
-/** firstFree starts at this host and counts down, because low ones are often routers and endpoints. */
+/** firstFree counts down from this host number, because routers and endpoints often have low ones. */
 const tried = 250;
 
 function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
@@ -279,16 +276,15 @@ function firstFree(network: Network | undefined, scene: Scene, except: readonly 
   return undefined;
 }
 
-/** Whether a question is of addresses alone, or of kinds of senders. */
+/** Whether a question uses only addresses and kinds of senders. */
 export function hasNoNames({ from, to }: Pick<Question, 'from' | 'to'>): boolean {
   const isOfKind = senderKinds.some((kind) => kind === from);
   return parseAskedAddress(to) !== undefined && (isOfKind || parseAddress(from) !== undefined);
 }
 
-/** The destination, and whether the sender is outside the cluster. */
 type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
 
-/** Reads a destination: an address with a port, or the name of a Service as kubectl or DNS writes it. */
+/** Reads a destination: an address with a port, or a Service name as kubectl or DNS writes it. */
 function readDestination(asked: Asked, family: Family | undefined, scene: Scene): Read<Destination> {
   const { to, namespace } = asked;
   const named = parseAskedAddress(to);
@@ -311,18 +307,18 @@ function readDestination(asked: Asked, family: Family | undefined, scene: Scene)
   return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
 }
 
-/** How a question names a port of the node, at whichever of its addresses. */
+/** How a question names a port of the node at any of its addresses. */
 export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protocol'>): string {
   return protocol === 'icmp' ? 'node' : `node:${port}`;
 }
 
-/** The port of what nodeSocketText writes: 0 for none; undefined for any other text. */
+/** The port in a text from nodeSocketText, 0 if it has none; undefined for any other text. */
 function parseNodeSocket(text: string): number | undefined {
   const [isNode, port = '0'] = /^node(?::(\d{1,5}))?$/.exec(text) ?? [];
   return isNode === undefined || Number(port) > 65535 ? undefined : Number(port);
 }
 
-/** Reads a port of the node; undefined for anything else. The node alone, without a port, may be a Service of that name. */
+/** Reads a port of the node; undefined for anything else. "node" without a port may be a Service of that name. */
 function readNodeSocket(
   { to, protocol = 'tcp', namespace }: Asked,
   family: Family | undefined,
@@ -343,7 +339,7 @@ function readNodeSocket(
   return read({ address: own[0] ?? unknownOwn[family ?? 'ipv4'], port, protocol, label: undefined });
 }
 
-/** An address of the node that other hosts know. */
+/** An address by which other hosts know the node. */
 function ownAddress(family: Family, { links }: Scene): Address | undefined {
   return links
     .flatMap((link) => link.addresses)
@@ -358,7 +354,7 @@ function isOf(port: ShownPort, protocol: PacketProtocol): boolean {
   return port.protocol.toLowerCase() === protocol;
 }
 
-/** "service:port", or the Service alone for a port without a name. */
+/** "service:port", or the Service alone if the port has no name. */
 function joinNames(service: string, portName = ''): string {
   return portName === '' ? service : `${service}:${portName}`;
 }
@@ -385,7 +381,7 @@ function readService(
   return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
 }
 
-/** The names, each "namespace/name", that are spelled like one with or without its namespace. */
+/** The "namespace/name" entries spelled like the wanted name, which may lack a namespace. */
 export function nearNames(wanted: string, names: readonly string[]): readonly string[] {
   const bare = (name: string): string => (wanted.includes('/') ? name : name.slice(name.indexOf('/') + 1));
   const near = [...new Set(names)].filter((name) => nearest(wanted, [bare(name)]).length > 0);
@@ -397,7 +393,7 @@ export function isNamed(name: string, wanted: string): boolean {
   return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
 }
 
-/** The ports of a Service that is named by its address, or as people, kubectl or DNS name it, each with a port or without. */
+/** The ports of a Service named by address, or by name as people, kubectl or DNS write it, with or without a port. */
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
   const asked = parseAskedAddress(what);
   if (asked) {
@@ -414,7 +410,7 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   const { side } = scene;
   const isWanted = (each: ShownPort): boolean => isNamed(serviceName(each), wanted);
   const shown = side.ports.filter(isWanted);
-  // The node may have no rule of a Service that manifests beside its dump name.
+  // The node may have no rule for a Service that is named by manifests beside its dump.
   const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
   const own = shown.length > 0 ? shown : named.filter(isWanted);
   const services = [...new Set(own.map((each) => serviceName(each)))];
@@ -457,8 +453,8 @@ function wayTo(shown: ShownPort, isOutside: boolean, scene: Scene) {
 }
 
 /**
- * Whether a packet goes to a node port at an address that nothing in the input has. A Node names one or two of its addresses, and a node may have
- * more: those of another network card, a VPN or a virtual IP.
+ * Whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
+ * may have more: on another network card, a VPN, or a virtual IP.
  */
 function isUnplaced({ destination, port, protocol }: Packet, { side, links }: Scene): boolean {
   if (side.kind === 'dump' || side.node.hostAddresses.some(isLoopback)) return false;
@@ -484,7 +480,7 @@ export function packetOf(sender: Sender, target: Destination): Packet {
   };
 }
 
-/** Sends the packet of a question. Reports what is wrong with its sender and its destination, if anything is. */
+/** Sends the packet of a question. Reports faults in both sender and destination. */
 export function ask(
   { from, to, protocol, inInterface, namespace }: Question,
   scene: Scene,
@@ -496,7 +492,7 @@ export function ask(
     } {
   const asked = { to, protocol, namespace, isOutside: from === 'external' };
   const target = readDestination(asked, parseAddress(from)?.family, scene);
-  // Without a target, a sender of either family will do.
+  // Without a destination, a sender of either family will do.
   const wanted = target.kind === 'read' ? [target.value.address.family] : families;
   const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
   const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);
@@ -504,7 +500,7 @@ export function ask(
     const packet = packetOf(sender.value, target.value);
     const isOpen = isUnplaced(packet, scene);
     const found = scene.evaluate({ ...packet, isUnplaced: isOpen });
-    // IPVS mode has a virtual server at each address of the node: what is not known has none here.
+    // In IPVS mode every address of the node has its own virtual server, so an unknown address has none here.
     const isBlind = isOpen && scene.side.state.virtualServers.length > 0;
     const fate = isBlind && found.otherwise?.verdict === 'local' ? { ...found, otherwise: undefined } : found;
     return { kind: 'read', value: { sender: sender.value, target: target.value, fate } };

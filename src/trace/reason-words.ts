@@ -16,13 +16,12 @@ export interface ReasonInWords {
   readonly kind: Reason['kind'];
   /** A clause: "the dump lacks what ipset save prints". */
   readonly text: string;
-  /** What to do: a sentence without its subject, "add what ipset save prints". */
+  /** What to do, as an imperative: "add what ipset save prints". */
   readonly settle: string;
   /** The command or flag that settles it, for programs. */
   readonly command: string | undefined;
 }
 
-/** Puts a reason into words. */
 export function reasonWords(reason: Reason, family: Family, scene: Scene): ReasonInWords {
   const { kind } = reason;
   switch (kind) {
@@ -38,7 +37,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
         const settle = 'check on the node what it does with this packet';
         return { kind, text: `kpc could not read all of ${text}`, settle, command: undefined };
       }
-      // What iptables keeps in nftables, its own listing shows in full.
+      // iptables' own listing shows all that it keeps in nftables.
       const command = savingCommands[family];
       const answer = text.startsWith('xt ') ? { settle: `add what ${command} prints`, command } : watch(rule, family);
       return { kind, text: `kpc does not read a rule: ${whereOf(rule)}: ${ruleText(rule)}`, ...answer };
@@ -72,7 +71,7 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
 
 const savingCommands: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
-/** What shows on the node whether a rule matches packets, where no listing does. */
+/** How to see on the node whether a rule matches packets that no listing describes. */
 function watch({ tool, table, chain }: RuleStep, family: Family): Pick<ReasonInWords, 'settle' | 'command'> {
   const command =
     tool === 'iptables' ? `${listCommands[family]} -t ${table} -vnL ${shellWord(chain)}` : 'nft monitor trace';
@@ -82,7 +81,6 @@ function watch({ tool, table, chain }: RuleStep, family: Family): Pick<ReasonInW
 
 const listCommands: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
-/** The two parts of a reason as one sentence. */
 export function reasonSentence({ text, settle }: ReasonInWords): string {
   return `${text}; ${settle}`;
 }
@@ -253,7 +251,7 @@ function flagWords(
       command,
     };
   }
-  // No rule asks: checks of the kernel do, and the way back.
+  // The question comes from a kernel check or the way back, not from a rule.
   if (reason.such !== undefined && !reason.rule) {
     return {
       text: 'the node has several links by which the packet may arrive, and not all of them lead to the same end',
@@ -282,7 +280,7 @@ export function ruleText(step: RuleStep): string {
   return `${formatNftRule(step.rule)}${step.element ? ` → ${formatElement(step.element)}` : ''}`;
 }
 
-/** The conditions under which an unknown fate has its other outcome: a clause that begins with "if". */
+/** The conditions for the other outcome of an unknown fate: a clause that begins with "if". */
 export function conditionWords({ reasons, otherwise }: Fate): string {
   const conditions = [
     ...(otherwise?.assumed.flatMap(({ reason, isSo }) => assumptionWords(reason, isSo) ?? []) ?? []),

@@ -15,12 +15,12 @@ import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
 /** A node that packets are sent to. */
 export interface Scene {
   readonly side: Snapshot;
-  /** What it was made of. */
+  /** The snapshot it was made from. */
   readonly asked: Snapshot;
-  /** The node's own, without those that kube-proxy makes; or those of the other side of a comparison. */
+  /** The node's own links, without those kube-proxy makes; or the other side's in a comparison. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
-  /** What the rules take for traffic of pods. */
+  /** How the rules recognise pods. */
   readonly podTraffic: PodTraffic;
 }
 
@@ -35,8 +35,8 @@ function sceneAt(side: Snapshot, asked: Snapshot): Scene {
 }
 
 /**
- * The node, where the input has none of its addresses, with one that is not known: it has some, and its node ports listen there if they listen
- * at all of them or at the primary one.
+ * Gives the node an unknown address if the input shows none. A node always has some, and its node ports listen there if they
+ * listen on all addresses or the primary one.
  */
 function atSomeAddress(side: Snapshot): Snapshot {
   if (side.kind === 'dump' || !side.isAsCompiled) return side;
@@ -56,15 +56,15 @@ function evaluatorOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraf
   return prepare(wholeState(side), knowledgeOf(side, links, podTraffic));
 }
 
-/** Whether an endpoint is on this node; undefined if not known. */
+/** Whether an endpoint is on this node; undefined if unknown. */
 export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: SocketAddress): boolean | undefined {
   return endpoints.get(formatSocketAddress(endpoint))?.isLocal;
 }
 
-/** Parts of a state that a dump may leave out, and that are then taken to be as on the other side. */
+/** Parts of a state that a dump may leave out; they are then assumed to equal the other side's. */
 const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
-/** The rules of iptables that a dump lacks, in words: "table filter of IPv4". */
+/** The iptables rules that a dump lacks, in words: "table filter of IPv4". */
 function lackingRules({ iptables }: Snapshot['coverage']): readonly string[] {
   return families.flatMap((family) => {
     const missing = tableNames.filter((table) => !iptables[family].includes(table));
@@ -80,7 +80,7 @@ const partWords: Readonly<Record<(typeof partsOfDump)[number], string>> = {
   sysctls: 'sysctls',
 };
 
-/** What a side of a comparison does not show, in sentences. */
+/** Sentences about what one side of a comparison does not show. */
 export function describeUnshown({ side: { name, coverage, mode } }: Scene): readonly string[] {
   const lacking = mode && modeFacts[mode].kinds.has('iptables') ? lackingRules(coverage) : [];
   const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
@@ -92,9 +92,9 @@ export function describeUnshown({ side: { name, coverage, mode } }: Scene): read
   ];
 }
 
-/** Makes two sides of one node complete: what one does not show, such as the node's addresses, it takes from the other. */
+/** Completes two sides of one node: what one does not show, such as the node's addresses, comes from the other. */
 export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
-  // An address that is not known is none of the other side's.
+  // An unknown address is not copied to the other side.
   const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);
   const [one, other] = isOpen === isOtherOpen ? [from, to] : [bare(from), bare(to)];
   return [complete(one, other), complete(other, one)];

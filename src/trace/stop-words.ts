@@ -13,7 +13,7 @@ import { addressKind, portAt } from './port-at.ts';
 import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
 
-/** Why a packet is dropped or refused; or what policy Local does with one that is delivered. */
+/** Why a packet is dropped or refused, or what policy Local does with a delivered one. */
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
@@ -24,7 +24,7 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
   return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
 }
 
-/** What stops a packet, for programs; where the rule that stops it says all there is to people, its place. */
+/** What stops a packet, for programs. `text` is the note for people or, if they need none, the place of the rule that stops it. */
 export function causeOf(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
@@ -65,7 +65,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
   }
 }
 
-/** The mode of a node in words; kube-proxy, where nothing shows it. */
+/** The node's mode in words, or "kube-proxy" if the mode is unknown. */
 function titleOf({ side: { mode } }: Scene): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';
 }
@@ -80,7 +80,7 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
   return `${policy} is Local, and ${port.label} has no endpoint on this node`;
 }
 
-/** On which nodes a packet is dropped or refused, where that hangs on the nodes that kpc chose for Pods; '' if it does not. */
+/** The nodes where a packet is dropped or refused, if that depends on where kpc placed Pods; otherwise ''. */
 export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const stop = stopOf(fate);
   const port = stop && portAt(target, scene.side.ports);
@@ -90,7 +90,7 @@ export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict'
 
 const hangsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
 
-/** Whether the policy is Local, and all endpoints are known to be on other nodes. */
+/** Whether the policy is Local and all endpoints are known to be on other nodes. */
 function isLocalElsewhere(
   port: ShownPort,
   trace: Pick<Trace, 'target'>,
@@ -102,7 +102,7 @@ function isLocalElsewhere(
   return policy === 'Local' && endpoints.length > 0 && isElsewhere;
 }
 
-/** IPVS mode has a virtual server without real servers, whichever endpoints the Service has elsewhere. */
+/** In IPVS mode a virtual server may have no real servers even if the Service has endpoints elsewhere. */
 function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
   const isKnown =
@@ -115,7 +115,7 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
   return why === undefined ? '' : `: ${why}`;
 }
 
-/** That a Service port has no endpoint, and why, where that is known: a sentence for all packets to it. */
+/** A sentence saying that a Service port has no endpoint, and why if that is known. It applies to all packets to the port. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
   const port = portAt(target, scene.side.ports);
@@ -131,7 +131,7 @@ function rangesWords({ label, sourceRanges = [] }: ShownPort, { sender }: Trace)
   return `${ranges} do not include ${sender.address?.text ?? 'the address of the node'}`;
 }
 
-/** What kube-proxy refuses at the cluster IP of a Service. */
+/** Packets to a cluster IP that kube-proxy refuses because of their port. */
 function unservedPortWords({ target }: Trace, scene: Scene): string | undefined {
   const { address, port, protocol } = target;
   const own = scene.side.ports.filter((each) => addressKind(each, address) !== undefined);
@@ -147,20 +147,20 @@ function strangerWords(step: Step & { readonly kind: 'rule' | 'policy' }): strin
   return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it, not kube-proxy`;
 }
 
-/** Where kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
+/** If kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
 export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
   const { mode } = side;
   const port = portAt(target, side.ports);
   if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
   const stop = stopOf(fate.otherwise ?? fate);
-  // What else stops it would stop a client outside, too.
+  // Any other stop would also stop a client outside.
   if (stop && stop.kind !== 'no-local-endpoints') return false;
   const detects = detectLocalTraffic(side.settings, side.node, target.address.family) !== undefined;
   if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
   return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
 }
 
-/** What an undetected pod meets, and what would change that. */
+/** What happens to an unrecognised pod, and what would change that. */
 export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
   return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${titleOf(scene)} sends pods to all endpoints`;

@@ -6,21 +6,21 @@ import type { Fate } from '../packet/packet.ts';
 import type { RouteDecision, RuleStep, Step } from '../packet/step.ts';
 
 /**
- * Why a packet is dropped or refused, by the rule that does it, whatever its Service looks like:
+ * Why a packet is dropped or refused, judged only by the rule that does it:
  *
- * - no-endpoints: kube-proxy refuses it, as its Service has none
- * - no-local-endpoints: kube-proxy drops it, as its Service has policy Local and none on this node
+ * - no-endpoints: kube-proxy refuses it because its Service has no endpoints
+ * - no-local-endpoints: kube-proxy drops it because its Service has policy Local and no endpoint on this node
  * - no-server: IPVS or a balancer has nothing to send it to, for either of these reasons
  * - source-ranges: it comes from outside the source ranges of a load balancer
- * - unserved-port, unserved-address: it goes to a cluster IP that has not this port, or that no Service has
- * - kernel: routing throws it away
- * - kube-proxy: another rule of kube-proxy does it
- * - stranger: a rule or a policy that is not kube-proxy's does it
+ * - unserved-port, unserved-address: it goes to a cluster IP without this port, or to one that no Service has
+ * - kernel: routing drops it
+ * - kube-proxy: another rule of kube-proxy stops it
+ * - stranger: a rule or policy that is not kube-proxy's stops it
  */
 export type Stop =
   | {
       readonly kind: 'no-endpoints' | 'no-local-endpoints' | 'no-server';
-      /** The Service port that the input says this is for. */
+      /** The Service port of the packet according to the input. */
       readonly servicePort: string | undefined;
     }
   | { readonly kind: 'source-ranges' | 'unserved-port' | 'unserved-address' | 'kube-proxy' }
@@ -39,7 +39,7 @@ export const stopKinds = [
   'stranger',
 ] as const satisfies readonly Stop['kind'][];
 
-/** What stops a packet; undefined if nothing does, or if that is not known. */
+/** What stops a packet; undefined if nothing does or it is unknown. */
 export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Stop | undefined {
   const last = steps.at(-1);
   if (!last || (verdict !== 'dropped' && verdict !== 'refused')) return undefined;
@@ -56,7 +56,7 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
       const kind = last.tool === 'nftables' ? nftStop(last) : iptablesStop(markerOf(last, rules), rules);
       if (kind === 'stranger') return { kind, step: last };
       if (kind !== 'no-endpoints' && kind !== 'no-local-endpoints') return { kind };
-      // A chain that all Services share refuses for one that the rule before names.
+      // In a chain shared by all Services, the rule before this one names the Service port.
       return { kind, servicePort: (last.origin ?? rules.at(-2)?.origin)?.servicePort };
     }
   }
@@ -64,21 +64,22 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
 
 type RuleStop = Exclude<Stop['kind'], 'kernel' | 'no-server'>;
 
-/** The rule that decides to drop a packet: kubelet's chain dropped what kube-proxies up to 1.23 had marked. */
+/** The rule that decides to drop a packet. kubelet's chain dropped what kube-proxies up to 1.23 had marked. */
 function markerOf(last: RuleStep, rules: readonly RuleStep[]): RuleStep {
   const isMarked = last.table === 'filter' && last.chain === baseChains.kubeletFirewall;
   const goesToMark = ({ action }: RuleStep) => action.kind === 'jump' && action.chain === baseChains.markDrop;
   return (isMarked ? rules.findLast(goesToMark) : undefined) ?? last;
 }
 
-/** The rules of iptables and IPVS mode (writeServiceToEndpointRules and syncProxyRules in both proxiers). */
+/** Rules of iptables and IPVS mode (writeServiceToEndpointRules, and syncProxyRules in both proxiers). */
 function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleStep[]): RuleStop {
   switch (chain) {
     case baseChains.services:
     case baseChains.externalServices:
       return action.kind === 'reject' ? 'no-endpoints' : 'no-local-endpoints';
     case baseChains.proxyFirewall:
-      // It drops all that was not sent on to an endpoint: what the ranges admit, too, and what was never asked for its source.
+      // The firewall chain drops everything not yet sent to an endpoint: also packets that the ranges admit, and packets whose
+      // source was never tested.
       if (!rules.some((rule) => leadsTo(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
@@ -99,7 +100,7 @@ function leadsTo({ action }: RuleStep, kind: ServiceChainKind): boolean {
   return action.kind === 'jump' && parseServiceChain(action.chain)?.kind === kind;
 }
 
-/** Whether a rule lets a source range of a load balancer through. */
+/** Whether a rule admits a source range of a load balancer. */
 function admits(rule: RuleStep): boolean {
   return parseServiceChain(rule.chain)?.kind === 'firewall' && leadsTo(rule, 'external');
 }

@@ -38,21 +38,21 @@ interface StepInWords {
   readonly place?: Location | undefined;
 }
 
-/** A trace in words: what comes out, then how, step by step. */
+/** A trace in words: the result, then each step. */
 export interface TraceInWords {
   readonly heading: string;
   readonly verdict: string;
   readonly isGood: boolean;
-  /** Further reasons why it is unknown, and how the packet ends otherwise. */
+  /** Further reasons why the verdict is unknown, and the outcome without them. */
   readonly doubts: readonly string[];
   readonly endpoints: readonly string[];
   readonly notes: readonly string[];
   readonly steps: readonly StepInWords[];
-  /** Names the values here that kpc chose because the input lacks them; empty if there are none. */
+  /** The values here that kpc chose because the input lacks them. */
   readonly assumed: readonly DescriptionLine[];
 }
 
-/** Puts a trace into words. Leaves out steps where nothing happens. */
+/** Puts a trace into words, without steps that do nothing. */
 export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { sender, target, fate } = trace;
   const { side } = scene;
@@ -83,12 +83,12 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   };
 }
 
-/** A list of endpoints follows. */
+/** A colon if a list of endpoints follows. */
 function endOf({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
 
-/** What becomes of the connection, where its first packet arrives and that is not all. */
+/** Adds what happens to the connection, if the first packet arrives but that is not the whole story. */
 function withConnection(fate: KnownFate, { kind, reason }: ConnectionInWords): string {
   if (!isArrival(fate.verdict) || reason === undefined) return endOf(fate);
   switch (kind) {
@@ -104,7 +104,7 @@ function withConnection(fate: KnownFate, { kind, reason }: ConnectionInWords): s
   }
 }
 
-/** An address and port; "the node, port 30080" where it is an address of the node's that is not known. */
+/** An address and port; "the node, port 30080" for an unknown address of the node. */
 function socketWords({ address, port }: SocketAddress): string {
   return isUnknownOwn(address) ? `the node, port ${port}` : joinHostPort(address.text, port);
 }
@@ -129,7 +129,7 @@ export function listTraceLines(trace: TraceInWords): readonly DescriptionLine[] 
   ];
 }
 
-/** Whether routing decides the same again later: it may run before and after a hook that changes nothing. */
+/** Whether a later routing step decides the same: routing may run before and after a hook that changes nothing. */
 function isRepeated(steps: readonly Step[], index: number): boolean {
   const step = steps[index];
   if (step?.kind !== 'route') return false;
@@ -175,10 +175,10 @@ function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string 
   }
 }
 
-/** What a balancer does that has no endpoint: the port is open, so that a check of the port alone passes. */
+/** A balancer without endpoints keeps its port open, so a bare port check passes. */
 const closedByBalancer = { end: 'refused', meaning: 'the connection is taken, and closed at once' };
 
-/** Why a verdict is unknown, one line a reason, and what it is otherwise. */
+/** Why a verdict is unknown, one reason a line, and the outcome otherwise. */
 function unknownWords(trace: Trace, scene: Scene): readonly string[] {
   const { fate, target } = trace;
   const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
@@ -219,7 +219,7 @@ const outcomeWords = {
   unknown: 'is not known to work',
 } as const;
 
-/** Answers what an operator would ask next. */
+/** Notes that answer an operator's next questions. */
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target, fate } = trace;
   const { side } = scene;
@@ -243,7 +243,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   return notes.filter((note) => note !== undefined);
 }
 
-/** Where it matters by which link a packet of another host comes in, which is taken for granted. */
+/** A note if the assumed input link of a packet from another host matters. */
 function arrivalNote(trace: Trace, scene: Scene): string | undefined {
   const { sender, target, fate } = trace;
   if (!fate.arrival || fate.verdict === 'unknown') return undefined;
@@ -261,14 +261,14 @@ function endKey({ verdict, endpoints }: Fate): string {
   return [verdict, ...endpoints.map(formatSocketAddress)].join(' ');
 }
 
-/** Where flows of the same ends go that the dump lists. */
+/** A note on where the dump's flows between the same ends go. */
 function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefined): string | undefined {
   const found = findExistingFlows(trace, scene);
   const labels = port?.endpoints && new Set(port.endpoints.map(({ label }) => label));
   return found && existingFlowWords(found, (endpoint) => labels?.has(endpoint));
 }
 
-/** A program's packet needs a route before any rule sees it; IPVS mode gives the node the address itself. */
+/** A local program's packet needs a route before any rule sees it. In IPVS mode the node holds the address itself. */
 function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): string | undefined {
   const { mode } = side;
   const { address } = target;
@@ -281,7 +281,7 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
   return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
 }
 
-/** What the shares of connections mean for one client. */
+/** What the endpoints' shares mean for a single client. */
 function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Scene): readonly string[] {
   const { steps, endpoints } = fate.otherwise ?? fate;
   if (endpoints.length < 2) return [];
@@ -289,7 +289,7 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
   const notes: string[] = [];
   if (server) {
     const { scheduler, schedulerFlags, address } = server;
-    // With the flag sh-port or mh-port, the client's port counts, too.
+    // With the flag sh-port or mh-port, the client's port counts too.
     if (byClient.has(scheduler) && !schedulerFlags.includes('flag-2'))
       notes.push(
         `scheduler ${scheduler} chooses by the client's address: one client always gets the same endpoint, and the shares are those of many clients`,
@@ -304,7 +304,7 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
       ? `while it has connections, in TIME_WAIT too, and for ${port.affinitySeconds} s after them`
       : `for ${port.affinitySeconds} s`;
     notes.push(`session affinity: the chances are those of a new client, which then keeps its endpoint ${keeps}`);
-    // Each port has chains and lists of its own.
+    // Each port has its own chains and lists.
     if (side.ports.some((each) => serviceName(each) === serviceName(port) && each.label !== port.label))
       notes.push(
         'each port of the Service keeps its own: a client may reach one Pod at this port and another Pod at the other',
@@ -313,11 +313,11 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
   return notes;
 }
 
-/** Schedulers of IPVS that hash one end of a connection. */
+/** IPVS schedulers that hash one end of a connection. */
 const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
 const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
 
-/** The dump of a node has no rule of a Service that the manifests beside it name. */
+/** Notes that the node's dump has no rule for a Service in the manifests beside it. */
 function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefined {
   const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
   const port = named.find((each) => hasAddress(each, target.address) && each.port === target.port);
@@ -327,7 +327,7 @@ function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefine
   );
 }
 
-/** A node port is asked in a family that its Service does not have. */
+/** Notes that a node port was asked in a family that its Service does not have. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {
   const { family } = target.address;
   const other = side.ports.find(({ nodePort, family: own }) => nodePort === target.port && own !== family);
@@ -356,7 +356,7 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   if (!mode || nodePort !== port) return undefined;
   const { title, loopbackNodePorts, defaultNodePortAddresses } = modeFacts[mode];
   if (isLoopback(address)) {
-    // What a rule drops or refuses has another cause.
+    // A packet that a rule drops or refuses has another cause.
     const isLost = steps.some((step) => step.kind === 'route' && lostLoopbacks.has(step.decision.kind));
     if (verdict !== 'local' && !isLost) return undefined;
     const why = loopbackNodePorts.includes(address.family)
@@ -364,7 +364,7 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
       : `${title} serves no node port on this loopback address`;
     return `${why}: use another address of the node instead`;
   }
-  // What a dump's kube-proxy was started with, nothing shows.
+  // A dump does not show how its kube-proxy was started.
   if (verdict !== 'local' || (side.kind === 'dump' && !defaultNodePortAddresses.includes('primary'))) return undefined;
   const named = (side.settings?.nodePortAddresses ?? []).join(', ');
   const isUsual = named === '' || named === defaultNodePortAddresses.join(', ');
@@ -397,7 +397,6 @@ function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding,
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
 
-/** What happens to a packet in a step of its way. */
 export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scene: Scene): StepInWords {
   const { owners } = scene.side;
   switch (step.kind) {
@@ -497,13 +496,12 @@ const plainActions = {
   zone: 'is put into a zone of connection tracking',
 } as const;
 
-/** kube-proxy marks packets to masquerade by a bit of the mark, and flips it when that is done. */
+/** kube-proxy marks packets to masquerade with one bit of the mark, and flips that bit once it has masqueraded them. */
 function markWords({ stays, start, flip }: MarkChange): string {
   if (start === undefined && (stays ^ flip) >>> 0 === 0xffffffff) return 'is marked for masquerading';
   return stays === 0xffffffff && flip !== 0 ? 'loses its mark' : 'has its mark changed';
 }
 
-/** A trace as --output json of kpc trace has it. */
 export function traceJson(trace: Trace, scene: Scene) {
   const { sender, target, fate } = trace;
   const connection = connectionWords(trace, scene);
@@ -543,7 +541,7 @@ export function traceJson(trace: Trace, scene: Scene) {
   };
 }
 
-/** Why a verdict is unknown, and what it is otherwise, for programs; nothing for one that is known. */
+/** Why a verdict is unknown, and the outcome otherwise, for programs; empty if it is known. */
 function unknownJson({ fate, target }: Trace, scene: Scene) {
   if (fate.verdict !== 'unknown') return {};
   const { otherwise } = fate;
@@ -615,7 +613,7 @@ function valuesOfStep(step: Step): readonly string[] {
   }
 }
 
-/** A line that names the values that kpc chose because the input lacks them; none if it chose none of these. */
+/** A line naming the values that kpc chose because the input lacks them; empty if it chose none. */
 export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
   const chosen = chosenValues(side);
   const named = groupBy(assumedValues(values, side), (value) => chosen.get(value) ?? '');
@@ -623,13 +621,13 @@ export function assumedLine(values: readonly string[], side: Snapshot): readonly
   return parts.length === 0 ? [] : [line('dim', 1, `assumed: ${parts.join(', ')}`)];
 }
 
-/** Those of the values that kpc chose because the input lacks them. */
+/** The values that kpc chose because the input lacks them. */
 function assumedValues(values: readonly string[], side: Snapshot): readonly string[] {
   const chosen = chosenValues(side);
   return [...new Set(values)].filter((value) => chosen.has(value));
 }
 
-/** What kpc chose because the input lacks it, each with what it is. */
+/** The values that kpc chose because the input lacks them, each with its kind. */
 function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
   if (side.kind === 'dump') return new Map();
   const { assumed, node } = side;
@@ -652,7 +650,7 @@ function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
   ]);
 }
 
-/** What kube-proxy answers a load balancer on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
+/** kube-proxy's answer to a load balancer's health check on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
 export function healthCheckWords(
   { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
   side: Snapshot,
@@ -665,14 +663,14 @@ export function healthCheckWords(
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
 }
 
-/** The health check node port that rules of a dump show. */
+/** The health check node port that a dump's rules show. */
 function shownHealthCheck(port: number, fate: Fate, ports: Snapshot['ports']): string | undefined {
   const label = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
   if (label === undefined || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
   return `port ${port} is the health check of ${label}: kube-proxy answers 200 with a ready endpoint on this node, and 503 without`;
 }
 
-/** Answers for one address of the node. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
+/** The note for one address of the node. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
 function healthCheckNote({ target: { address, port }, fate }: Trace, { side }: Scene): string | undefined {
   if (side.kind === 'dump') return shownHealthCheck(port, fate, side.ports);
   const check = side.cluster.healthChecks.find((each) => each.port === port);

@@ -4,16 +4,16 @@ import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 import { describeStep, type TraceInWords } from './trace-words.ts';
 
-/** The way of the packets of one kind of sender to one address, for a picture. */
+/** The way of packets from one kind of sender to one address, for a picture. */
 export interface Way {
-  /** What is asked, on which node and in which mode. */
+  /** The question, node and mode. */
   readonly heading: string;
   readonly from: string;
   /** "10.96.0.10:80/tcp". */
   readonly to: string;
   readonly verdict: string;
   readonly isGood: boolean;
-  /** Whether it is known where the packets end. */
+  /** Whether the end of the packets is known. */
   readonly isKnown: boolean;
   /** The chains, sets and virtual servers on the way, in order. */
   readonly stations: readonly Station[];
@@ -52,7 +52,7 @@ export function wayOf(trace: Trace, { heading, verdict, isGood }: TraceInWords, 
   };
 }
 
-/** The places of the steps, each once in a row, without those that change nothing. */
+/** The places of the steps, without repeats in a row and without those that change nothing. */
 function stationsOf(
   steps: readonly Step[],
   endpoints: Way['endpoints'],
@@ -63,21 +63,21 @@ function stationsOf(
   for (const step of steps) {
     const name = placeOf(step);
     if (name === undefined) continue;
-    // What a chain does last says more than its first rule.
+    // The chain's last step says more than its first.
     if (stations.at(-1)?.name === name) stations.pop();
     const { hook, what } = describeStep(step, trace, scene);
     const next = step.kind === 'rule' && 'chain' in step.action ? step.action.chain : undefined;
-    // The trace follows one of several endpoints, whose chain stands for those of all.
+    // The trace follows one of several endpoints; its chain stands for all of theirs.
     const isOfOne = endpoints.length > 1 && step.kind === 'rule' && step.action.kind === 'dnat';
     const does = isOfOne ? `${what}; each endpoint has its own` : what;
-    // The next station is where a jump leads.
+    // The next station is the jump's target.
     const detail = [...(hook === undefined ? [] : [hook]), ...(next === undefined ? [does] : [])].join(': ');
     stations.push({ name, detail, next });
   }
   return stations.filter(({ next }, i) => next === undefined || stations[i + 1]?.name.endsWith(next) === true);
 }
 
-/** The chain, virtual server or proxy port of a step; undefined for what leads nowhere else. */
+/** The chain, virtual server or proxy port of a step; undefined for a step that leads nowhere else. */
 function placeOf(step: Step): string | undefined {
   switch (step.kind) {
     case 'rule':

@@ -26,20 +26,20 @@ interface Assumption {
   readonly pods: readonly Sourced<Pod>[];
   readonly nodes: readonly Sourced<Node>[];
   readonly services: readonly Sourced<Service>[];
-  /** Of --assume-endpoints, at most one of each family. They win over networks of the Nodes that lie outside them. */
+  /** From --assume-endpoints, at most one of each family. They override Node networks outside them. */
   readonly networks: readonly Network[];
   /** kube-proxy's --cluster-cidr. */
   readonly clusterCIDRs: readonly Network[];
-  /** Services, as "namespace/name", that need no Pods. */
+  /** Services ("namespace/name") that need no Pods. */
   readonly given: Names;
   /** Addresses of endpoints in the input. */
   readonly taken: ReadonlySet<string>;
 }
 
 interface AssumedPods {
-  /** Pods of the input that have a status, and the assumed ones. */
+  /** The input's Pods that have a status, and the assumed ones. */
   readonly pods: readonly Sourced<Pod>[];
-  /** Whether there are workloads with no replicas: a Service may select them. */
+  /** Whether a workload has no replicas, which a Service may select. */
   readonly hasIdle: boolean;
   readonly diagnostics: readonly Finding[];
 }
@@ -47,13 +47,13 @@ interface AssumedPods {
 /** The most Pods that Kubernetes supports in a cluster. */
 const maxPods = 150_000;
 
-/** The Pods of one workload, or one Pod that nothing controls. */
+/** The Pods of one workload, or a single uncontrolled Pod. */
 interface PodSet {
   readonly key: string;
   readonly owner: Owner;
   readonly template: { readonly metadata: Pod['metadata']; readonly spec: PodSpec };
   readonly source: Sourced<Pod>['source'];
-  /** Whether there may be more of them tomorrow. */
+  /** Whether it may be scaled up later. */
   readonly scales: boolean;
   readonly replicas: number;
   readonly place: (index: number) => PodSlot;
@@ -61,15 +61,15 @@ interface PodSet {
 
 interface PodSlot {
   readonly name: string;
-  /** The Node's name, or the name that an assumed Node has without a flag. */
+  /** The Node's name, or for an assumed Node the name it has without a flag. */
   readonly seat: string;
   readonly node: Node | undefined;
 }
 
 /**
- * Ready Pods for the workloads of the input and for its Pods without a status, spread over the Nodes, at addresses of the
- * Pods' networks. What the input holds itself wins: a workload that one of its Pods with a status belongs to has no others,
- * and an object that another one of the input controls does not count beside it.
+ * Assumes ready Pods for the input's workloads and for Pods without a status, spread over the Nodes, with addresses in the Pod
+ * networks. The input wins: a workload with a Pod that has a status gets no further ones, and an object that another one in the
+ * input controls is not counted separately.
  */
 export function assumePods(assumption: Assumption): AssumedPods {
   const pods = nameAll(assumption.pods);
@@ -104,8 +104,8 @@ export function ownerKey(namespace: string, { kind, name }: Owner): string {
 }
 
 /**
- * The workloads whose Pods kpc assumes: those that no other workload of the input controls, as a Deployment controls its
- * ReplicaSets, and that have no Pods in the input; and the Pods without a status that nothing in the input controls.
+ * What kpc assumes Pods for: workloads that have no Pods in the input and that no other workload there controls (as a Deployment
+ * controls its ReplicaSets), and uncontrolled Pods without a status.
  */
 function findUncontrolled(
   workloads: readonly Sourced<Workload>[],
@@ -123,10 +123,10 @@ function findUncontrolled(
   };
 }
 
-/** The label that the Pods and the ReplicaSet of one template of a Deployment share. */
+/** The label shared by the Pods and the ReplicaSet of one Deployment template. */
 const templateHashLabel = 'pod-template-hash';
 
-/** What controls the Pod, and what controls that: the name of an absent ReplicaSet gives its Deployment. */
+/** The Pod's controller, and that one's controller: an absent ReplicaSet's name shows its Deployment. */
 function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>): readonly string[] {
   if (!owner) return [];
   const { namespace, labels } = metadata;
@@ -138,10 +138,7 @@ function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>
   return [key, ownerKey(namespace, { kind: 'Deployment', name: owner.name.slice(0, -suffix.length) })];
 }
 
-/**
- * Names objects that leave their name to the API server, by their content, so that the order of the input does not
- * matter.
- */
+/** Names objects that leave their name to the API server by their content, so that the input's order does not matter. */
 function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): readonly Sourced<T>[] {
   const nameless = objects.filter(({ object }) => object.metadata.name === '');
   if (nameless.length === 0) return objects;
@@ -155,14 +152,14 @@ function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): read
   });
 }
 
-/** If a flag renames an assumed Node, its Pods keep their addresses. */
+/** A flag may rename an assumed Node; its Pods keep their addresses. */
 function seatName({ metadata, assumedAs }: Node): string {
   return assumedAs ?? metadata.name;
 }
 
 /**
- * Removes the kind from keys, so that a Deployment that becomes a StatefulSet keeps its addresses. Where two kinds
- * share a name, the kind stays.
+ * Removes the kind from keys, so that a Deployment turned into a StatefulSet keeps its addresses. If two kinds share a name, the
+ * kind stays.
  */
 function withoutKinds(podSets: readonly PodSet[]): readonly PodSet[] {
   const seen = new Set<string>();
@@ -200,7 +197,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   return { ...base, scales: true, replicas, place };
 }
 
-/** The Nodes whose taints the Pods tolerate. If there are none, the input says little of where they run: all. */
+/** The Nodes whose taints the Pods tolerate; all Nodes if there are none, because the input then says little about where they run. */
 function nodesFor(tolerations: readonly Toleration[], nodes: readonly Node[]): readonly Node[] {
   const fitting = nodes.filter((node) => admitsPods(node, tolerations));
   return fitting.length === 0 ? nodes : fitting;
@@ -214,10 +211,7 @@ function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes
   return { key, owner, template: { metadata, spec }, source, scales: false, replicas: 1, place };
 }
 
-/**
- * Takes one Node after the other, starting where the hash of the name points; a Node that the spec names is taken
- * instead.
- */
+/** Assigns Nodes in turn, starting where the hash of the name points. A Node named in the spec takes precedence. */
 function spread(
   metadata: Pod['metadata'],
   { nodeName, tolerations }: PodSpec,
@@ -248,14 +242,14 @@ function isInside(inner: Network, outer: Network): boolean {
   return inner.prefixLength >= outer.prefixLength && contains(outer, inner.address);
 }
 
-/** A Pod's place, with the claimant and the networks for its address. */
+/** A Pod's place and networks, with the workload and number that claim its address. */
 interface Seat extends PodSlot, Pick<Claim, 'workload' | 'index'> {
   readonly networks: readonly Network[];
 }
 
 /**
- * Makes `count` seats for the Pods of a workload. A DaemonSet's Pods are named by Node, so that another Node does not
- * change their addresses.
+ * Makes `count` seats for the Pods of a workload. A DaemonSet's Pods are named by Node, so that another Node does not change
+ * their addresses.
  */
 function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption): readonly Seat[] {
   return Array.from({ length: count }, (_, index) => {
@@ -291,7 +285,7 @@ function placePods(podSet: PodSet, assumption: Assumption, chosen: ReadonlyMap<s
   });
 }
 
-/** The first address of each family, as the kubelet reports them. */
+/** The first address of each family, as the kubelet reports it. */
 function hostAddresses(node: Node | undefined): readonly Address[] {
   const own = nodeAddresses(node);
   return families.flatMap((family) => own.find((address) => address.family === family) ?? []);
@@ -342,7 +336,7 @@ function describeLacks(all: readonly PlacedPod[], { services, given }: Assumptio
     services,
     all.map(({ pod }) => pod),
   ).filter(({ service }) => !hasEndpoints(service, given));
-  // Services that select the same by one label share the list.
+  // Services with the same single-label selector share the list.
   const lists = new Set(selecting.map(({ pods }) => pods));
   const selected = new Set<Sourced<Pod>>();
   for (const list of lists) for (const pod of list) selected.add(pod);

@@ -18,7 +18,7 @@ interface SliceSources {
 }
 
 interface AssumedNetworks {
-  /** Of --assume-endpoints, at most one of each family. */
+  /** From --assume-endpoints, at most one of each family. */
   readonly networks: readonly Network[];
   readonly clusterCIDRs: readonly string[];
 }
@@ -26,15 +26,15 @@ interface AssumedNetworks {
 interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndeclared' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
-  /** Also those that no Service selects. */
+  /** Including those that no Service selects. */
   readonly assumedPods: readonly Sourced<Pod>[];
 }
 
 const none: readonly never[] = [];
 
 /**
- * The slices that a cluster with these objects has: those given, those that the control plane mirrors from Endpoints, and, for
- * Services with neither, those that it makes of Pods. `assumed` is set where workloads are taken to have Pods.
+ * The slices that a cluster with these objects has: the given ones, those mirrored from Endpoints, and, for Services with
+ * neither, those made from Pods. `assumed` is set if workloads are assumed to have Pods.
  */
 export function findSlices(sources: SliceSources, assumed: AssumedNetworks | undefined): FoundSlices {
   const { services, slices, endpoints } = sources;

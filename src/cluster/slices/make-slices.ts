@@ -19,7 +19,7 @@ import { families, familyNames, type Family } from '../../kernel/family.ts';
 import { addHints, readZoneRatios, type ZoneRatios } from './zone-hints.ts';
 
 export interface KnownNodes {
-  /** Undefined if the input holds no Node: then the node name of every Pod is believed. */
+  /** Undefined if the input has no Nodes: then every Pod's node name is trusted. */
   readonly byName: ReadonlyMap<string, Node> | undefined;
   readonly zoneRatios: ZoneRatios | undefined;
 }
@@ -39,10 +39,9 @@ interface PodEndpoint {
 }
 
 /**
- * The slices that the endpointslice controller makes of a Service's Pods (Reconcile in k8s.io/endpointslice): for each
- * family one slice per set of port numbers, or an empty one. The controller fills slices in the order of a map, with at
- * most 100 endpoints each; these are sorted by the Pods' names and have no limit. That order also decides which
- * endpoints serve another zone than their own.
+ * The slices that the endpointslice controller makes from a Service's Pods (Reconcile in k8s.io/endpointslice): for each family
+ * one slice per set of port numbers, or an empty one. The controller fills slices in map order, with at most 100 endpoints each;
+ * here they are sorted by Pod name and unlimited. That order also decides which endpoints serve another zone than their own.
  */
 export function makeSlices(
   service: Sourced<Service>,
@@ -71,7 +70,7 @@ export function isEndpoint({ status }: Pod): boolean {
   return status !== undefined && !status.ended && status.addresses.length > 0;
 }
 
-/** Whether the controller leaves the Pod out because it does not know its Node. */
+/** Whether the controller leaves the Pod out because its Node is unknown. */
 export function isOnUnknownNode(
   { spec: { nodeName }, assumed }: Pod,
   service: Service,
@@ -81,20 +80,18 @@ export function isOnUnknownNode(
   return nodeName === '' || (byName !== undefined && !byName.has(nodeName));
 }
 
-/** The families that the Service has; both for one without any address (getAddressTypesForService). */
+/** The Service's families; both if it has no address (getAddressTypesForService). */
 function familiesOf({ spec }: Service): readonly Family[] {
   if (spec.ipFamilies.length > 0) return families.filter((family) => spec.ipFamilies.includes(familyNames[family]));
   const own = parseAddress(spec.clusterIP);
   return own ? [own.family] : families;
 }
 
-/**
- * Follows podToEndpoint; undefined if the controller leaves the Pod out, or if the Pod has no address of the family.
- */
+/** Follows podToEndpoint; undefined if the controller leaves the Pod out, or if the Pod has no address of the family. */
 function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes: KnownNodes): PodEndpoint | undefined {
   const { metadata, spec, status, terminating, assumed } = pod.object;
   if (status === undefined || !isEndpoint(pod.object) || isOnUnknownNode(pod.object, service, nodes)) return undefined;
-  // If there are two, the controller sorts them, and kube-proxy takes the first.
+  // If there are two, the controller sorts them and kube-proxy takes the first.
   const addresses = status.addresses
     .filter((address) => address.family === family)
     .toSorted((a, b) => compareText(a.text, b.text));
@@ -120,7 +117,7 @@ function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes
   return { pod, ports: findPorts(service, pod.object), endpoint };
 }
 
-/** The numbers of the Service's ports in the Pod; a port whose name no container has is left out (FindPort). */
+/** The numbers of the Service's ports in the Pod, without ports whose name no container has (FindPort). */
 function findPorts(service: Service, { spec }: Pod): readonly EndpointPort[] {
   return service.spec.ports.flatMap((own) => {
     const port = targetOf(own, spec);
@@ -128,7 +125,7 @@ function findPorts(service: Service, { spec }: Pod): readonly EndpointPort[] {
   });
 }
 
-/** The number of a Service's port in a Pod; undefined if no container has a port of its name. */
+/** The number of a Service's port in a Pod; undefined if no container has a port with its name. */
 export function targetOf(
   { targetPort, protocol }: Pick<ServicePortSpec, 'targetPort' | 'protocol'>,
   { ports }: Pick<Pod['spec'], 'ports'>,
@@ -161,7 +158,7 @@ function makeSlice(
     ports: group[0]?.ports ?? [],
     endpoints: group.map(({ endpoint }) => endpoint),
   };
-  // Fields of an endpoint are fields of the Pod that it was made of, and the rest is the Service's.
+  // An endpoint's fields point at its Pod, all others at the Service.
   const place = ([first, at]: FieldPath): Place => {
     const pod = first === 'endpoints' && typeof at === 'number' ? group[at]?.pod : undefined;
     return (pod?.source ?? source).place(['metadata', 'name']);

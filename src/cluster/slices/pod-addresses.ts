@@ -4,11 +4,11 @@ import type { Address, Network } from '../../kernel/address.ts';
 
 export interface Claim {
   readonly network: Network;
-  /** Identifies the workload, the same in each run. */
+  /** Identifies the workload, the same in every run. */
   readonly workload: string;
-  /** The number of the Pod in its workload. */
+  /** The Pod's number in its workload. */
   readonly index: number;
-  /** Whether the Pod exists. If not, room is kept for it. */
+  /** Whether the Pod exists; otherwise an address is reserved for it. */
   readonly wanted: boolean;
 }
 
@@ -21,15 +21,15 @@ export function roomFor(replicas: number, least: number): number {
 }
 
 /**
- * Gives each Pod an address of its network, by the name of its workload and its number there. The first Pods of all
- * workloads choose first, and Pods that are not there keep their place free, so that one replica more moves no other Pod;
- * another workload rarely does. Nothing of `taken` is given away. Claims that get no address are missing in the result.
+ * Gives each Pod an address in its network, by its workload's name and its number there. The first Pods of all workloads choose
+ * first, and addresses are reserved for Pods that do not exist yet: one more replica moves no other Pod, and another workload
+ * rarely does. Nothing in `taken` is assigned. Claims without an address are missing from the result.
  */
 export function choosePodAddresses(
   claimsWithRoom: (least: number) => readonly Claim[],
   taken: ReadonlySet<string>,
 ): ReadonlyMap<string, Address> {
-  // One network may lie in another: what is given away counts in all of them, what is kept free in its own alone.
+  // Networks may be nested: an assigned address counts in all of them, a reserved one only in its own.
   const used = new Set(taken);
   const keptOf = new Map<string, Set<string>>();
   const full = new Set<string>();
@@ -40,7 +40,7 @@ export function choosePodAddresses(
     const kept = keptOf.get(network.text) ?? new Set();
     keptOf.set(network.text, kept);
     const key = claimKey(claim);
-    // The first is the network's own, the second that of the node's bridge.
+    // The first is the network's own, the second the node's bridge.
     const address = pickAddress(key, network, { skipped: 2 }, (text) => !kept.has(text) && !used.has(text));
     if (!address) {
       full.add(network.text);
@@ -59,7 +59,7 @@ export function claimKey({ network, workload, index }: Omit<Claim, 'wanted'>): s
   return `${workload}/${index}/${network.family}`;
 }
 
-/** Adds claims to reserve room for more Pods, as long as no network is more than half full. */
+/** Adds claims that reserve addresses for more Pods, as long as no network is more than half full. */
 function chooseRoom(claimsWithRoom: (least: number) => readonly Claim[]): readonly Claim[] {
   for (const least of rooms) {
     const claims = claimsWithRoom(least);

@@ -32,7 +32,7 @@ export interface SlicesOfPods {
   readonly services: readonly ObjectMeta[];
   /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
-  /** Finds target ports that no container lists: no fault of the Service as such, and only some commands ask. */
+  /** Finds target ports that no container lists. Not necessarily a fault, and only some commands ask. */
   readonly findUndeclared: () => readonly Finding[];
   readonly diagnostics: readonly Finding[];
 }
@@ -40,9 +40,9 @@ export interface SlicesOfPods {
 const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], findUndeclared: () => [], diagnostics: [] };
 
 /**
- * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`:
- * those have slices or Endpoints in the input. Pods without a status come from manifests, and no cluster has made
- * endpoints of them yet: a Service that selects one gets no slice.
+ * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`, which have
+ * slices or Endpoints in the input. Pods without a status come from manifests, and no cluster has made endpoints for them yet: a
+ * Service that selects one gets no slice.
  */
 export function podsToSlices({ services, pods, nodes, namespaces, hasIdle }: PodInputs, given: Names): SlicesOfPods {
   if (!hasIdle && pods.length === 0) return nothing;
@@ -78,14 +78,11 @@ export function podsToSlices({ services, pods, nodes, namespaces, hasIdle }: Pod
   };
 }
 
-/** The most endpoints, apart from the extra ones per Service and Pod. */
+/** The most endpoints, apart from a surplus for each Service and Pod. */
 const freeEndpoints = 300_000;
 const endpointsPerObject = 5;
 
-/**
- * Refuses Services that together select so many Pods that the endpoints would not fit in memory, before any endpoint is
- * made.
- */
+/** Refuses Services that together select more Pods than memory holds endpoints for, before making any endpoint. */
 function checkEndpoints(open: readonly Selecting[], objects: number): Finding | undefined {
   const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
   const limit = freeEndpoints + endpointsPerObject * objects;
@@ -95,7 +92,7 @@ function checkEndpoints(open: readonly Selecting[], objects: number): Finding | 
   return diagnose('too-many-pods', details, largest.service.source.place(['spec', 'selector']));
 }
 
-/** A note that says where endpoints come from, because no file lists them. */
+/** A note on where endpoints come from, because no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Finding[] {
   const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
   if (real.length === 0 && kept === 0) return [];

@@ -12,8 +12,8 @@ export interface Selecting {
 }
 
 /**
- * The Services that the endpointslice controller handles (those with a selector), sorted by namespace and name, each
- * with its Pods in the same order.
+ * The Services that the endpointslice controller handles (those with a selector), sorted by namespace and name, each with its
+ * Pods in the same order.
  */
 export function selectPods(services: readonly Sourced<Service>[], pods: Pods): readonly Selecting[] {
   const index = new PodIndex(pods);
@@ -27,15 +27,14 @@ export function selectPods(services: readonly Sourced<Service>[], pods: Pods): r
     .toSorted((a, b) => compareText(a.label, b.label));
 }
 
-/** Whether the input holds slices or Endpoints of the Service. */
 export function hasEndpoints({ object: { metadata } }: Sourced<Service>, given: Names): boolean {
   return given.has(metadata.namespace, metadata.name);
 }
 
-/** The key for all Pods of a namespace, since no label has an empty name. */
+/** The key for all Pods of a namespace; no label has an empty name. */
 const noLabel = ['', ''] as const;
 
-/** Pods by namespace and label, so that the Pods of a Service are found without looking at all others. */
+/** Pods by namespace and label, to find a Service's Pods without scanning all. */
 class PodIndex {
   readonly #byLabel = new Map<string, Sourced<Pod>[]>();
 
@@ -51,7 +50,7 @@ class PodIndex {
     }
   }
 
-  /** The Pods with all these labels; an empty selector takes all of the namespace. */
+  /** The Pods with all these labels; an empty selector selects the whole namespace. */
   select(namespace: string, selector: Readonly<Record<string, string>>): Pods {
     const wanted = Object.entries(selector);
     const lists = (wanted.length === 0 ? [noLabel] : wanted).map(
@@ -82,7 +81,7 @@ function addressesOf({ status }: Pod): string {
   return status?.addresses.map(({ text }) => text).join() ?? '';
 }
 
-/** Orders names as people count: web-2 before web-10. */
+/** Orders names naturally: web-2 before web-10. */
 export function compareNames(a: string, b: string): number {
   const theirs = b.match(pieces) ?? [];
   for (const [i, piece] of (a.match(pieces) ?? []).entries()) {
@@ -97,7 +96,7 @@ export function compareNames(a: string, b: string): number {
 const pieces = /\d+|\D+/g;
 const startsWithDigit = /^\d/;
 
-/** Compares digits as text: they may exceed any number type. */
+/** Compares digits as text, because they may exceed any number type. */
 function compareNumbers(a: string, b: string): number {
   const [one, other] = [a.replace(/^0+/, ''), b.replace(/^0+/, '')];
   return one.length - other.length || compareText(one, other);

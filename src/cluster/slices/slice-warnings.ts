@@ -17,8 +17,8 @@ import type { Place } from '../../kernel/place.ts';
 import type { Selecting } from './select-pods.ts';
 
 /**
- * One note for all slices and Endpoints that name no Service of the input. A cluster's output may hold many of them, as where
- * only some Services are given.
+ * One note for all slices and Endpoints whose Service is not in the input. A cluster's output may hold many, for example if only
+ * some Services are given.
  */
 export function describeStrays(
   services: readonly ServiceWithSlices[],
@@ -26,7 +26,7 @@ export function describeStrays(
   endpoints: readonly Sourced<Endpoints>[],
 ): readonly Finding[] {
   if (services.length === 0) return [];
-  // Mostly each slice is one of a Service: then no name is looked up.
+  // Usually every slice belongs to a Service, and no lookup is needed.
   if (endpoints.length === 0 && services.reduce((sum, { given }) => sum + given.length, 0) === slices.length) return [];
   const known = namesOf(services.map(({ object }) => object.metadata));
   const strays = new Map<string, Place>();
@@ -48,7 +48,7 @@ export function describeStrays(
   return first === undefined ? [] : [diagnose('no-such-service', { services: names }, strays.get(first))];
 }
 
-/** Reports Service ports without a port in any slice of their Service, if those slices have endpoints. */
+/** Reports Service ports that no slice of their Service has, if those slices have endpoints. */
 export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Finding[] {
   const diagnostics: Finding[] = [];
   for (const { object, given } of services) {
@@ -71,7 +71,7 @@ function isFilled({ object: { addressType, endpoints } }: Sourced<EndpointSlice>
   return endpoints.length > 0 && addressType !== 'FQDN';
 }
 
-/** The place of a slice port that matches no port of the Service, or else of the first one. */
+/** The place of a slice port that matches no port of the Service, else of the first slice port. */
 function placeOfOtherPort({ spec }: Service, slices: readonly Sourced<EndpointSlice>[]): Place | undefined {
   for (const { object, source } of slices) {
     const at = object.ports.findIndex((port) => !spec.ports.some((each) => isPort(port, each.name, each.protocol)));
@@ -97,15 +97,15 @@ function isProgrammed({ spec }: Service): boolean {
 }
 
 /**
- * Reports target ports with a name that no container of the selected Pods has: the Service port gets no endpoint. Only Pods of a
- * cluster have all containers; to others, a webhook may add some.
+ * Reports named target ports that no container of the selected Pods has: the Service port gets no endpoint. Only Pods in a
+ * cluster show all containers; a webhook may add some to others.
  */
 export function describeTargetPorts(
   services: readonly Selecting[],
   isInjected: (pod: Pod) => boolean,
 ): readonly Finding[] {
   return services.flatMap(({ service: { object, source }, label, pods }) => {
-    // kube-proxy programs nothing for a headless Service, whatever its ports are.
+    // kube-proxy programs nothing for a headless Service, whatever its ports.
     if (pods.length === 0 || object.spec.clusterIP === 'None') return [];
     if (pods.some((pod) => isInjected(pod.object))) return [];
     return object.spec.ports.flatMap(({ port, targetPort, protocol }, i): Finding[] => {
@@ -119,13 +119,13 @@ export function describeTargetPorts(
   });
 }
 
-/** A target port by number that no container lists, though the containers list others. */
+/** A numeric target port that no container lists, although the containers list others. */
 export interface UndeclaredPort {
   readonly details: ArgumentsOf<'undeclared-port'>;
   readonly place: Place;
 }
 
-/** A container need not list its ports: only one that lists some seems to list all. */
+/** Containers need not list their ports, so only a container that lists some is taken to list all. */
 export function findUndeclaredPorts({
   service: { object, source },
   label,
@@ -158,7 +158,7 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
 }
 
 export function describeUnselective(services: readonly Selecting[]): readonly Finding[] {
-  // The endpointslice controller treats an empty selector as selecting all Pods, but no API server passes it one.
+  // The endpointslice controller lets an empty selector select all Pods, but no API server passes it one.
   const empty = services
     .filter(({ service }) => Object.keys(service.object.spec.selector ?? {}).length === 0)
     .map(({ service, label }) =>

@@ -2,12 +2,12 @@ import { compareText } from '../../kernel/compare-text.ts';
 import { zoneLabel } from '../node-context.ts';
 import type { Node, Service, SliceEndpoint } from '../objects.ts';
 
-/** The annotations that ask for hints by CPUs; the first wins where both are there. */
+/** Annotations that ask for hints by CPU share; the first wins if both are set. */
 const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
 
 const distributions: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 
-/** Adds to the endpoints of one Service and family the hints that the endpointslice controller gives them. */
+/** Adds the endpointslice controller's hints to the endpoints of one Service and family. */
 export function addHints(
   service: Service,
   endpoints: readonly SliceEndpoint[],
@@ -46,10 +46,7 @@ function addZoneHints(endpoints: readonly SliceEndpoint[], ratios: ZoneRatios | 
   });
 }
 
-/**
- * How far above the average load the endpoints of a zone may get before hints are dropped (overloadThreshold in
- * topologycache).
- */
+/** How far above average the load of a zone's endpoints may get before hints are dropped (overloadThreshold in topologycache). */
 const overloadThreshold = 0.2;
 
 /** Labels of nodes that hardly run Pods. */
@@ -59,8 +56,8 @@ const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kube
 export type ZoneRatios = ReadonlyMap<string, number>;
 
 /**
- * The zones' shares of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined if a ready
- * Node lacks its zone or its CPUs, or if only one zone exists.
+ * Each zone's share of the CPUs (TopologyCache.SetNodes in k8s.io/endpointslice/topologycache); undefined if a ready Node lacks
+ * its zone or CPUs, or if there is only one zone.
  */
 export function readZoneRatios(nodes: readonly Node[]): ZoneRatios | undefined {
   const byZone = new Map<string, bigint>();
@@ -82,9 +79,8 @@ function milliOf(nano: bigint): number {
 }
 
 /**
- * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm, or
- * if the result is unknown (TopologyCache.AddHints). Where the controller's choice depends on the order of a map, kpc
- * takes the first by name.
+ * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm, or if the
+ * result is unknown (TopologyCache.AddHints). Where the controller's choice depends on map order, kpc takes the first by name.
  */
 function allocateZones(
   zones: readonly (string | undefined)[],
@@ -106,7 +102,7 @@ function allocateZones(
   });
 }
 
-/** How many endpoints each zone should have; undefined if no number comes near enough (getAllocations). */
+/** How many endpoints each zone should have; undefined if no number is close enough (getAllocations). */
 function desiredByZone(endpoints: number, ratios: ZoneRatios): ReadonlyMap<string, number> | undefined {
   if (ratios.size > endpoints) return undefined;
   const desired = new Map<string, number>();
@@ -162,7 +158,7 @@ function move(from: Counts, to: Counts, zone: string): void {
   to.set(zone, (to.get(zone) ?? 0) + 1);
 }
 
-/** False if there is none left. */
+/** False if none is left. */
 function takeOne(counts: Counts, zone: string): boolean {
   const left = counts.get(zone) ?? 0;
   if (left > 1) counts.set(zone, left - 1);

@@ -4,17 +4,17 @@ import type { Origin } from '../place.ts';
 import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../socket-address.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
 
-/** A port of the node on which a balancer, a program beside the kernel, takes connections and copies their bytes to endpoints. */
+/** A port of the node where a balancer, a userspace program, accepts connections and copies their bytes to endpoints. */
 export interface ProxyPort {
   readonly protocol: 'TCP' | 'UDP';
   /** 0.0.0.0 for all addresses of the node. */
   readonly address: Address;
   readonly port: number;
-  /** It takes turns among these; without any, it closes a connection as soon as it has taken it. */
+  /** Used in turn. Without endpoints, the balancer closes each connection right after accepting it. */
   readonly endpoints: readonly SocketAddress[];
-  /** Whether a client's address chooses its endpoint. */
+  /** Whether a client's address decides its endpoint. */
   readonly affinity: boolean;
-  /** After so many milliseconds without a packet, a UDP client counts as a new one. */
+  /** Milliseconds without a packet after which a UDP client counts as new. */
   readonly udpIdle: number;
   readonly origin?: Origin | undefined;
 }
@@ -36,15 +36,15 @@ export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPor
   );
 }
 
-/** The ports as they are, with what is new or changed: what a balancer must do before rules lead to new ports only. */
+/** The present ports plus what is new or changed: a balancer must serve these before rules lead to new ports. */
 export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPort[] {
   return pairUp(from, to, proxyPortKey).map(itemOf).toSorted(compareProxyPorts);
 }
 
 /**
- * nginx is told by wildcards where distributions load modules: nothing there is no error. kube-proxy dials for 250 ms, 500 ms, 1 s and
- * 2 s, the next endpoint each time, and has no timeout for TCP (proxysocket.go of userspace); nginx has one time for all
- * tries. kube-proxy raises its limit of open files to 64000.
+ * Wildcards include the modules in all places where distributions put them, and no match is no error. kube-proxy dials for 250
+ * ms, 500 ms, 1 s and 2 s, with another endpoint each time, and has no timeout for TCP (proxysocket.go of userspace); nginx has
+ * one time limit for all tries. kube-proxy raises its limit of open files to 64000.
  */
 const head = `pid /run/kpc-balancer.pid;
 error_log stderr;
@@ -62,12 +62,12 @@ stream {
   proxy_socket_keepalive on;
 `;
 
-/** A whole configuration of nginx, with its stream module: `nginx -c FILE`. */
+/** A complete nginx configuration for its stream module: `nginx -c FILE`. */
 export function formatBalancer(ports: readonly ProxyPort[]): readonly string[] {
   return [head, ...ports.map((port) => formatComment(port) + formatPort(port)), '}\n'];
 }
 
-/** A name is written only if no character of it can end a comment. */
+/** Writes a name only if none of its characters can end a comment. */
 function formatComment({ origin }: ProxyPort): string {
   return origin && /^[\w./:-]+$/.test(origin.servicePort) ? `  # ${origin.servicePort}\n` : '';
 }

@@ -2,20 +2,20 @@ import { readLines, type UnreadLine } from '../unread-line.ts';
 import { openQuote, SetDrafts, splitSetWords, type IpSet } from './ipset.ts';
 import { isEntryOf } from './set-entry.ts';
 
-/** A set of which lines were read. */
+/** A set in the listing and what was read of it so far. */
 interface ListedSet {
   readonly name: string;
   type: string;
   isCreated: boolean;
-  /** How many entries it has; older versions of ipset do not say. */
+  /** Its number of entries; unknown for older versions of ipset, which do not print it. */
   count: number;
-  /** How many entries were read; undefined before the line "Members:". */
+  /** Entries read so far; undefined before the line "Members:". */
   members: number | undefined;
 }
 
 /**
- * Reads what `ipset list` prints, as parseIpsetSave reads what `ipset save` prints. Takes any text. `lacks`: 'members' for
- * `ipset list -t`; 'end' if a set lacks its header, or entries.
+ * Reads what `ipset list` prints, with the same result as parseIpsetSave. Takes any text. `lacks`: 'members' for `ipset list -t`;
+ * 'end' if a set lacks its header or entries.
  */
 export function parseIpsetList(text: string): {
   readonly sets: readonly IpSet[];
@@ -36,7 +36,7 @@ export function parseIpsetList(text: string): {
   return { sets: sets.finish(), unread, lacks: isWhole ? undefined : isTerse ? 'members' : 'end' };
 }
 
-/** A line below the name of a set. Returns why it cannot be read; undefined if it was. */
+/** A line below a set's name. Returns why it cannot be read; undefined if it was read. */
 function readLineOfSet(sets: SetDrafts, set: ListedSet, line: string): string | undefined {
   if (set.members !== undefined) {
     const [entry, ...options] = splitSetWords(line) ?? [];

@@ -6,7 +6,7 @@ import { diffByKey, pairUp, partition, type Pair, type Split } from '../diff-by-
 /** The types of kube-proxy's sets, as ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
-/** One ipset. Hash sets have a family, bitmap:port a range. Other types than kube-proxy's keep their type's name. */
+/** One ipset. Hash sets have a family, bitmap:port sets a range. Sets of types that kube-proxy does not use keep their type's name. */
 export interface IpSet {
   readonly name: string;
   readonly type: SetType | (string & {});
@@ -14,15 +14,15 @@ export interface IpSet {
   /** "0-65535" for kube-proxy's port sets. */
   readonly range?: string | undefined;
   readonly hashSize?: number | undefined;
-  /** The most entries that it can hold: the kernel refuses more. */
+  /** Most entries it can hold; the kernel refuses more. */
   readonly maxElements?: number | undefined;
-  /** Sorted and without duplicates; equality takes them as a set. */
+  /** Sorted, without duplicates. Order does not count for equality. */
   readonly entries: readonly SetEntry[];
   /** Further options of another program's sets (timeout, counters, comment …), as written. kube-proxy's have none. */
   readonly options?: readonly string[] | undefined;
 }
 
-/** The input of `ipset restore` that makes these sets if none of them exists. '' for no sets. */
+/** The input of `ipset restore` that creates these sets on a node without them; '' for no sets. */
 export function formatSets(sets: readonly IpSet[]): string {
   const text = new LongText();
   for (const set of sets) addSet(text, set);
@@ -39,7 +39,7 @@ export function formatCreate({ name, type, options = [], ...set }: IpSet): strin
   return ['create', name, type, ...words, ...options].join(' ');
 }
 
-/** The properties of a set, as ipset and IpSet call them. */
+/** Properties of a set, with ipset's name and IpSet's. */
 const properties = [
   ['family', 'family'],
   ['range', 'range'],
@@ -56,7 +56,7 @@ interface DraftSet extends IpSet {
   entries: SetEntry[];
 }
 
-/** Sets while ipset's output is read. What adds to them returns why it cannot; undefined if it did. */
+/** Collects sets while ipset's output is read. Methods that add to it return why they cannot; undefined on success. */
 export class SetDrafts {
   readonly #sets = new Map<string, DraftSet>();
 
@@ -74,14 +74,14 @@ export class SetDrafts {
     return undefined;
   }
 
-  /** The sets in their order, their entries sorted. */
+  /** The sets in the order read, with sorted entries. */
   finish(): readonly IpSet[] {
     for (const set of this.#sets.values()) set.entries.sort(compareEntries);
     return [...this.#sets.values()];
   }
 }
 
-/** Why a line of sets cannot be read that splitSetWords does not split. */
+/** Why splitSetWords cannot split a line. */
 export const openQuote = 'a quote that is not closed';
 
 /**
@@ -98,7 +98,7 @@ export function parseIpsetSave(text: string): {
   return { sets: sets.finish(), unread };
 }
 
-/** Returns why the line cannot be read; undefined if it was. */
+/** Returns why the line cannot be read; undefined if it was read. */
 function readSetLine(sets: SetDrafts, line: string): string | undefined {
   const words = splitSetWords(line);
   if (!words) return openQuote;
@@ -109,7 +109,7 @@ function readSetLine(sets: SetDrafts, line: string): string | undefined {
   return command === 'create' ? sets.addSet(name, third, options) : sets.addEntry(name, third, options);
 }
 
-/** `words` follow the name and type, in a line of `ipset save` or the header of `ipset list`. */
+/** `words` follow the name and type in a line of `ipset save` or the header of `ipset list`. */
 function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
   const read: { -readonly [K in 'family' | 'range' | 'hashSize' | 'maxElements']?: IpSet[K] } = {};
   const options: string[] = [];
@@ -134,8 +134,8 @@ function isCount(text: string | undefined): boolean {
 }
 
 /**
- * Splits at blanks outside double quotes, and keeps the quotes; undefined if a quote is not closed. ipset has no way
- * to write a quote inside a comment.
+ * Splits at blanks outside double quotes and keeps the quotes; undefined if a quote is not closed. ipset has no way to write a
+ * quote inside a comment.
  */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
@@ -145,34 +145,30 @@ export function splitSetWords(line: string): string[] | undefined {
 
 /** One step from some sets to others. */
 export type SetChange =
-  /** A set that comes or goes, or that the kernel cannot change in place: another type, size or range. */
+  /** A set that is created or destroyed, or that the kernel cannot change in place: another type, size or range. */
   | ({ readonly kind: 'set' } & Pair<IpSet>)
   | {
       readonly kind: 'entries';
-      /** The set as it should be. */
+      /** The set after the change. */
       readonly set: IpSet;
       readonly added: readonly SetEntry[];
       readonly removed: readonly SetEntry[];
     };
 
 /**
- * The name of a set for the moment before it is swapped in. A set of this name is left from an ipset that was killed:
- * no rule can use it, and it is in the way, so it goes first.
+ * The temporary name of a set before it is swapped in. A set already called that was left by a killed ipset: no rule uses it, and
+ * it is in the way, so it is destroyed first.
  * Test: what an ipset that was killed left of a swap goes before anything else.
  */
 export const temporarySetName = 'KPC-SWAP';
 
-/**
- * How to get from some sets to others. Ignores the order of entries and the size of the hash, which the kernel
- * doubles as a set grows.
- */
+/** How to get from some sets to others. Ignores the order of entries and the hash size, which the kernel doubles as a set grows. */
 export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
   const changes: SetChange[] = [];
   const leftover = from.find(({ name }) => name === temporarySetName);
   if (leftover && !to.some(({ name }) => name === temporarySetName))
     changes.push({ kind: 'set', from: leftover, to: undefined });
-  // A set of sets comes after its members, and ipset refuses to destroy a member first: hence from the last to the
-  // first.
+  // A set of sets is created after its members, and ipset refuses to destroy a member first: so destroy from the last to the first.
   // Test: a set of sets goes before those that it holds.
   for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
     const { from: old, to: set } = pair;
@@ -181,7 +177,7 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
       continue;
     }
     const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
-    // Entries come before others go, and a set takes no more than its maximum: then it is swapped for a new one.
+    // New entries are added before old ones are removed. If that exceeds the set's maximum, the set is swapped for a new one.
     // Test: entries that do not fit beside those that go come with a new set.
     const isFull = old.entries.length + added.length > (set.maxElements ?? defaultMaxElements);
     if (isFull) changes.push({ kind: 'set', from: old, to: set });
@@ -201,18 +197,18 @@ function isSameKind(a: IpSet, b: IpSet): boolean {
 
 const defaultMaxElements = 65536;
 
-/** The kernel swaps two sets of one type and family only. */
+/** The kernel only swaps sets of the same type and family. */
 function canSwap(a: IpSet, b: IpSet): boolean {
   return a.type === b.type && (a.family ?? 'inet') === (b.family ?? 'inet');
 }
 
-/** Equal for entries that are one to the kernel and have the same options. */
+/** The same text for entries that the kernel treats as one and that have the same options. */
 function entryMeaning(entry: SetEntry): string {
   const key = entryKey(entry);
   return entry.options === undefined ? key : [key, ...entry.options].join(' ');
 }
 
-/** Splits changes into what can be made while rules still use the sets, and what goes after those rules. */
+/** Splits changes into those possible while rules still use the sets, and those to make once the rules are gone. */
 export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> {
   const additions: SetChange[] = [];
   const removals: SetChange[] = [];
@@ -220,7 +216,7 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
     if (change.kind === 'set') {
       (change.to || change.from.name === temporarySetName ? additions : removals).push(change);
     } else {
-      // ipset refuses to add an entry that is there with other options: it is deleted with the additions.
+      // ipset refuses to add an existing entry with other options, so it is deleted among the additions.
       // Test: an entry whose option changes goes before it comes back, and what only goes is left to the removals.
       const remade = new Set(change.added.map(entryKey));
       const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
@@ -232,9 +228,9 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
 }
 
 /**
- * The input of `ipset restore` that makes the changes; '' for none. A set that only changes its size or options is
- * made under another name and swapped in, so that rules always find it. ipset cannot swap a set of another type: it
- * is destroyed first, which ipset refuses while a rule uses it.
+ * The input of `ipset restore` that makes the changes; '' for none. A set that only changes its size or options is made under
+ * another name and swapped in, so that rules always find it. ipset cannot swap sets of different types: such a set is destroyed
+ * first, which ipset refuses while a rule uses it.
  * Test: a set that can be swapped is, one of another type is made anew, and deleting comes before adding.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {

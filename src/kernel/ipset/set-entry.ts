@@ -12,12 +12,12 @@ import type { Origin } from '../place.ts';
 import { parsePort } from '../socket-address.ts';
 
 /**
- * The parts of an entry: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Entries
- * of any other form, which kube-proxy's sets do not have, are `other`, as ipset prints them.
+ * The parts of an entry: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Entries of any other
+ * form, which kube-proxy's sets never have, are in `other`, as ipset prints them.
  */
 export interface SetEntry {
   readonly address?: Address | undefined;
-  /** Instead of the address, in other programs' sets of networks. */
+  /** Replaces the address in other programs' sets of networks. */
   readonly network?: Network | undefined;
   readonly protocol?: Protocol | undefined;
   readonly port?: number | undefined;
@@ -28,7 +28,7 @@ export interface SetEntry {
   readonly origin?: Origin | undefined;
 }
 
-/** An entry of a hash:ip,port set that a Service port asks for. */
+/** An entry of a hash:ip,port set that a Service port needs. */
 export interface AddressPort extends SetEntry {
   readonly address: Address;
   readonly protocol: Protocol;
@@ -46,7 +46,7 @@ export function formatEntry({ address, network, protocol, port, source, other }:
   return source ? `${base},${source.text}` : base;
 }
 
-/** ipset prints a number if it finds no list of protocols, as in a container. */
+/** ipset prints protocol numbers if it finds no list of protocols, as in a container. */
 const protocolsByName: ReadonlyMap<string, Protocol> = new Map([
   ...protocols.map((name) => [name.toLowerCase(), name] as const),
   ['6', 'TCP'],
@@ -56,7 +56,7 @@ const protocolsByName: ReadonlyMap<string, Protocol> = new Map([
 
 /** Reads an entry of a set of that type as ipset prints it, or as formatEntry writes it. Takes any text. */
 export function parseEntry(text: string, type: string): SetEntry {
-  // The entries of a set of sets are names, which may look like anything.
+  // Entries of a set of sets are names, which may look like anything.
   if (type === 'list:set') return { other: text };
   const comma = text.indexOf(',');
   if (comma < 0) {
@@ -64,7 +64,7 @@ export function parseEntry(text: string, type: string): SetEntry {
     if (port !== undefined) return { port };
     return readFirst(text) ?? { other: text };
   }
-  // Addresses and networks have several spellings: ipset prints a network of one address without its prefix length.
+  // Addresses and networks have several spellings: ipset prints a network of a single address without a prefix length.
   const ranges = (): readonly string[] => text.split(',').map((part) => rangeText(parseAddressRange(part)) ?? part);
   return readSocket(text, comma) ?? { other: ranges().join(',') };
 }
@@ -94,7 +94,7 @@ function readFirst(text: string): Pick<SetEntry, 'address' | 'network'> | undefi
   return range && (isNetwork(range) ? { network: range } : { address: range });
 }
 
-/** Equal for entries that are one to the kernel. Ignores options. */
+/** The same text for entries that the kernel treats as one. Ignores options. */
 export function entryKey(entry: SetEntry): string {
   const address = entry.network && singleAddress(entry.network);
   const from = entry.source && singleAddress(entry.source);
@@ -102,7 +102,7 @@ export function entryKey(entry: SetEntry): string {
   return formatEntry({ ...entry, ...(address ? { address } : {}), source: from ?? entry.source });
 }
 
-/** By address as a number, then port, protocol and source. Entries of other forms come last, by their text. */
+/** Orders by address as a number, then port, protocol and source. Entries of other forms come last, by text. */
 export function compareEntries(a: SetEntry, b: SetEntry): number {
   return (
     compareRanges(a.address ?? a.network, b.address ?? b.network) ||
@@ -117,7 +117,6 @@ function rankOf(protocol: Protocol | undefined): number {
   return protocol === undefined ? -1 : protocols.indexOf(protocol);
 }
 
-/** Entries without one come last. */
 function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined): number {
   if (a === b) return 0;
   if (!a) return 1;
@@ -125,8 +124,8 @@ function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined)
 }
 
 /**
- * Whether a set of that type can have an entry with that text; a text cut off in the middle is not one. The type names the
- * parts of an entry: "hash:ip,port,net".
+ * Whether a set of that type can have an entry with that text; false for a text cut off in the middle. The type names the parts
+ * of an entry: "hash:ip,port,net".
  */
 export function isEntryOf(type: string, text: string): boolean {
   const [storage, kinds = ''] = type.split(':');

@@ -18,28 +18,24 @@ import type { Family } from '../family.ts';
 
 /** One step from some chains to others. */
 export type ChainChange =
-  /** Writes the whole chain, or deletes it. */
+  /** Rewrites or deletes a whole chain. */
   | ({ readonly kind: 'chain' } & Pair<Chain>)
-  /**
-   * In one of the kernel's own chains: inserts a rule at a position, counted from 1, or, without a position, deletes
-   * the first rule of the same meaning.
-   */
+  /** In a built-in chain: inserts a rule at a position counted from 1, or without a position deletes the first rule of the same meaning. */
   | { readonly kind: 'rule'; readonly chain: string; readonly rule: Rule; readonly position?: number };
 
 export function changedChain(change: ChainChange): string {
   return change.kind === 'chain' ? itemOf(change).name : change.chain;
 }
 
-/** The changes of one table, in the order in which they can be made. iptables-restore makes them all at once. */
+/** The changes of one table in order. iptables-restore makes them all at once. */
 export interface TableDelta {
   readonly table: TableName;
   readonly changes: readonly ChainChange[];
 }
 
 /**
- * How to get from some tables to others. Chains of the same meaning are left alone, others are rewritten as a whole.
- * In the kernel's own chains, rules are deleted and inserted one by one, so that rules of neither side stay: see
- * placeRules. Policies are ignored: they are the node's own.
+ * How to get from some tables to others. Chains of the same meaning are left alone; others are rewritten whole. In built-in
+ * chains, owned rules are deleted and inserted one by one: see placeRules. Policies are ignored: they belong to the node.
  */
 export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
   const deltas: TableDelta[] = [];
@@ -92,7 +88,7 @@ function diffBuiltIn(name: string, from: Chain | undefined, to: Chain | undefine
   ];
 }
 
-/** The tables that a delta to `to` leaves: with the rules of other programs in the kernel's own chains as `from` has them. */
+/** The tables after a delta to `to`: built-in chains keep other programs' rules from `from`. */
 export function settleTables(from: FamilyTables, to: FamilyTables): FamilyTables {
   const settle = (place: RulesPlace, table: TableName, chain: Chain): Chain =>
     isBuiltInChain(table, chain.name)
@@ -111,19 +107,19 @@ export function settleTables(from: FamilyTables, to: FamilyTables): FamilyTables
   );
 }
 
-/** Whether tables have a chain or a rule, beside the kernel's own chains. */
+/** Whether the tables have any rule, or any chain that is not built in. */
 export function hasRules(tables: Tables): boolean {
   return tableNames.some((table) =>
     [...(tables[table]?.values() ?? [])].some(({ name, rules }) => !isBuiltInChain(table, name) || rules.length > 0),
   );
 }
 
-/** The input of `iptables-restore --noflush` that makes the changes of each table at once. '' if there are none. */
+/** The input of `iptables-restore --noflush` that makes each table's changes at once; '' for none. */
 export function formatTablesDelta(deltas: readonly TableDelta[]): string {
   return deltas
     .map(({ table, changes }) => {
-      // A chain is declared before any rule that jumps to it; declaring one that is there empties it. By name, because the
-      // nft variant of iptables-restore keeps its chains sorted, and looks for the place of each from one end.
+      // A chain is declared before any rule that jumps to it. Declaring an existing chain empties it. Sorted by name, because the
+      // nft variant of iptables-restore keeps chains sorted and searches from one end for each.
       const declared = changes.flatMap((change) => (change.kind === 'chain' ? [changedChain(change)] : [])).sort();
       const declarations = declared.map((name) => `${formatDeclaration(name)}\n`).join('');
       return `*${table}\n${declarations}${changes.map(formatChange).join('')}COMMIT\n`;
@@ -138,8 +134,8 @@ function formatChange(change: ChainChange): string {
 }
 
 /**
- * Where rules are: in a family, of the variant of iptables that is in use, or of the other one (legacy or nft). A kernel
- * follows both. Only a node that is read has the other.
+ * Where rules are: a family, in the variant of iptables in use or in the other one (legacy or nft). A kernel follows both. Only a
+ * state read from a node has the other.
  */
 export const rulesPlaces = ['ipv4', 'ipv6', 'other ipv4', 'other ipv6'] as const;
 
@@ -149,10 +145,10 @@ export function familyOfPlace(place: RulesPlace): Family {
   return place === 'ipv4' || place === 'other ipv4' ? 'ipv4' : 'ipv6';
 }
 
-/** The tables of iptables of each place; a place without any is one that was not compiled, or not dumped. */
+/** The iptables tables of each place. A missing place was not compiled, or not dumped. */
 export type FamilyTables = { readonly [P in RulesPlace]?: Tables };
 
-/** What changes in them; places without changes are absent. */
+/** The changes of each place; places without changes are absent. */
 export type FamilyTablesDelta = { readonly [P in RulesPlace]?: readonly TableDelta[] };
 
 /** A place without tables counts as one without chains. */

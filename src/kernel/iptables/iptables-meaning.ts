@@ -4,8 +4,8 @@ import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
 /**
- * One text for all the ways to write a rule: kube-proxy's, and those of iptables-save in its legacy and nft variants.
- * Two rules of one family do the same to a packet where their meanings are equal. The text is itself a rule.
+ * One text for all spellings of a rule: kube-proxy's, and iptables-save's in its legacy and nft variants. Two rules of one family
+ * with equal meanings do the same to every packet. The text is itself a rule.
  */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
@@ -15,13 +15,13 @@ export function canonicalRule(rule: Rule): Rule {
   return { args: canonicalArgs(rule.args) };
 }
 
-/** kube-proxy counts with this if the kernel has nfnetlink_acct (iptables/proxier.go, metrics/metrics.go). */
+/** kube-proxy's counter if the kernel has nfnetlink_acct (iptables/proxier.go, metrics/metrics.go). */
 const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
 /**
- * Whether an argument only counts. `-m nfacct` matches every packet unless its counter has a quota. No rule shows the
- * quota; kube-proxy's own counters have none.
+ * Whether an argument only counts. `-m nfacct` matches every packet unless its counter has a quota. Rules do not show quotas;
+ * kube-proxy's own counters have none.
  */
 export function isCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
@@ -30,8 +30,8 @@ export function isCounter(arg: RuleArg): boolean {
 }
 
 /**
- * The rules of a chain without those that only count. To count packets from localhost, kube-proxy puts a narrower
- * copy before the rule of a node port: that rule would take the same packets.
+ * The chain's rules without those that only count. To count packets from localhost, kube-proxy adds a narrower copy before a node
+ * port's rule, which would take the same packets.
  */
 export function actingRules(rules: readonly Rule[]): readonly Rule[] {
   const countsLocalhost = ({ args }: Rule): boolean =>
@@ -46,9 +46,9 @@ export function actingRules(rules: readonly Rule[]): readonly Rule[] {
 }
 
 /**
- * The order of arguments in a meaning: what iptables itself looks at, as iptables-save prints it, then the comment,
- * the matches, the target. The kernel tries matches one by one, so a match that remembers or counts (recent, limit)
- * sees what the matches before it let through: the others must not move across it.
+ * The order of arguments in a meaning: iptables' own options as iptables-save prints them, then the comment, the matches, the
+ * target. The kernel tries matches one by one, so a match that remembers or counts (recent, limit) sees only what earlier matches
+ * let through: other matches must not move across it.
  */
 const order: readonly string[] = (
   'source destination in-interface out-interface protocol comment module source-port destination-port mark conntrack-state ' +
@@ -77,13 +77,13 @@ function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   return ranked.map(({ arg }) => arg);
 }
 
-/** Undefined for an argument that adds nothing to the others. */
+/** Undefined for an argument that has no effect. */
 function canonicalArg(arg: RuleArg): RuleArg | undefined {
   switch (arg.kind) {
     case 'source':
     case 'destination': {
       const range = networkOfRange(arg.range);
-      // iptables-save leaves out a network that holds every address.
+      // iptables-save omits a network that contains every address.
       if (range.prefixLength === 0 && !arg.negated) return undefined;
       return range === arg.range ? arg : { ...arg, range };
     }
@@ -92,7 +92,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return protocol === 'all' && !arg.negated ? undefined : { ...arg, protocol };
     }
     case 'module':
-      // `-m tcp` alone asks for nothing that `-p tcp`, without which iptables refuses it, does not.
+      // `-m tcp` alone adds nothing to `-p tcp`, which iptables requires with it.
       return arg.name === 'tcp' || arg.name === 'udp' || arg.name === 'sctp' ? undefined : arg;
     case 'conntrack-state':
       return { ...arg, states: arg.states.length > 1 ? [...new Set(arg.states)].sort() : arg.states };
@@ -108,7 +108,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return { ...arg, target: canonicalTarget(arg.target) };
     case 'in-interface':
     case 'out-interface':
-      // `+` is every interface.
+      // `+` matches every interface.
       return arg.name === '+' && !arg.negated ? undefined : arg;
     case 'other':
       return isCounter(arg) ? undefined : arg;
@@ -125,7 +125,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
   }
 }
 
-/** The kernel keeps a probability as a number of 31 bits, which iptables-save prints with eleven decimals. */
+/** The kernel stores a probability in 31 bits; iptables-save prints it with eleven decimals. */
 function storedProbability(text: string): string {
   const probability = Number(text);
   return probability >= 0 && probability <= 1 ? (Math.round(probability * 2 ** 31) / 2 ** 31).toFixed(11) : text;
@@ -133,7 +133,7 @@ function storedProbability(text: string): string {
 
 function canonicalTarget(target: Target): Target {
   if (target.kind === 'mark') return { ...target, operation: 'set' };
-  // The defaults of the two families, which iptables-save writes out.
+  // iptables-save writes out each family's default.
   const isDefault = target.kind === 'reject' && /^icmp6?-port-unreachable$/.test(target.with ?? '');
   return isDefault ? { kind: 'reject' } : target;
 }

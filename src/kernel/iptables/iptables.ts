@@ -4,33 +4,30 @@ import { assertWritable, formatArg, isWritable, formatWord, type RuleArg } from 
 
 export type { RuleArg, Target } from './rule-args.ts';
 
-/** The tables of iptables. kube-proxy uses nat and filter. */
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
-/**
- * The iptables state of one family: table → chain name → chain. Chains keep the order in which they are declared.
- */
+/** The iptables state of one family: table → chain name → chain, in declaration order. */
 export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 
-/** `policy` is set for the kernel's own chains (INPUT and so on) if known. */
+/** `policy` is set for built-in chains (INPUT and so on) if known. */
 export interface Chain {
   readonly name: string;
   readonly rules: readonly Rule[];
-  /** Of one of the kernel's own chains, where `rules` are the owned ones alone: all its rules, in their order. */
+  /** For a built-in chain whose `rules` are only the owned ones: all its rules, in order. */
   readonly whole?: readonly Rule[] | undefined;
   readonly policy?: 'ACCEPT' | 'DROP' | undefined;
   readonly origin?: Origin | undefined;
 }
 
-/** Makes the rules of chains of one kind, each from what the chain is for. */
+/** Makes the rules of a kind of chain from the chain's subject. */
 export interface RuleMaker<Subject> {
   makeRules(subject: Subject): readonly Rule[];
   originOf(subject: Subject): Origin;
 }
 
 /**
- * A chain that makes its rules when they are asked for. There is one for each endpoint, and all their rules at once
- * would take more memory than the rest of a compilation.
+ * A chain that makes its rules on demand. Each endpoint has one, and all their rules at once would take more memory than the rest
+ * of a compilation.
  */
 export class LazyChain<Subject> implements Chain {
   readonly name: string;
@@ -48,35 +45,34 @@ export class LazyChain<Subject> implements Chain {
     return this.#maker.originOf(this.#subject);
   }
 
-  /** The same values each time. */
+  /** The same values on every call. */
   get rules(): readonly Rule[] {
     return (this.#rules ??= this.makeRules());
   }
 
-  /** Makes new values each time; the chain keeps none. */
+  /** New values on every call; the chain keeps none. */
   makeRules(): readonly Rule[] {
     return this.#rules ?? this.#maker.makeRules(this.#subject);
   }
 }
 
-/** The chain's rules for a reader that keeps none of them. */
+/** The chain's rules, for a reader that keeps none of them. */
 export function passingRules(chain: Chain): readonly Rule[] {
   return chain instanceof LazyChain ? chain.makeRules() : chain.rules;
 }
 
 /**
- * One rule: its arguments in the order they are written. kube-proxy's order and the order of iptables-save differ;
- * ruleMeaning gives the same text for both, and equality compares that text. Neither origin nor the order of arguments
- * takes part in it.
+ * One rule, with its arguments as written. kube-proxy and iptables-save order them differently; ruleMeaning gives the same text
+ * for both, and equality compares that text. It ignores origins and the order of arguments.
  */
 export interface Rule {
   readonly args: readonly RuleArg[];
   readonly origin?: Origin | undefined;
-  /** In one of the kernel's own chains: it goes behind the rules of other programs, not before them. */
+  /** In a built-in chain: the rule goes after other programs' rules, not before them. */
   readonly isLast?: true;
 }
 
-/** The order in which tables are written: nat before filter, as in kube-proxy's own restore input. */
+/** Output order: nat before filter, as in kube-proxy's own restore input. */
 export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];
 
 const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {
@@ -87,16 +83,15 @@ const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {
   security: new Set(['INPUT', 'FORWARD', 'OUTPUT']),
 };
 
-/** Whether the chain is one of the kernel's own: it cannot be deleted, and its other rules belong to other programs. */
+/** Whether the chain is built in: it cannot be deleted, and may hold other programs' rules. */
 export function isBuiltInChain(table: TableName, chain: string): boolean {
   return builtInChains[table].has(chain);
 }
 
 /**
- * The input of `iptables-restore --noflush` (or ip6tables-restore) that makes these chains on a node that has none of
- * them, in pieces. The kernel's own chains are not declared, as that would flush them: their rules are inserted at
- * the head, in the order that they have here, or appended, as kube-proxy does. `formatOwn` is formatAppends, or a cache
- * of its results.
+ * The input of `iptables-restore --noflush` (or ip6tables-restore) that makes these chains on a node without them, in pieces.
+ * Built-in chains are not declared, because that would flush them: their rules are inserted at the head in this order, or
+ * appended, as kube-proxy does. `formatOwn` is formatAppends, or a cache of its results.
  */
 export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
@@ -117,7 +112,7 @@ export function writeTables(tables: Tables, formatOwn: (chain: Chain) => string)
   return text.pieces();
 }
 
-/** `-A CHAIN …` of each rule. Throws, as the next two do, for a rule that holds a line break. */
+/** `-A CHAIN …` for each rule. Like the next two functions, throws for a rule with a line break. */
 export function formatAppends(chain: Chain): string {
   const start = `-A ${formatWord(chain.name)}`;
   let text = '';
@@ -126,8 +121,8 @@ export function formatAppends(chain: Chain): string {
 }
 
 /**
- * The chains of a family for which `isShown` holds, with their policies and rules, in the form of iptables-save; '' for none. Comments may
- * say anything: they are left out but where `isTold` holds. A rule that cannot be written becomes a line that is none.
+ * The chains of a family for which `isShown` holds, as iptables-save prints them; '' for none. Comments may say anything, so they
+ * are left out unless `isTold` holds. A rule that cannot be written becomes a line that is not a rule.
  */
 export function formatChains(
   tables: Tables,
@@ -156,7 +151,7 @@ export function formatChains(
   return text;
 }
 
-/** `:CHAIN - [0:0]`, which makes the chain, or empties one that is there. */
+/** `:CHAIN - [0:0]`, which makes the chain or empties an existing one. */
 export function formatDeclaration(chain: string): string {
   return `:${assertWritable(formatWord(chain))} - [0:0]`;
 }
@@ -166,17 +161,17 @@ export function formatInsert(chain: string, position: number, rule: Rule): strin
   return assertWritable(`-I ${formatWord(chain)} ${position}${formatArgs(rule)}`);
 }
 
-/** `-D CHAIN …`, which deletes the first rule that is the same. */
+/** `-D CHAIN …`, which deletes the first equal rule. */
 export function formatDelete(chain: string, rule: Rule): string {
   return assertWritable(`-D ${formatWord(chain)}${formatArgs(rule)}`);
 }
 
-/** The rule's arguments in the order they are written, without `-A CHAIN`. */
+/** The rule's arguments as written, without `-A CHAIN`. */
 export function formatRule(rule: Rule): string {
   return formatArgs(rule).slice(1);
 }
 
-/** Tables without the rules that no restore file can hold: another program's, which can only go. */
+/** Drops the rules that no restore file can hold. They are other programs', and can only be deleted. */
 export function withoutUnwritable(tables: Tables): Tables {
   const kept: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
   for (const table of tableNames) {

@@ -5,23 +5,23 @@ import type { Rule, Chain, Tables, TableName } from './iptables.ts';
 import { parseRuleWords } from './parse-rule.ts';
 import { nameProtocol } from './rule-args.ts';
 
-/** The columns that a chain's title has. */
+/** The columns that a chain listing shows. */
 interface Columns {
   readonly numbers: boolean;
-  /** Packets, bytes and interfaces: of -v. */
+  /** Whether packets, bytes and interfaces are shown (-v). */
   readonly verbose: boolean;
 }
 
 interface ListedChain extends Chain {
   readonly rules: Rule[];
-  /** How many rules jump to it, as its title says; undefined for one of the kernel's. */
+  /** Number of rules that jump to it, from its title; undefined for a built-in chain. */
   readonly references: number | undefined;
 }
 
 /**
- * Reads what `iptables -t TABLE -L` prints of one table, with -v, -n, -x or --line-numbers. Takes any text. The table is `whole`
- * only if the list shows interfaces, and all jumps that the titles of chains count: a list has no end of its own. What follows
- * the columns and is not understood stays with its rule as words.
+ * Reads what `iptables -t TABLE -L` prints of one table, with -v, -n, -x or --line-numbers. Takes any text. A list has no end
+ * mark, so the table is `whole` only if the list shows interfaces and every jump that the chain titles count. Text after the
+ * columns that kpc does not understand stays with its rule as words.
  */
 export function parseIptablesList(
   text: string,
@@ -30,7 +30,7 @@ export function parseIptablesList(
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
   readonly whole: boolean;
-  /** Whether it was printed with -v. */
+  /** Whether -v was given. */
   readonly showsInterfaces: boolean;
 } {
   const chains = new Map<string, ListedChain>();
@@ -60,7 +60,7 @@ export function parseIptablesList(
   return { tables: { [table]: chains }, unread, whole, showsInterfaces: isVerbose };
 }
 
-/** Whether a list has the jumps to its chains that their titles count, and each chain that it jumps to. */
+/** Whether a list has the jumps that its chain titles count, and every chain that rules jump to. */
 function hasAllJumps(chains: ReadonlyMap<string, ListedChain>): boolean {
   const jumps = new Map<string, number>();
   for (const { rules } of chains.values()) {
@@ -94,7 +94,7 @@ const protocolColumn = /^!?(?:all|tcp|udp|udplite|icmp|ipv6-icmp|icmpv6|sctp|dcc
 
 /** A rule, or why the row cannot be read. */
 function readRow(line: string, { numbers, verbose }: Columns): Rule | string {
-  // The columns, each with where it ends: what follows the last is free text.
+  // The columns, each with its end: the text after the last one is free.
   const cells = [...line.slice(0, 1000).matchAll(/\S+/g)].slice(0, 12).map((found) => ({
     text: found[0],
     end: found.index + found[0].length,
@@ -133,8 +133,8 @@ function optionWords(option: string, cell: string, name = (value: string) => val
 }
 
 /**
- * What a match or a target prints behind the columns, and the words that iptables-save writes for it; those of a target begin with
- * "target". In them, $1 is what the first group matched, !1 a ! if it matched, #1 its ports by number, and ~1 the other bits.
+ * What a match or target prints after the columns, and the words that iptables-save writes for it; a target's begin with
+ * "target". In the words, $1 is the first group, !1 a ! if it matched, #1 its ports as numbers, and ~1 its complement in bits.
  */
 const extras: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^\/\* (.*?) \*\//, '-m comment --comment $1'],
@@ -165,7 +165,7 @@ const extras: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^random-fully/, 'target --random-fully'],
 ];
 
-/** Puts what was found into the words of a row; undefined if it has a port by a name that is not known. */
+/** Fills the groups into the words; undefined if a port name is unknown. */
 function fillIn(words: string, found: readonly (string | undefined)[]): readonly string[] | undefined {
   let isKnown = true;
   const filled = words.split(' ').flatMap((word) => {
@@ -185,7 +185,7 @@ function fillIn(words: string, found: readonly (string | undefined)[]): readonly
   return isKnown ? filled : undefined;
 }
 
-/** The words of all that follows the columns, and of the target. */
+/** The words of everything after the columns, and of the target. */
 function readExtras(text: string, target: string | undefined): readonly string[] {
   const matches: string[] = [];
   const ofTarget: string[] = [];
@@ -200,7 +200,7 @@ function readExtras(text: string, target: string | undefined): readonly string[]
     else matches.push(...words);
     rest = rest.slice(length).trim();
   }
-  // What is left decides something that is not known.
+  // The rest changes the match in an unknown way.
   if (rest !== '') matches.push('-m', 'listed', '--as', rest);
   if (target === undefined) return matches;
   const options = ofTarget.map((word) =>

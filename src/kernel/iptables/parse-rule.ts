@@ -3,8 +3,8 @@ import type { RuleArg } from './iptables.ts';
 import { readLongMatch, readOption, readTarget } from './rule-args.ts';
 
 /**
- * Reads the arguments of a rule, as kube-proxy or as iptables-save writes them, from its words after `-A CHAIN`, which begin
- * at `start`. Takes any words: matches and targets that kpc does not know are kept as they are.
+ * Reads a rule's arguments, as kube-proxy or iptables-save writes them, from the words after `-A CHAIN`, which begin at `start`.
+ * Takes any words: unknown matches and targets are kept as they are.
  */
 export function parseRuleWords(words: readonly string[], start: number): RuleArg[] {
   const args: RuleArg[] = [];
@@ -18,7 +18,7 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
     let arg = value === undefined ? undefined : readOption(option, value, negated);
     if (!arg && value !== undefined && !negated && (option === '-m' || option === '-j' || option === '-g')) {
       const next = findOption(words, end);
-      // The port options of tcp, udp and sctp are options of their own, and may come anywhere.
+      // Port options of tcp, udp and sctp may appear anywhere, also apart from their match.
       if (option === '-m' && (next === end || portMatches.has(value))) arg = { kind: 'module', name: value };
       else {
         end = next;
@@ -26,7 +26,7 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
         arg = option === '-m' ? readMatch(value, rest.slice(1)) : readJump(option, rest);
       }
     } else if (!arg) end = findOption(words, first + 1);
-    // An option without its value, or a stray word, ends up as words kept as they are.
+    // An option without its value and a stray word are kept as they are.
     args.push(arg ?? { kind: 'other', words: words.slice(at, end) });
     at = end;
   }
@@ -48,15 +48,15 @@ function readJump(option: string, words: readonly string[]): RuleArg {
   return option === '-g' ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
 }
 
-/** Options that belong to no match, and those of the matches tcp, udp and sctp, as iptables-save and kube-proxy write them. */
+/** Options outside any match, and those of the matches tcp, udp and sctp, as iptables-save and kube-proxy write them. */
 const ownOptions: ReadonlySet<string> = new Set('-s -d -i -o -p -m -j -g -f -c --dport --sport'.split(' '));
 
-/** Options whose value is free text, and may look like an option. */
+/** Options whose value is free text that may look like an option. */
 const textOptions: ReadonlySet<string> = new Set(
   '--comment --log-prefix --nflog-prefix --ulog-prefix --string --hex-string'.split(' '),
 );
 
-/** The index at or after `from` of the next option that belongs to no match, or the end. */
+/** The index, from `from` on, of the next option that belongs to no match; the end if there is none. */
 function findOption(words: readonly string[], from: number): number {
   let value = -1;
   for (let at = from; at < words.length; at++) {
@@ -68,8 +68,8 @@ function findOption(words: readonly string[], from: number): number {
 }
 
 /**
- * Splits a line into words as iptables-restore does: blanks separate, double quotes hold a word together, and within
- * them a backslash takes the next character as it is. Undefined if a quote is not closed.
+ * Splits a line into words as iptables-restore does: at blanks outside double quotes, where a backslash takes the next character
+ * literally. Undefined if a quote is not closed.
  */
 export function splitWords(line: string): string[] | undefined {
   if (!line.includes('"') && !line.includes('\t')) {

@@ -20,11 +20,11 @@ interface DraftChain {
 }
 
 /**
- * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
- * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. If a table
- * lacks COMMIT, the last line that the tools print, the text is not `complete`. `known` speeds up reading several texts
- * in turn, and its lines may be given in the place of a text; `tableOf` finds the table of lines outside any table. `isInput`: what is appended to one of the kernel's own
- * chains comes behind the rules of other programs there; iptables-save writes all rules so.
+ * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables writes.
+ * Takes any text: lines it cannot read are in `unread`; only counters are dropped. A text is not `complete` if a table lacks
+ * COMMIT, the last line that the tools print. `known` speeds up reading several texts in turn; its lines may be given instead of
+ * a text. `tableOf` finds the table of lines outside any table. `isInput`: rules appended to a built-in chain go after other
+ * programs' rules; iptables-save writes all rules that way.
  */
 export function parseIptablesSave(
   text: string | Iterable<string>,
@@ -40,7 +40,7 @@ export function parseIptablesSave(
 ): {
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
-  /** The table that each of these lines is in; undefined outside any table. */
+  /** The table of each of these lines; undefined outside any table. */
   readonly tablesOfUnread: readonly (TableName | undefined)[];
   readonly complete: boolean;
 } {
@@ -75,10 +75,10 @@ export function parseIptablesSave(
   };
 }
 
-/** Characters: what a tool prints of a rule has some thousands. */
+/** In characters. A tool prints a few thousand for a rule. */
 const longestLine = 1 << 20;
 
-/** Returns why the line cannot be read; undefined if it was. */
+/** Returns why the line cannot be read; undefined if it was read. */
 function readLine(
   table: TableName,
   chains: Map<string, DraftChain>,
@@ -95,14 +95,14 @@ function readLine(
   const words = splitWords(line);
   if (!words) return 'a quote that is not closed';
   if (line.startsWith(':')) return declareChain(table, chains, words);
-  // iptables-save -c puts [packets:bytes] in front of a rule.
+  // iptables-save -c puts [packets:bytes] before a rule.
   const at = line.startsWith('[') ? 1 : 0;
   const command = words[at];
   const name = words[at + 1];
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
   if (name === undefined) return 'a rule without a chain';
   const chain = findChain(chains, name);
-  // Without a number, a rule is inserted first.
+  // Without a number, the rule goes first.
   const isNumbered = command === '-I' && /^\d{1,9}$/.test(words[at + 2] ?? '');
   const place = command === '-A' ? chain.rules.length : isNumbered ? Number(words[at + 2]) - 1 : 0;
   if (place < 0 || place > chain.rules.length) return 'inserted beyond the end of its chain';
@@ -114,7 +114,7 @@ function readLine(
   return undefined;
 }
 
-/** `:NAME POLICY [packets:bytes]`. A chain that is there already is emptied, as iptables-restore does. */
+/** `:NAME POLICY [packets:bytes]`. Empties an existing chain, as iptables-restore does. */
 function declareChain(table: TableName, chains: Map<string, DraftChain>, words: readonly string[]): string | undefined {
   const name = words[0]?.slice(1) ?? '';
   const policy = words[1];
@@ -135,15 +135,14 @@ function findChain(chains: Map<string, DraftChain>, name: string): DraftChain {
   return made;
 }
 
-/** `-c PACKETS BYTES` inside a rule is a counter, too. */
+/** `-c PACKETS BYTES` inside a rule is also a counter. */
 function isCounter(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
 }
 
 /**
- * Finds the tables that iptables-save says it cannot show, with the line of the text that says so. If iptables keeps
- * its rules in nftables, other programs can write parts into its tables that iptables does not know. It then leaves
- * out the whole table, and reports success.
+ * Finds the tables that iptables-save says it cannot show, with the line that says so. If iptables keeps its rules in nftables, other
+ * programs can add parts to its tables that iptables does not know. It then omits the whole table, and still reports success.
  */
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();
@@ -164,8 +163,8 @@ interface AppendedRule {
 }
 
 /**
- * The rules read from the lines of a text, kept for the same tool's next text, most lines of which are equal. A
- * repeated line is not read again: its rule is the same object, which compares at no cost.
+ * Rules by line, kept for the same tool's next text, most of whose lines are the same. A repeated line gives the same object,
+ * which compares at no cost.
  */
 export type RuleLines = Map<string, AppendedRule>;
 

@@ -1,17 +1,17 @@
 import type { Chain, Rule } from './iptables.ts';
 import { ruleMeaning } from './iptables-meaning.ts';
 
-/** How the owned rules of one of the kernel's own chains change between those of other programs. */
+/** How the owned rules of a built-in chain change among those of other programs. */
 export interface Placement {
-  /** To delete first, each by its meaning: iptables deletes the first of two equal rules. */
+  /** To delete first, by meaning: iptables deletes the first of equal rules. */
   readonly deleted: readonly Rule[];
-  /** To insert then, in this order, at positions counted from 1. */
+  /** To insert next, in this order; positions count from 1. */
   readonly inserted: readonly { readonly rule: Rule; readonly position: number }[];
-  /** All rules of the chain after that. */
+  /** All rules of the chain afterwards. */
   readonly whole: readonly Rule[];
 }
 
-/** A rule, and a key that no other rule of its list has: rules of two lists that correspond have the same key. */
+/** A rule with a key that is unique in its list. Corresponding rules of two lists have the same key. */
 interface Keyed {
   readonly rule: Rule;
   readonly meaning: string;
@@ -19,11 +19,10 @@ interface Keyed {
 }
 
 /**
- * Gets from the owned rules of a chain to those wanted. Rules of other programs are not touched, and owned ones that are
- * there in the wanted order stay where they are. Others are inserted right before the rule that they have next in the
- * wanted chain, owned or not, or else right after the one they have before. Without either they go to the head, as
- * kube-proxy's do (iptables.Prepend). Those that are last are placed by each other alone, and the first of them goes behind
- * all rules that are there (iptables.Append).
+ * Gets from the owned rules of a chain to the wanted ones. Other programs' rules are not touched, and owned rules already in the
+ * wanted order stay. Any other rule is inserted right before the rule that follows it in the wanted chain, owned or not, or else
+ * right after the one that precedes it. With neither, it goes to the head, as kube-proxy's do (iptables.Prepend). `isLast` rules
+ * are placed by each other alone, and the first of them goes after all existing rules (iptables.Append).
  */
 export function placeRules(from: Chain | undefined, to: Chain | undefined): Placement {
   const owned = new Set(from?.rules.map(ruleMeaning));
@@ -56,12 +55,12 @@ export function placeRules(from: Chain | undefined, to: Chain | undefined): Plac
   };
 }
 
-/** Where rules of a list go that are not there yet. */
+/** Where to insert the new rules of a list. */
 interface Anchored {
-  /** By the key of a rule that stays, what is inserted right before it, and right after it. */
+  /** By the key of a rule that stays: what to insert right before it, and right after it. */
   readonly before: ReadonlyMap<string, readonly Keyed[]>;
   readonly after: ReadonlyMap<string, readonly Keyed[]>;
-  /** What no rule of the list gives a place to, as none of them stays. */
+  /** Rules that no staying rule gives a place to. */
   readonly free: readonly Keyed[];
 }
 
@@ -83,14 +82,14 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>): Anchor
 }
 
 /**
- * The wanted rules, between those that other programs had when the wanted chain was read, if it was. Rules that it did not
- * have then come right before the next one that it had.
+ * The wanted rules. If the wanted chain was read from a node, they keep their places between other programs' rules. A rule
+ * that the chain lacked then goes right before the next rule it had.
  */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
   const { rules, whole = [] } = to;
   const meanings = whole.map(ruleMeaning);
-  /** By meaning, where the rules are that are not behind yet. */
+  /** By meaning, positions of the rules still ahead. */
   const places = new Map<string, number[]>();
   for (const [i, meaning] of [...meanings.entries()].reverse()) {
     const known = places.get(meaning);
@@ -119,8 +118,8 @@ function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolea
 }
 
 /**
- * The keys of the rules that stay and that others can be placed by: first as many owned ones as have the wanted order, then
- * as many of other programs as have it with these. An owned rule goes too if deleting an equal one would hit it.
+ * The keys of the rules that stay and that others are placed by: as many owned rules as are in the wanted order, then as many of
+ * other programs as keep that order with them. An owned rule must go as well if deleting an equal one would hit it.
  * Test: the wanted rules come in their order, rules of others keep theirs, and then there is nothing left to do.
  */
 function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
@@ -150,7 +149,7 @@ function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: Reado
   return new Set([...keptOwn, ...longestIncreasing(others, ({ index }) => index).map(({ key }) => key)]);
 }
 
-/** Equal rules are told apart by how many come after, so that the last ones correspond: iptables deletes the first. */
+/** Equal rules are numbered from the end, so that the last ones correspond: iptables deletes the first. */
 function keyRules(rules: readonly Rule[]): readonly Keyed[] {
   const counts = new Map<string, number>();
   return rules
@@ -164,14 +163,14 @@ function keyRules(rules: readonly Rule[]): readonly Keyed[] {
     .reverse();
 }
 
-/** The longest part of a list in which each number is greater than the one before. */
+/** The longest increasing subsequence. */
 function longestIncreasing<T>(items: readonly T[], numberOf: (item: T) => number): readonly T[] {
   interface Link {
     readonly item: T;
     readonly number: number;
     readonly before: Link | undefined;
   }
-  /** For each length, the part of that length that ends with the lowest number. */
+  /** For each length, the subsequence of that length with the lowest last number. */
   const ends: Link[] = [];
   for (const item of items) {
     const number = numberOf(item);

@@ -4,14 +4,14 @@ import { formatMark, parseNumber32 } from '../number32.ts';
 import { formatPortRange, parsePort, parsePortRange, parseSocketAddress, type PortRange } from '../socket-address.ts';
 
 /**
- * One argument (an option with its values, or a match with its options) of a rule. Addresses and ports are values; where
- * another program gave an option something else, a name or a mask, the argument is `other`.
+ * One argument of a rule: an option with its values, or a match with its options. Addresses and ports are parsed; if another
+ * program used something else, such as a name or a mask, the argument is `other`.
  */
 export type RuleArg =
   | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
   | { readonly kind: 'protocol'; readonly protocol: string; readonly negated?: boolean }
-  /** `-m tcp` and so on, if no option of that module follows directly. */
+  /** `-m tcp` and so on, if none of the module's options follows directly. */
   | { readonly kind: 'module'; readonly name: string }
   | { readonly kind: 'destination-port' | 'source-port'; readonly ports: PortRange; readonly negated?: boolean }
   | { readonly kind: 'comment'; readonly text: string }
@@ -27,17 +27,17 @@ export type RuleArg =
   | { readonly kind: 'physdev-is-in'; readonly negated?: boolean }
   /** `-m ipvs --vaddr A --vproto P --vport N`. The protocol is a lower-case name. */
   | { readonly kind: 'virtual-server'; readonly address: Address; readonly protocol: string; readonly port: number }
-  /** `-m statistic --mode random --probability P`; the text is what was written, ten decimals from kube-proxy. */
+  /** `-m statistic --mode random --probability P`; the text is as written, with ten decimals from kube-proxy. */
   | { readonly kind: 'statistic'; readonly probability: string }
   | { readonly kind: 'recent'; readonly name: string; readonly action: RecentAction }
   | { readonly kind: 'jump'; readonly target: Target; readonly goto?: boolean }
-  /** Anything kpc does not read: the words as written, kept so that they can be compared and written again. */
+  /** Anything kpc does not read, as words, to compare and write again. */
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
 type RecentAction =
   { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
 
-/** Where `-j` or `-g` sends a packet. */
+/** The target of `-j` or `-g`. */
 export type Target =
   | { readonly kind: 'chain'; readonly chain: string }
   | { readonly kind: 'accept' | 'drop' | 'return' }
@@ -45,14 +45,11 @@ export type Target =
   | { readonly kind: 'masquerade'; readonly randomFully: boolean }
   /** Without a port, the packet keeps its own. */
   | { readonly kind: 'dnat'; readonly address: Address; readonly port: number | undefined }
-  /** mark = (mark & ~mask) ^ value, as --set-xmark has it; --or-mark and --xor-mark are written where they say the same. */
+  /** mark = (mark & ~mask) ^ value, as in --set-xmark; written as --or-mark or --xor-mark where those say the same. */
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-/**
- * By option, the reader of its one value. The options of tcp, udp and sctp may come anywhere: they belong to no
- * match.
- */
+/** Readers of options with one value. Those of tcp, udp and sctp may appear anywhere, so they belong to no match. */
 const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new Map<
   string,
   (value: string) => RuleArg | undefined
@@ -71,7 +68,7 @@ const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new
   ['addrtype --dst-type', (type) => ({ kind: 'destination-type', type })],
 ]);
 
-/** The argument of an option with one value, `-s` or `mark --mark`; undefined if kpc does not read it. */
+/** The argument for an option with one value, `-s` or `mark --mark`; undefined if kpc does not read it. */
 export function readOption(option: string, value: string, negated: boolean): RuleArg | undefined {
   const arg = readers.get(option)?.(value);
   if (!arg || !negated) return arg;
@@ -139,7 +136,7 @@ function readPorts(kind: 'source-port' | 'destination-port', text: string): Rule
   return ports && { kind, ports };
 }
 
-/** To iptables an IPv4-mapped address is IPv6. kpc would read IPv4, and could not write it back. */
+/** iptables treats an IPv4-mapped address as IPv6. kpc would read it as IPv4 and could not write it back. */
 function isMapped({ family }: AddressRange, text: string): boolean {
   return family === 'ipv4' && !/^\d+\./.test(text);
 }
@@ -147,14 +144,11 @@ function isMapped({ family }: AddressRange, text: string): boolean {
 /** `-m ipvs` with its three options in any order. */
 const serverPattern = /^ipvs(?=.* --vaddr (\S+))(?=.* --vproto (\S+))(?=.* --vport (\d+)(?!\S))(?: --v\w+ \S+){3}$/;
 
-/**
- * `-m recent` as kube-proxy writes it, and as iptables-save does, which prints the name last and two defaults after it; old
- * versions do not know --mask.
- */
+/** `-m recent` as kube-proxy writes it, and as iptables-save does: name last, then two defaults. Old versions lack --mask. */
 const recentPattern =
   /^recent(?: --name (\S+))? (?:(--set)|--rcheck --seconds (\d{1,9})( --reap)?)(?: --name (\S+)(?: --mask (?:255.255.255.255|ffff(?::ffff){7}))?(?: --rsource)?)?$/;
 
-/** Reads `-m NAME` with its words, if it is a match that has several options or values, or none. */
+/** Reads `-m NAME` and its words, for matches with several options or values, or with none. */
 export function readLongMatch(words: readonly string[]): RuleArg | undefined {
   if (words.some((word) => /\s/.test(word))) return undefined;
   const text = words.join(' ');
@@ -187,7 +181,7 @@ function readMarkMatch(text: string): RuleArg | undefined {
   return mark && { kind: 'mark', ...mark };
 }
 
-/** Reads `VALUE/MASK`; without a mask, it is all bits. */
+/** Reads `VALUE/MASK`; the default mask is all bits. */
 function readMark(text: string): { readonly value: number; readonly mask: number } | undefined {
   const [first = '', second = '0xffffffff', ...more] = text.split('/');
   const [value, mask] = [parseNumber32(first), parseNumber32(second)];
@@ -198,7 +192,7 @@ function formatMaskedMark({ value, mask }: { readonly value: number; readonly ma
   return `${formatMark(value)}/${formatMark(mask)}`;
 }
 
-/** The name by which iptables-save calls a protocol, of a name or number; `-m ipvs` alone is printed with a number. */
+/** The protocol's name in iptables-save, from a name or number; only `-m ipvs` prints a number. */
 export function nameProtocol(text: string): string {
   const name = text.toLowerCase();
   return protocolNames.get(name) ?? name;
@@ -214,7 +208,7 @@ const protocolNames: ReadonlyMap<string, string> = new Map([
   ['132', 'sctp'],
 ]);
 
-/** Targets that work without options, so that only the name distinguishes them from a chain. */
+/** Targets without options, which only their name distinguishes from a chain. */
 const otherTargets: ReadonlySet<string> = new Set(
   (
     'AUDIT CHECKSUM CLASSIFY CLUSTERIP CONNMARK CONNSECMARK CT DNAT DNPT DSCP ECN HL HMARK IDLETIMER LED LOG MARK NETMAP NFLOG ' +
@@ -244,7 +238,7 @@ export function readTarget(words: readonly string[]): Target | undefined {
   return name === 'MARK' ? parseMarkTarget(option, value) : undefined;
 }
 
-/** A range of addresses or ports, of which the kernel chooses one, is kept as words. */
+/** A range of addresses or ports, from which the kernel chooses, is kept as words. */
 function parseDnat(text: string): Target | undefined {
   const socket = parseSocketAddress(text);
   const address = socket?.address ?? parseAddress(text);
@@ -287,7 +281,7 @@ function formatTarget(target: Target): string {
   }
 }
 
-/** `--set-xmark` takes a mask; the others say theirs. */
+/** Only `--set-xmark` takes a mask. */
 function formatMarkOperation({ operation, value, mask }: Target & { readonly kind: 'mark' }): string {
   return operation === 'set'
     ? `--set-xmark ${formatMaskedMark({ value, mask })}`
@@ -301,9 +295,8 @@ function formatWords(words: readonly string[]): string {
 const plainWord = /^[\w./:,+@%=[\]-]+$/;
 
 /**
- * Writes one word of a restore file: as it is if that is safe, else in double quotes, with a backslash before a quote
- * or backslash. A restore file has no way to write a line break, which other programs' rules may hold: `\n` stands for it here, and
- * assertWritable refuses it.
+ * Writes one word of a restore file: bare if that is safe, else in double quotes with a backslash before quotes and backslashes. A restore
+ * file cannot hold a line break, which other programs' rules may have: it is written as `\n` here, and assertWritable refuses it.
  */
 export function formatWord(word: string): string {
   if (plainWord.test(word) || word === '!') return word;
@@ -316,12 +309,12 @@ const breaks: ReadonlyMap<string, string> = new Map([
   ['\0', '\\0'],
 ]);
 
-/** Whether a restore file can hold words that formatWord wrote. */
+/** Whether a restore file can hold these words from formatWord. */
 export function isWritable(words: string): boolean {
   return !words.includes('\\') || !/(?<!\\)(?:\\\\)*\\[nr0]/.test(words);
 }
 
-/** Returns words that formatWord wrote. Throws if a restore file cannot hold them: kpc writes no such rule. */
+/** Returns words from formatWord. Throws if a restore file cannot hold them: kpc writes no such rule. */
 export function assertWritable(words: string): string {
   if (isWritable(words)) return words;
   throw new Error(`a line break in a rule: ${words}`);

@@ -1,20 +1,20 @@
 import { endOfQuoted } from '../../base/end-of-quoted.ts';
 
-/** A line of a rule, as iptables-save and iptables -S print it. */
+/** A rule as iptables-save and iptables -S print it. */
 const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
 
-/** Characters: comments have up to 255, and no other text of a rule has more. */
+/** In characters. Comments have up to 255, and no other quoted text is longer. */
 const longestQuoted = 1024;
 
 /**
- * Joins the lines of what iptables-save printed where a line end is inside quotes: a comment may hold any text, "COMMIT" and "*nat"
- * in lines of their own too. A quote that is not closed soon is none.
+ * Joins lines that iptables-save split inside quotes: a comment may hold any text, even a line "COMMIT" or "*nat". A quote that
+ * is not closed soon does not count.
  */
 export function joinQuotedLines(lines: readonly string[]): readonly string[] {
   return [...savedLines(lines.join('\n'))];
 }
 
-/** The same of a text, one after the other. `clean` gives a line without what is no part of it. */
+/** Like joinQuotedLines, but line by line over a text. `clean` strips from a line what does not belong to it. */
 export function* savedLines(text: string, clean: (line: string) => string = (line) => line): Generator<string, void> {
   for (let at = 0; at <= text.length;) {
     const first = lineEnd(text, at);
@@ -42,12 +42,12 @@ function lineEnd(text: string, from: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** Whether a quoted word of a line has no end in it. */
+/** Whether a quote in the line is not closed. */
 export function hasOpenQuote(line: string): boolean {
   return findOpenQuote(line) >= 0;
 }
 
-/** Where a quoted word begins that has no end, or -1. iptables escapes quotes and backslashes in it by a backslash. */
+/** The position of a quote that is not closed, or -1. iptables escapes quotes and backslashes inside quotes. */
 function findOpenQuote(line: string): number {
   const quote = /(?<=[ \t])"/g;
   for (let found = quote.exec(line); found; found = quote.exec(line)) {

@@ -12,15 +12,12 @@ import {
 
 /** One step from some virtual servers to others: a virtual server, or a real server of one. */
 export type VirtualServerChange =
-  /** One that changes has another scheduler, persistence or flags; its real servers have changes of their own. */
+  /** A changed virtual server has another scheduler, persistence or flags. Its real servers change separately. */
   | ({ readonly kind: 'service' } & Pair<VirtualServer>)
-  /** `service` is the virtual server as it should be. */
+  /** `service`: the virtual server after the change. */
   | ({ readonly kind: 'real-server'; readonly service: VirtualServer } & Pair<RealServer>);
 
-/**
- * How to get from some virtual servers to others. Servers that do not change are left alone, so that their
- * connections stay.
- */
+/** How to get from some virtual servers to others. Unchanged servers are left alone, so that their connections stay. */
 export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],
@@ -56,7 +53,7 @@ function diffRealServers(from: VirtualServer, service: VirtualServer): readonly 
     .map((pair) => ({ kind: 'real-server', service, ...pair }));
 }
 
-/** The input of `ipvsadm -R` that makes the changes. '' if there are none. */
+/** The input of `ipvsadm -R` that makes the changes; '' for none. */
 export function formatVirtualServersDelta(changes: readonly VirtualServerChange[]): string {
   return changes.map(formatServerChange).join('');
 }
@@ -74,13 +71,13 @@ function formatServerChange(change: VirtualServerChange): string {
 
 export interface TimeoutsChange {
   readonly from: IpvsTimeouts;
-  /** 0 leaves a timeout as it is. */
+  /** 0 leaves a timeout unchanged. */
   readonly to: IpvsTimeouts;
 }
 
 const noTimeouts: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
 
-/** Undefined if none changes; a timeout that is 0 in `to` does not. */
+/** Undefined if nothing changes; a 0 in `to` changes nothing. */
 export function diffTimeouts(
   from: IpvsTimeouts = noTimeouts,
   to: IpvsTimeouts = noTimeouts,

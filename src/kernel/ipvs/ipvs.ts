@@ -4,7 +4,7 @@ import type { Origin } from '../place.ts';
 import { parseNamedSocket } from '../port-names.ts';
 import { readLines, type UnreadLine } from '../unread-line.ts';
 
-/** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
+/** How a packet reaches a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
 
 /** A virtual server: what ipvsadm calls a service. The key is family, protocol, address and port. */
@@ -16,7 +16,7 @@ export interface VirtualServer {
   readonly scheduler: string;
   /** Seconds of persistence (session affinity); undefined for none. */
   readonly persistentSeconds?: number | undefined;
-  /** Scheduler flags by their number: flag-1, flag-2, flag-3 as ipvsadm's -b knows them. */
+  /** Scheduler flags by number, as in ipvsadm's -b: flag-1, flag-2, flag-3. */
   readonly schedulerFlags: readonly SchedulerFlag[];
   /** Sorted by address, then port. */
   readonly realServers: readonly RealServer[];
@@ -26,8 +26,8 @@ export interface VirtualServer {
 }
 
 /**
- * Kernel flags IP_VS_SVC_F_SCHED1..3. ipvsadm prints them by the scheduler's names: flag-1 is sh-fallback or
- * mh-fallback, flag-2 sh-port or mh-port.
+ * Kernel flags IP_VS_SVC_F_SCHED1..3. ipvsadm prints them under the scheduler's names: flag-1 is sh-fallback or mh-fallback,
+ * flag-2 sh-port or mh-port.
  */
 const numberedFlags = ['flag-1', 'flag-2', 'flag-3'] as const;
 export type SchedulerFlag = (typeof numberedFlags)[number];
@@ -43,17 +43,17 @@ export interface RealServer {
   readonly origin?: Origin | undefined;
 }
 
-/** Seconds; 0 leaves a timeout as it is, as `ipvsadm --set` has it. */
+/** Seconds; 0 leaves a timeout unchanged, as in `ipvsadm --set`. */
 export interface IpvsTimeouts {
   readonly tcp: number;
   readonly tcpFin: number;
   readonly udp: number;
 }
 
-/** The schedulers of Linux. kube-proxy accepts any that the node's kernel has. */
+/** Schedulers in Linux. kube-proxy accepts any that the node's kernel has. */
 export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed nq mh fo ovf twos'.split(' ');
 
-/** The longest timeout that ipvsadm takes: 31 days. */
+/** The longest timeout that ipvsadm accepts: 31 days. */
 export const mostIpvsSeconds = 31 * 24 * 3600;
 
 /** IPv4 before IPv6, then by address as a number, port and protocol (TCP, UDP, SCTP). */
@@ -77,24 +77,24 @@ export function formatVirtualServer(server: VirtualServer): string {
   const name = formatServiceName(server);
   const add = `-a ${name} -r `;
   const parts = [`-A ${name}${formatServiceOptions(server)}\n`];
-  // Joined at once: V8 would keep each line as a tree of its parts until then.
+  // Joined at once: otherwise V8 keeps each line as a tree of its parts.
   for (const real of server.realServers) {
     parts.push(add, joinHostPort(real.address.text, real.port), formatRealServerOptions(real), '\n');
   }
   return parts.join('');
 }
 
-/** ipvsadm's options that name virtual servers. */
+/** ipvsadm's options for virtual servers. */
 export const serviceFlags: { readonly [P in Protocol]: string } = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' };
 
-/** What names a virtual server on ipvsadm's command line: `-t 10.0.0.1:80`. */
+/** A virtual server on ipvsadm's command line: `-t 10.0.0.1:80`. */
 export function formatServiceName(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${serviceFlags[server.protocol]} ${joinHostPort(server.address.text, server.port)}`;
 }
 
 /**
- * ` -s rr -p 10800 -b flag-2` and so on. kube-proxy wants ipvsadm's default netmask of persistence (255.255.255.255,
- * or 128), so none is written. ipvsadm accepts flags by number with every scheduler, in every version that has -b.
+ * ` -s rr -p 10800 -b flag-2` and so on. kube-proxy uses ipvsadm's default netmask for persistence (255.255.255.255, or 128), so
+ * none is written. Every ipvsadm with -b accepts numbered flags, whatever the scheduler.
  */
 export function formatServiceOptions(server: VirtualServer): string {
   let text = ` -s ${server.scheduler}`;
@@ -112,7 +112,7 @@ const forwardingFlags = { masquerade: '-m', direct: '-g', tunnel: '-i' } as cons
   string
 >;
 
-/** What names a real server on ipvsadm's command line: `-r 10.1.1.1:80`. */
+/** A real server on ipvsadm's command line: `-r 10.1.1.1:80`. */
 export function formatRealServerName(server: Pick<RealServer, 'address' | 'port'>): string {
   return `-r ${joinHostPort(server.address.text, server.port)}`;
 }
@@ -130,13 +130,13 @@ interface DraftServer extends VirtualServer {
   readonly realServers: RealServer[];
 }
 
-/** A virtual server as ipvsadm's options name it: '-t' and "10.0.0.1:80". */
+/** A virtual server as ipvsadm prints it: '-t' and "10.0.0.1:80". */
 export interface PrintedName {
   readonly flag: string;
   readonly name: string;
 }
 
-/** What ipvsadm prints of a virtual server, in either of its forms, before it is checked. */
+/** A virtual server from either of ipvsadm's listings, not yet checked. */
 export interface PrintedServer extends PrintedName {
   readonly scheduler: string | undefined;
   readonly seconds: string | undefined;
@@ -145,7 +145,7 @@ export interface PrintedServer extends PrintedName {
   readonly options: readonly string[] | undefined;
 }
 
-/** Virtual servers while ipvsadm's output is read. What adds to them returns why it cannot; undefined if it did. */
+/** Collects virtual servers while ipvsadm's output is read. Methods that add to it return why they cannot; undefined on success. */
 export class ServerDrafts {
   readonly #servers = new Map<string, DraftServer>();
 
@@ -168,7 +168,7 @@ export class ServerDrafts {
     return undefined;
   }
 
-  /** `read` reads the real server, whose `name` is "10.1.1.1:80"; a text is why it cannot. */
+  /** `read` returns the real server called `name` ("10.1.1.1:80"), or why it cannot be read. */
   addRealServer(of: PrintedName, read: () => PrintedRealServer | string): string | undefined {
     const named = readName(of);
     if (typeof named === 'string') return named;
@@ -191,7 +191,7 @@ export class ServerDrafts {
 
 type PrintedRealServer = Pick<RealServer, 'weight' | 'forwarding' | 'options'> & { readonly name: string };
 
-/** Why a real server cannot be read whose virtual server was not. */
+/** Why a real server is unread if its virtual server was. */
 export const withoutServer = 'a real server without its virtual server';
 
 function readName({ flag, name }: PrintedName) {
@@ -204,8 +204,8 @@ function readName({ flag, name }: PrintedName) {
 }
 
 /**
- * Reads what `ipvsadm -Sn` prints, and what formatVirtualServer writes. The result is sorted. Takes any text: lines it
- * cannot read, such as those of firewall marks, are in `unread`.
+ * Reads what `ipvsadm -Sn` prints and what formatVirtualServer writes, and sorts the result. Takes any text: lines it cannot
+ * read, such as those of firewall marks, are in `unread`.
  */
 export function parseIpvsadm(text: string): {
   readonly virtualServers: readonly VirtualServer[];
@@ -216,7 +216,7 @@ export function parseIpvsadm(text: string): {
   return { virtualServers: servers.finish(), unread };
 }
 
-/** Returns why the line cannot be read; undefined if it was. */
+/** Returns why the line cannot be read; undefined if it was read. */
 function readServerLine(servers: ServerDrafts, printed: string): string | undefined {
   const line = /\t| {2}/.test(printed) ? printed.replace(/[ \t]+/g, ' ') : printed;
   const [, command, flag = '', name = '', rest = ''] = /^-([Aa]) (\S+) (\S+)( .*|)$/s.exec(line) ?? [];
@@ -232,7 +232,7 @@ function readServerLine(servers: ServerDrafts, printed: string): string | undefi
   });
 }
 
-/** `text` begins at the option -r. A text that is returned is why it cannot be read. */
+/** `text` begins at the option -r. Returns the real server, or why it cannot be read. */
 function readRealServer(text: string): PrintedRealServer | string {
   const [, name, flag, weight, others = ''] =
     /^ -r (\S+) (-[mgi]) -w (\d{1,10})( .*)?$/.exec(
@@ -248,7 +248,7 @@ const notNumeric = 'an address or port that is not numeric (save with ipvsadm -S
 
 const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(protocols.map((name) => [serviceFlags[name], name]));
 
-/** Scheduler flags as ipvsadm prints or takes them, with commas; undefined if one is unknown. */
+/** Scheduler flags with commas, as ipvsadm prints or takes them; undefined if one is unknown. */
 function readSchedulerFlags(text: string): readonly SchedulerFlag[] | undefined {
   const numbered = text
     .replace(/\b[sm]h-fallback\b/g, 'flag-1')

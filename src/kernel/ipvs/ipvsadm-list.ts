@@ -11,10 +11,9 @@ import {
   type VirtualServer,
 } from './ipvs.ts';
 
-/** The option that names a virtual server, by its protocol. */
 const serverFlags: ReadonlyMap<string, string> = new Map(Object.entries({ ...serviceFlags, FWM: '-f' }));
 
-/** A real server that is the node itself is forwarded to as with direct routing. */
+/** ipvsadm shows a real server on the node itself as Local; it is forwarded to like direct routing. */
 const forwardingMethods: ReadonlyMap<string, ForwardingMethod> = new Map([
   ['Masq', 'masquerade'],
   ['Route', 'direct'],
@@ -22,13 +21,13 @@ const forwardingMethods: ReadonlyMap<string, ForwardingMethod> = new Map([
   ['Tunnel', 'tunnel'],
 ]);
 
-/** Reads what `ipvsadm -Ln` prints, as parseIpvsadm reads what `ipvsadm -Sn` prints. Takes any text. */
+/** Reads what `ipvsadm -Ln` prints, with the same result as parseIpvsadm. Takes any text. */
 export function parseIpvsadmList(text: string): {
   readonly virtualServers: readonly VirtualServer[];
   readonly unread: readonly UnreadLine[];
 } {
   const servers = new ServerDrafts();
-  /** The virtual server of the next real servers; undefined if it is there already. */
+  /** The virtual server of the following real servers; undefined for a duplicate. */
   let current: PrintedName | undefined;
   const seen = new Set<string>();
   const unread = readLines(text, [], (line) => {
@@ -50,7 +49,7 @@ export function parseIpvsadmList(text: string): {
   return { virtualServers: servers.finish(), unread };
 }
 
-/** The columns of a virtual server behind its name: its scheduler, and what else it has. */
+/** The columns after a virtual server's name: scheduler, then options. */
 function readColumns([scheduler = '', ...words]: readonly string[]) {
   const columns = ` ${words.join(' ')}`;
   const flags = / \(([^ ()]+)\)/;
@@ -70,8 +69,8 @@ function readColumns([scheduler = '', ...words]: readonly string[]) {
 }
 
 /**
- * What `ipvsadm --save` printed by names of hosts and ports, with the addresses that a list with -n beside it shows, whatever its
- * columns: ipvsadm sorts both alike. Undefined unless both have the same servers in the same order, as far as their names say.
+ * Replaces host and port names in the output of `ipvsadm --save` with the addresses of an -n listing from the same time: ipvsadm
+ * sorts both alike. Undefined unless both list the same servers in the same order, as far as their names tell.
  */
 export function withAddresses(saved: string, list: string): string | undefined {
   const listed = [...list.matchAll(/^[ \t]*(TCP|UDP|SCTP|->)[ \t]+(\S+:\d+)[ \t]/gm)];
@@ -89,7 +88,7 @@ export function withAddresses(saved: string, list: string): string | undefined {
   return isSame && at === listed.length ? lines.join('\n') : undefined;
 }
 
-/** Whether a host and a port, each by name or as a number, may be an address and its port. */
+/** Whether a host and port, as names or numbers, may stand for this address and port. */
 function mayBe(name: string, address: string): boolean {
   const known = parseNamedSocket(name);
   const socket = parseSocketAddress(address);

@@ -2,12 +2,12 @@ import { endOfQuoted } from '../../base/end-of-quoted.ts';
 import { parseJson, TooLong } from '../../base/bounds.ts';
 
 /**
- * Reads what `ip -j` prints. ip does not escape all control characters of names and aliases, so that it may be no JSON: in JSON's
- * texts there are none, so each one between quotes stands for itself. Throws a SyntaxError if it is no JSON then, and a TooLong.
+ * Reads what `ip -j` prints. ip leaves some control characters in names and aliases unescaped, which is invalid JSON: each one
+ * between quotes is taken literally. Throws a SyntaxError if the text is still not JSON, and a TooLong.
  */
 export function parseIpJson(text: string): unknown {
   try {
-    // Most often it is JSON. To look at each text of a node with 100,000 links takes a minute.
+    // Tried first, because checking every text of a node with 100,000 links takes a minute.
     return parseJson(text);
   } catch (error) {
     if (error instanceof TooLong) throw error;

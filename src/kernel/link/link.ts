@@ -7,13 +7,13 @@ import { readLines, UnreadLines, type UnreadLine } from '../unread-line.ts';
 import { parseIpJson } from './ip-json.ts';
 import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../diff-by-key.ts';
 
-/** A network link. `kind` is the link type of `ip -d link`, if known: dummy for kube-ipvs0. */
+/** A network link. `kind` is its type in `ip -d link`, if known: dummy for kube-ipvs0. */
 export interface Link {
   readonly name: string;
   readonly kind?: string | undefined;
-  /** The bridge that it is a port of, or another link that it is a part of. */
+  /** The bridge or other link that it is a port of. */
   readonly master?: string | undefined;
-  /** Of a bridge's port: whether the bridge sends back by it what came in by it. */
+  /** For a bridge port: whether the bridge sends packets back out of the port they came in by. */
   readonly isHairpin?: boolean | undefined;
   readonly addresses: readonly LinkAddress[];
 }
@@ -22,14 +22,14 @@ export interface LinkAddress {
   readonly family: Family;
   readonly address: Address;
   readonly prefixLength: number;
-  /** "global", "link", "host"; undefined is global. */
+  /** "global", "link" or "host"; undefined means global. */
   readonly scope?: string | undefined;
   readonly origin?: Origin | undefined;
 }
 
 /**
- * The input of `ip -batch` that makes these links, with their addresses, on a node that has none of them; '' for
- * none. kube-proxy does not set kube-ipvs0 up, as Linux takes the addresses of a link that is down for local too.
+ * The input of `ip -batch` that makes these links and addresses on a node without them; '' for none. kube-proxy does not set
+ * kube-ipvs0 up: Linux treats the addresses of a link that is down as local too.
  */
 export function formatLinks(links: readonly Link[]): string {
   return links
@@ -55,9 +55,8 @@ interface ParsedLinks {
 }
 
 /**
- * Reads what `ip -j addr` prints (with -d, it says of what kind each link is). Addresses come in the order printed. Takes
- * any text: if it is not such JSON, or an item has another shape, `unread` says so, with line 1 if the line is
- * unknown.
+ * Reads what `ip -j addr` prints (with -d, also the kinds of links), addresses in the printed order. Takes any text: if it is not
+ * such JSON, or an item is malformed, `unread` says so, at line 1 if the line is unknown.
  */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
@@ -76,7 +75,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   for (const item of items as readonly unknown[]) {
     const name = field(item, 'ifname');
     if (!isPlain(name)) {
-      // `ip -j addr show dev X` prints empty objects for the links it leaves out.
+      // `ip -j addr show dev X` prints empty objects for other links.
       if (!isObject(item) || Object.keys(item).length > 0) refuse('a link without a name');
       continue;
     }
@@ -101,7 +100,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   return { links, unread: unread.all };
 }
 
-/** What `ip -j -d addr` prints of links, in fields that parseIpAddrJson reads. */
+/** The links as `ip -j -d addr` prints them, in the fields that parseIpAddrJson reads. */
 export function formatIpAddrJson(links: readonly Link[]): string {
   const items = links.map(({ name, kind, master, isHairpin, addresses }) => ({
     ifname: name,
@@ -114,7 +113,7 @@ export function formatIpAddrJson(links: readonly Link[]): string {
   return JSON.stringify(items);
 }
 
-/** Linux has no link names with blanks or slashes, and nothing else may get into a line for `ip`. */
+/** A safe link name: Linux allows no blanks or slashes, and nothing else may get into a line for `ip`. */
 function isPlain(name: unknown): name is string {
   return typeof name === 'string' && /^[^\s/]+$/.test(name);
 }
@@ -166,8 +165,8 @@ export function parseIpBatch(text: string): ParsedLinks {
 }
 
 /**
- * One step from some links to others: a link with its addresses, or one address. A link whose kind is not known cannot be
- * made: its addresses are for one that is there.
+ * One step from some links to others: a link with its addresses, or one address. A link of unknown kind cannot be created: its
+ * addresses are for an existing link.
  */
 export type LinkChange =
   ({ readonly kind: 'link' } & Pair<Link>) | ({ readonly kind: 'address'; readonly link: string } & Pair<LinkAddress>);
@@ -187,7 +186,7 @@ export function diffLinks(from: readonly Link[], to: readonly Link[]): readonly 
   });
 }
 
-/** The kernel refuses an address that is there with another scope, so what goes must go first. */
+/** Removals come first, because the kernel refuses an address that exists with another scope. */
 function diffAddresses(from: Link, { name: link, addresses }: Link): readonly LinkChange[] {
   const keyOf = (address: LinkAddress): string => `${prefixOf(address)} ${address.scope ?? 'global'}`;
   const { added, removed } = diffByKey(from.addresses, addresses, keyOf);
@@ -198,8 +197,7 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
 }
 
 /**
- * Splits changes into additions and removals. A link or address that makes way for another one of its name goes with
- * the additions.
+ * Splits changes into additions and removals. A link or address that is replaced by one of the same name is removed among the additions.
  */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
   const made = new Set(changes.filter(({ to }) => to).map(nameOf));
@@ -210,7 +208,7 @@ function nameOf(change: LinkChange): string {
   return change.kind === 'address' ? `${change.link} ${prefixOf(itemOf(change))}` : itemOf(change).name;
 }
 
-/** The input of `ip -batch` that makes the changes. '' if there are none. */
+/** The input of `ip -batch` that makes the changes; '' for none. */
 export function formatLinksDelta(changes: readonly LinkChange[]): string {
   return changes.map(formatLinkChange).join('');
 }

@@ -18,19 +18,19 @@ export type ElementValue = NftVerdict | { readonly kind: 'data'; readonly values
 /** A constant in a rule or an element. */
 export type Value =
   | { readonly kind: 'address'; readonly address: Address }
-  /** One of a single address means the same as that address, and nft prints it as such. */
+  /** A network of one address means the same as the address, and nft prints it as such. */
   | { readonly kind: 'network'; readonly network: Network }
-  /** Addresses from the first to the last, if they are no network. */
+  /** A range of addresses that is not a network. */
   | { readonly kind: 'range'; readonly first: Address; readonly last: Address }
   /** A port, or a mark. */
   | { readonly kind: 'number'; readonly value: number }
-  /** Ports or marks from the first to the last: `7000-7900`. */
+  /** A range of ports or marks: `7000-7900`. */
   | { readonly kind: 'numbers'; readonly first: number; readonly last: number }
-  /** A name that nft knows (`tcp`, `new`, `local`, `dnat`), or that of an interface, which may end in `*`. */
+  /** A name that nft knows (`tcp`, `new`, `local`, `dnat`), or an interface name, which may end in `*`. */
   | { readonly kind: 'word'; readonly text: string };
 
-/** What becomes of a packet, or where it goes on. */
+/** A verdict, or the chain a packet goes on to. */
 export type NftVerdict =
   | { readonly kind: 'accept' | 'drop' | 'return' | 'continue' }
-  /** `goto` does not come back. */
+  /** `goto` does not return. */
   | { readonly kind: 'jump' | 'goto'; readonly chain: string };

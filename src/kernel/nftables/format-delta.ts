@@ -15,8 +15,8 @@ import { isSameBase } from './nft-meaning.ts';
 import type { NftChain, NftCounter, NftMap, NftSet } from './table.ts';
 
 /**
- * The input of `nft -f` that makes the changes, all in one transaction: the kernel takes all of them or none, and no
- * packet meets some without the others. '' if there are none.
+ * The input of `nft -f` that makes the changes in one transaction: the kernel applies all or none, and no packet sees only some
+ * of them. '' for no changes.
  */
 export function formatNftDelta(deltas: readonly NftTableDelta[]): string {
   return deltas.map(formatTableDelta).join('');
@@ -27,11 +27,11 @@ function formatTableDelta(delta: NftTableDelta): string {
   const { family, name, strange } = itemOf(delta);
   const table = `table ${nftFamily[family]} ${name}\n`;
   if (!delta.to) return `delete ${table}`;
-  // A table with parts that kpc does not read is written as nft listed it.
+  // A table with parts that kpc does not read is written back as nft listed it.
   return strange ? `${table}delete ${table}${strange.text}` : formatTables([delta.to]);
 }
 
-/** The commands in an order that the kernel accepts: it deletes nothing that is still referred to. */
+/** Ordered so that nothing is deleted while something refers to it. */
 const steps = [
   /** Rules stop referring to chains, sets and counters. */
   'flush chain',
@@ -93,7 +93,7 @@ function formatChanges(table: string, changes: readonly NftChange[]): string {
         if (change.to) addSet(change.to);
         return;
       case 'elements':
-        // An element is deleted by its key alone.
+        // An element is deleted by key alone.
         for (const { key } of change.removed) put('delete element', `${change.set.name} { ${formatKey(key)} }`);
         return addElements(change.set.name, change.added);
       default:
@@ -113,23 +113,23 @@ function commentOf({ comment }: NftChain | NftCounter): string {
   return comment === undefined ? '' : `comment ${quote(comment)};`;
 }
 
-/** The largest part of what no packet meets yet that one transaction makes. */
+/** Most unreachable objects that one transaction makes. */
 interface StageLimits {
   readonly chains: number;
   readonly characters: number;
 }
 
 /**
- * In each transaction the kernel finds a set by a walk through all that the transaction holds, and the rules of each Service
- * port have an anonymous one (`numgen … map { … }`). 10,000 Services take 29 s of its time in one transaction; in several of
- * 200 to 3,000 chains, 8 to 9 s.
+ * In each transaction the kernel finds a set by walking through everything in the transaction, and the rules of each Service port
+ * have an anonymous set (`numgen … map { … }`). 10,000 Services take 29 s of kernel time in one transaction, and 8 to 9 s in
+ * several with 200 to 3,000 chains each.
  */
 const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
 
 /**
- * The inputs of `nft -f` that make the changes, one transaction each. The last one changes what packets meet, all at
- * once. If much is new, earlier transactions make chains that nothing leads to yet, and the sets that these look up:
- * if the change stops there, packets meet what they met before. None if there is nothing to change.
+ * The inputs of `nft -f` that make the changes, one transaction each. The last one changes what packets see, all at once. If much
+ * is new, earlier transactions make chains that nothing leads to yet, and the sets they look up: a change that stops there has no
+ * effect on packets. Empty if there is nothing to change.
  */
 export function formatNftStages(
   deltas: readonly NftTableDelta[],
@@ -156,19 +156,19 @@ function stageDelta(delta: NftTableDelta, limits: StageLimits): readonly string[
 
 const noObjects = { counters: new Map<string, NftCounter>(), sets: new Map<string, NftSet | NftMap>() };
 
-/** The parts of a change to one table that are new and separate: no packet meets them before the rest is there. */
+/** The separate new parts of a change to one table: no packet reaches them before the rest is there. */
 interface Draft {
   readonly table: ChainlessTable;
   readonly chains: readonly NftChain[];
-  /** The chains that have their rules before the rest is there. */
+  /** Chains whose rules are written before the rest. */
   readonly filled: readonly NftChain[];
   readonly formatRest: () => string;
 }
 
-/** Undefined for a change that must be made at once. */
+/** Undefined if the change must be made at once. */
 function draftOf(delta: NftTableDelta): Draft | undefined {
   if (delta.kind === 'change-table') return draftChanges(delta);
-  // A part that kpc does not read may be anywhere in the text of its table.
+  // A part that kpc does not read may be anywhere in its table's text.
   const { from, to: table } = delta;
   if (from || !table || table.strange) return undefined;
   const all = [...table.chains.values()];
@@ -180,7 +180,7 @@ function draftOf(delta: NftTableDelta): Draft | undefined {
 }
 
 function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }): Draft {
-  // A set that is made anew must not be in use, so rules that look it up come after it.
+  // A set must not be in use while it is replaced, so rules that look it up are written afterwards.
   const remade = remadeSets(delta.changes);
   const counters = new Map<string, NftCounter>();
   const sets = new Map<string, NftSet | NftMap>();
@@ -202,7 +202,7 @@ function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }):
   return { table: { family: delta.family, name: delta.name, counters, sets }, chains, filled, formatRest };
 }
 
-/** The texts of the chains that have rules, cut by the limits. */
+/** The texts of the chains with rules, split by the limits. */
 function cutChains(chains: readonly NftChain[], limits: StageLimits): readonly (readonly string[])[] {
   const pieces: string[][] = [];
   let characters = 0;

@@ -31,10 +31,7 @@ export function formatElementValue(value: ElementValue): string {
   return value.kind === 'data' ? formatKey(value.values) : formatVerdict(value);
 }
 
-/**
- * Puts a text into double quotes. nft has no way to write a quote or a line break inside: the input checks refuse
- * both.
- */
+/** Puts a text into double quotes. nft cannot write a quote or line break inside; the input checks refuse both. */
 export function quote(text: string): string {
   if (/["\n\r\0]/.test(text)) throw new Error(`not a string for nft: ${JSON.stringify(text)}`);
   return `"${text}"`;
@@ -80,7 +77,7 @@ function formatExpression(expression: Expression): string {
 
 type Match = Expression & { readonly kind: 'match' };
 
-/** nft needs no `==`, except after a mask: it would read the value as part of the mask. */
+/** nft only needs `==` after a mask, where it would read the value as part of the mask. */
 function formatOperator({ left, negated }: Match): string {
   if (negated) return '!= ';
   return left[0]?.mask === undefined ? '' : '== ';
@@ -91,7 +88,7 @@ function formatSelector(selector: Selector): string {
   return selector.map(formatField).join(' . ');
 }
 
-/** The metadata that nft takes without the word meta before it, as kube-proxy writes it. */
+/** Metadata that nft accepts without the word meta, as kube-proxy writes it. */
 export const bareMeta: ReadonlySet<string> = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
 
 function formatField({ name, mask }: Field): string {
@@ -111,10 +108,7 @@ function formatRight({ left: [field], right }: Match): string {
   }
 }
 
-/**
- * Quotes the name of an interface if nft has a meaning of its own for the word. For other fields, the words are those
- * meanings.
- */
+/** Quotes an interface name if the word means something else to nft. For other fields, nft's meaning is the intended one. */
 function formatValueOf(field: Field | undefined, value: Value): string {
   if (field && bareMeta.has(field.name) && field.mask === undefined) {
     if (value.kind === 'number' && field.name === 'mark') return formatMark(value.value);
@@ -146,17 +140,14 @@ function formatValue(value: Value): string {
   }
 }
 
-/** What nft reads as one word: a name, perhaps with `*` at its end, or digits. */
+/** What nft reads as one word: a name, optionally ending in `*`, or digits. */
 const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
 
 function formatWord(text: string): string {
   return plainWord.test(text) ? text : quote(text);
 }
 
-/**
- * The words of nft's scanner, 1.0.6 to 1.1.6, that are possible names of interfaces. Without quotes, nft does not
- * read most of them as names.
- */
+/** Words of nft's scanner, 1.0.6 to 1.1.6, that may also be interface names. Unquoted, nft does not read most of them as names. */
 const scannerWords: ReadonlySet<string> = new Set(
   `
     a-rwnd abort accept ackseq add addr ah alert all and arp asconf asconf-ack audit auto-merge avgpkt bridge
@@ -188,12 +179,12 @@ const scannerWords: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-/** A name, perhaps with `*` at its end. What begins with a digit is a number to nft, or a syntax error. */
+/** A name, optionally ending in `*`. If it begins with a digit, nft reads a number or fails. */
 const plainName = /^[A-Za-z_][\w.-]*\*?$/;
 
 /**
- * Whether nft reads the text as the name of an interface without quotes, as kube-proxy writes it: `iifname define` is a
- * syntax error, and `iifname 0x10` means the interface 16.
+ * Whether nft reads the unquoted text as an interface name, as kube-proxy writes it: `iifname define` is a syntax error, and
+ * `iifname 0x10` means interface 16.
  */
 function isBareInterfaceName(text: string): boolean {
   return plainName.test(text) && !scannerWords.has(text);

@@ -3,13 +3,11 @@ import type { Family } from '../family.ts';
 import { formatElement, formatRule, quote } from './format-expression.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
 
-/** nft's word for a family. */
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
 
 /**
- * The input of `nft -f` that puts these tables in place of those of the same names, if any, in one transaction. Each
- * rule and each element is on a line of its own. Chains, sets and elements keep the order of their table. '' if there
- * are no tables.
+ * The input of `nft -f` that replaces tables of these names with these, in one transaction. Each rule and element has a line of
+ * its own. Chains, sets and elements keep their order. '' for no tables.
  */
 export function formatTables(tables: readonly NftTable[]): string {
   return writeTables(tables, formatChain).join('');
@@ -30,8 +28,8 @@ export function writeTables(tables: readonly NftTable[], formatOwn: (chain: NftC
 export type ChainlessTable = Omit<NftTable, 'chains' | 'strange'>;
 
 /**
- * The input of `nft -f` that adds counters, sets, elements, chains and rules to a table, and makes of all these what is
- * not there. `chains` are texts of formatChain.
+ * The input of `nft -f` that adds counters, sets, elements, chains and rules to a table, creating what does not exist. `chains`
+ * are texts from formatChain.
  */
 export function formatParts(table: ChainlessTable, chains: readonly string[]): string {
   const text = new LongText();
@@ -68,7 +66,7 @@ function addSet(text: LongText, set: NftSet | NftMap): void {
   text.add('\t}\n');
 }
 
-/** What a set is, without its elements: one property a text, without the end of its line. */
+/** The properties of a set without its elements, one a text, without line ends. */
 export function formatSetProperties(set: NftSet | NftMap): readonly string[] {
   const value = set.kind === 'map' ? ` : ${set.valueType.join(' . ')}` : '';
   const properties = [`type ${set.keyType.join(' . ')}${value}`];
@@ -90,7 +88,7 @@ export function formatChain(chain: NftChain): string {
   return `${text}\t}\n`;
 }
 
-/** What ties a chain to its hook, with the semicolons that nft asks for. */
+/** The chain's hook, type, priority and policy, with nft's semicolons. */
 export function formatBaseChain({ type, hook, priority, policy }: BaseChain): string {
   return `type ${type} hook ${hook} priority ${priority}; policy ${policy ?? 'accept'};`;
 }

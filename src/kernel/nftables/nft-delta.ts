@@ -13,9 +13,9 @@ import {
   type NftTable,
 } from './table.ts';
 
-/** The change of one table, made in one transaction: see formatNftDelta. */
+/** The change of one table in one transaction: see formatNftDelta. */
 export type NftTableDelta =
-  /** Makes or deletes a table, or replaces one that the kernel cannot change. */
+  /** Creates or deletes a table, or replaces one that the kernel cannot change. */
   | ({ readonly kind: 'table' } & Pair<NftTable>)
   | {
       readonly kind: 'change-table';
@@ -27,26 +27,23 @@ export type NftTableDelta =
 /** A step from one table to another. */
 export type NftChange =
   /**
-   * One that changes is emptied and filled again; if its hook differs, it is deleted and made again. One whose rules look up
-   * a set that is replaced changes into itself.
+   * A changed chain is emptied and refilled; with another hook it is deleted and created again. A chain that looks up a replaced
+   * set is rewritten unchanged.
    */
   | ({ readonly kind: 'chain' } & Pair<NftChain>)
   | ({ readonly kind: 'counter' } & Pair<NftCounter>)
-  /** One that changes is replaced, because the kernel cannot change its type, timeout or size. */
+  /** A changed set is replaced, because the kernel cannot change its type, timeout or size. */
   | ({ readonly kind: 'set' } & Pair<NftSet | NftMap>)
   | {
       readonly kind: 'elements';
-      /** The set to make. */
+      /** The set after the change. */
       readonly set: NftSet | NftMap;
       /** An element with a new value is both removed and added. */
       readonly added: readonly Element[];
       readonly removed: readonly Element[];
     };
 
-/**
- * How to get from some tables to others, by meaning: see NftTable for what takes part. Sets that rules write to keep
- * their elements.
- */
+/** How to get from some tables to others in meaning: NftTable says what counts. Sets that rules write to keep their elements. */
 export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]): readonly NftTableDelta[] {
   const pairs = pairUp(from, to, ({ family, name }) => `${family} ${name}`);
   return pairs.flatMap((pair): readonly NftTableDelta[] => {
@@ -71,7 +68,7 @@ function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
   return [...diffCounters(from, to), ...sets, ...diffChains(from, to, remadeSets(sets))];
 }
 
-/** The names of the sets that are replaced: rules that look them up must be written after that. */
+/** Names of the sets to replace: rules that look them up are written afterwards. */
 export function remadeSets(changes: readonly NftChange[]): ReadonlySet<string> {
   return new Set(
     changes.flatMap((change) => (change.kind === 'set' && change.from && change.to ? [change.to.name] : [])),
@@ -136,9 +133,8 @@ export function compareTables(a: NftTable, b: NftTable): number {
 }
 
 /**
- * Splits changes into what can be made at once, and what goes later. Kernels before 6.2 cannot delete a chain that an
- * element led to a moment ago: it is emptied first, as kube-proxy does, and deleted when the rest is done. Counters
- * go with the chains that counted in them.
+ * Splits changes into what to make now and what to make later. Kernels before 6.2 cannot delete a chain that an element referred to a
+ * moment ago: it is emptied first, as in kube-proxy, and deleted after the rest. Counters are deleted with the chains that used them.
  */
 export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableDelta> {
   const additions: NftTableDelta[] = [];

@@ -7,30 +7,30 @@ import { formatElement, formatKey, formatRule } from './format-expression.ts';
 import { isLearned, type BaseChain, type NftMap, type NftRule, type NftSet } from './table.ts';
 
 /**
- * One text for all the ways to write a rule: kube-proxy's, and those of nft's versions. Two rules of one
- * family do the same to a packet where their meanings are equal, and say the same in their comment.
+ * One text for all spellings of a rule: kube-proxy's, and those of nft's versions. Two rules of one family with equal meanings do
+ * the same to every packet and have the same comment.
  */
 export function ruleMeaning(rule: NftRule): string {
   return formatRule(canonicalRule(rule));
 }
 
-/** Returns the same rule for all ways to write it. Most rules can be written in one way only. */
+/** The canonical form of a rule. Most rules have only one spelling. */
 export function canonicalRule(rule: NftRule): NftRule {
   if (!rule.expressions.some((expression) => expression.kind === 'match')) return rule;
   return { ...rule, expressions: rule.expressions.map(canonicalExpression) };
 }
 
-/** One text for all the ways to write an element. keyMeaning distinguishes keys. */
+/** One text for all spellings of an element. Use keyMeaning to distinguish keys. */
 export function elementMeaning(element: Element): string {
   return formatElement(canonicalElement(element));
 }
 
-/** Without its comment: kube-proxy compares key and value alone, and leaves a comment as it is (ensureElem in nftables/proxier.go). */
+/** Drops the comment: kube-proxy compares only key and value, and leaves a comment as it is (ensureElem in nftables/proxier.go). */
 export function canonicalElement(element: Element): Element {
   return { ...element, key: element.key.map(canonicalValue), comment: undefined };
 }
 
-/** One text for all the ways to write a key. */
+/** One text for all spellings of a key. */
 export function keyMeaning(key: ElementKey): string {
   return formatKey(key.map(canonicalValue));
 }
@@ -39,14 +39,14 @@ export function isSameBase(a: BaseChain | undefined, b: BaseChain | undefined): 
   return a === b || (a !== undefined && b !== undefined && formatBaseChain(a) === formatBaseChain(b));
 }
 
-/** Whether two sets differ in their elements at most. */
+/** Whether two sets differ only in their elements. */
 export function isSameKind(a: NftSet | NftMap, b: NftSet | NftMap): boolean {
   return a.kind === b.kind && kindMeaning(a) === kindMeaning(b);
 }
 
 const defaultLearnedSize = 65535;
 
-/** Ignores the flag dynamic, which some versions of nft leave out, and the size that the kernel gives to sets that rules write to. */
+/** Ignores the flag dynamic, which some versions of nft omit, and the size that the kernel gives sets that rules write to. */
 function kindMeaning(set: NftSet | NftMap): string {
   const flags = set.flags.filter((flag) => flag !== 'dynamic');
   const size = isLearned(set) ? (set.size ?? defaultLearnedSize) : set.size;
@@ -64,7 +64,7 @@ function canonicalExpression(expression: Expression): Expression {
   return { ...expression, left, right: { kind: 'any-of', values } };
 }
 
-/** nft can ask for a single bit in two ways, `!= 0` and `== MASK`; this makes both one. */
+/** nft writes a test of a single bit as `!= 0` or `== MASK`; this unifies both. */
 function canonicalBits(expression: Expression & { readonly kind: 'match' }): Expression {
   const { left, right } = expression;
   const [field] = left;
@@ -85,13 +85,13 @@ function canonicalValue(value: Value): Value {
 }
 
 /**
- * Constants of an anonymous set as the kernel keeps them, which is how nft lists them: sorted, without duplicates,
- * with overlapping and adjacent networks merged.
+ * Merges the constants of an anonymous set as the kernel does, and nft then lists: sorted, without duplicates, with overlapping
+ * and adjacent networks merged.
  */
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
   const spans = values.map(spanOfValue);
   if (!spans.every((span) => span !== undefined)) return sortedUnique(values);
-  // nft merges nothing in a set of single addresses only. A network of one address, such as 10.0.0.1/32, is not one.
+  // nft merges nothing in a set of single addresses. A network of one address, such as 10.0.0.1/32, counts as a network.
   const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
   const merged: AddressSpan[] = [];
   const byFirst = spans.toSorted((a, b) => Number(a.first - b.first) || Number(a.last - b.last));
@@ -103,7 +103,7 @@ function mergeAddresses(values: readonly Value[]): readonly Value[] {
   return merged.map(valueOf);
 }
 
-/** Undefined if the constant is no address. */
+/** Undefined if the constant is not an address, network or range of addresses. */
 export function spanOfValue(value: Value): AddressSpan | undefined {
   switch (value.kind) {
     case 'address':
@@ -121,7 +121,7 @@ export function spanOfValue(value: Value): AddressSpan | undefined {
   }
 }
 
-/** The shortest way to say a range: an address, a network, or its ends. */
+/** The shortest form of a range: an address, a network, or its two ends. */
 function valueOf({ family, first, last }: AddressSpan): Value {
   const [from, to] = [addressAt(family, first), addressAt(family, last)];
   if (first === last) return { kind: 'address', address: from };

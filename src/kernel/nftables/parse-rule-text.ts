@@ -9,8 +9,8 @@ import type { NftRule } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 
 /**
- * Reads a rule as nft prints it, or as kube-proxy writes it. From the first expression that kpc does not know, the
- * remaining words are kept as one expression of kind unknown.
+ * Reads a rule as nft prints it or kube-proxy writes it. From the first unknown expression on, the words are kept as one
+ * expression of kind unknown.
  */
 export function readRule(words: Words, family: Family): NftRule {
   const comment = words.takeComment();
@@ -28,7 +28,7 @@ export function readRule(words: Words, family: Family): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
 }
 
-/** Reads one expression as kube-proxy writes it or nft prints it; undefined if it is none of these, and any words may be taken. */
+/** Reads one expression as kube-proxy writes it or nft prints it; undefined if unknown, and then any number of words may be consumed. */
 export function readExpression(words: Words, family: Family): Expression | undefined {
   const verdict = readVerdict(words);
   if (verdict) return { kind: 'verdict', verdict };
@@ -56,7 +56,7 @@ const plainVerdicts: ReadonlyMap<string, NftVerdict> = new Map(
   (['accept', 'drop', 'return', 'continue'] as const).map((kind) => [kind, { kind }]),
 );
 
-/** Reads `accept`, `goto CHAIN` and so on; if the next words are no verdict, takes none and returns undefined. */
+/** Reads `accept`, `goto CHAIN` and so on. If the next words are no verdict, consumes none and returns undefined. */
 export function readVerdict(words: Words): NftVerdict | undefined {
   const kind = words.peek() ?? '';
   const chain = words.peek(1);
@@ -66,13 +66,13 @@ export function readVerdict(words: Words): NftVerdict | undefined {
   return verdict;
 }
 
-/** How nft prints `reject` alone; with -n, as a number. */
+/** nft's spellings of a plain `reject`; a number with -n. */
 const defaultReject: { readonly [F in Family]: readonly string[] } = {
   ipv4: ['icmp port-unreachable', 'icmp 3'],
   ipv6: ['icmpv6 port-unreachable', 'icmpv6 4'],
 };
 
-/** Newer versions of nft leave out the word `type` before the code. */
+/** Newer versions of nft omit the word `type` before the code. */
 function readReject(words: Words, family: Family): Expression {
   if (!words.take('with')) return { kind: 'reject' };
   const answer = words
@@ -102,7 +102,7 @@ function readTarget(words: Words, family: Family): DnatTarget | undefined {
   return address?.family === family && port !== undefined && port <= 65535 ? { address, port } : undefined;
 }
 
-/** Reads `random mod N map { 0 : …, 1 : … }`, in any order. Undefined unless each of the N draws has an item. */
+/** Reads `random mod N map { 0 : …, 1 : … }` in any order. Undefined unless each of the N draws has an item. */
 function readRandom<T>(words: Words, map: 'map' | 'vmap', readItem: () => T | undefined): readonly T[] | undefined {
   if (!words.take('random', 'mod')) return undefined;
   const count = parseNumber32(words.next());
@@ -142,7 +142,7 @@ function readMatch(words: Words): Expression | undefined {
     return map === undefined ? undefined : { kind: 'verdict-map', key: left, map };
   }
   const negated = words.take('!=') || undefined;
-  // Without it, this field is asked for a bit, and with it as a whole.
+  // Without `==`, this field is tested for a bit; with it, as a whole.
   if (!negated && words.take('==') && left[0]?.name === 'ct status') return undefined;
   const masked = readMaskedPrefix(words, left);
   const right = masked?.right ?? readRight(words, left);
@@ -152,8 +152,8 @@ function readMatch(words: Words): Expression | undefined {
 }
 
 /**
- * `meta mark & MASK` against a number, the way nft prints it where the bits of the mask are the uppermost ones:
- * `meta mark != 0x00000000/1` for `meta mark & 0x80000000 != 0`.
+ * Reads `meta mark & MASK` in the form that nft prints if the mask is a prefix of high bits: `meta mark != 0x00000000/1` for
+ * `meta mark & 0x80000000 != 0`.
  */
 function readMaskedPrefix(words: Words, left: Selector): { left: Selector; right: Right } | undefined {
   const [, number, digits] = /^(0x[\da-f]+|\d+)\/(\d{1,2})$/i.exec(words.peek() ?? '') ?? [];
@@ -222,13 +222,10 @@ function readFieldName(words: Words): string | undefined {
   return words.done ? undefined : `fib ${flags} ${words.next()}`;
 }
 
-/** How the constants of a field or key are read: nft prints some in several ways. */
+/** How to read the constants of a field or key: nft prints some in several ways. */
 export type ValueType = 'address' | 'number' | 'word' | keyof typeof names;
 
-/**
- * nft's names for these numbers. It prints the numbers with -n, and those of protocols also without -n if
- * /etc/protocols is missing.
- */
+/** nft's names for these numbers. It prints numbers with -n, and protocol numbers also if /etc/protocols is missing. */
 const names = {
   protocol: { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'ipv6-icmp', 132: 'sctp' },
   'ct-state': { 1: 'invalid', 2: 'established', 4: 'related', 8: 'new', 64: 'untracked' },
@@ -244,12 +241,12 @@ const dataTypes: ReadonlyMap<string, ValueType> = new Map([
   ['inet_proto', 'protocol'],
 ]);
 
-/** The way to read a part of a set's key, by nft's name of its type. */
+/** How to read a part of a set's key, by nft's name for its type. */
 export function valueTypeOf(dataType: string): ValueType {
   return dataTypes.get(dataType) ?? 'word';
 }
 
-/** The fields that kpc reads, besides those of fib. How many words another field has is unknown. */
+/** The fields that kpc reads, except those of fib. The number of words of any other field is unknown. */
 const fieldsOfType: readonly (readonly [ValueType, string])[] = [
   ['address', 'ip saddr, ip daddr, ip6 saddr, ip6 daddr'],
   ['number', 'th sport, th dport, tcp sport, tcp dport, udp sport, udp dport, sctp sport, sctp dport, mark, ct mark'],
@@ -266,7 +263,7 @@ function fieldType({ name }: Field): ValueType {
   return fieldTypes.get(name) ?? (/^fib .* type$/.test(name) ? 'address-type' : 'word');
 }
 
-/** Reads a constant of that type; undefined if it is none. */
+/** Reads a constant of that type; undefined if it is not one. */
 export function readValue(text: string, type: ValueType): Value | undefined {
   if (type === 'word') return { kind: 'word', text };
   if (type === 'address') return readAddresses(text);

@@ -9,22 +9,22 @@ import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
 interface ParsedTables {
-  /** In the order of the text. */
+  /** In text order. */
   readonly tables: readonly NftTable[];
   readonly unread: readonly UnreadLine[];
 }
 
-/** Chooses the tables to read; the others are skipped. */
+/** Chooses the tables to read. */
 type WantsTable = (family: Family, name: string) => boolean;
 
-/** Notes why the item that begins on a line cannot be read. */
+/** Records why the item that begins on a line cannot be read. */
 type Note = (line: number, reason: string) => void;
 
-/** Why a line within a table cannot be nft's: what it prints begins with a word, or with `@` for a part of a packet. */
+/** Why a line within a table cannot be nft's: nft's lines begin with a word, or with `@` for a part of a packet. */
 export const notOfNft = 'a line that nft does not print';
-/** Why an element is left out, as one that is cut off. */
+/** Why an element is skipped, for example if it is cut off. */
 export const unreadElement = 'an element that is not whole';
-/** What a listing leaves open that ends too early. */
+/** Why a listing that ends too early is incomplete. */
 export const openBrace = 'a brace is not closed';
 export const openQuote = 'a quote that is not closed';
 
@@ -36,8 +36,8 @@ interface DraftTable extends NftTable {
 }
 
 /**
- * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Skips
- * tables of the families inet, arp, bridge and netdev. Lines that cannot be read are in `unread`.
+ * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Skips tables of
+ * families inet, arp, bridge and netdev. Lines it cannot read are in `unread`.
  */
 export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
   const tables = new Map<string, DraftTable>();
@@ -63,7 +63,7 @@ export function parseNftText(text: string, wants: WantsTable = () => true): Pars
   return { tables: [...tables.values()], unread: unread.all };
 }
 
-/** A chain of which not all lines are shown is left out: what it does with packets is not known. */
+/** A chain that is not fully shown is skipped, because its effect on packets is unknown. */
 function readPart(table: DraftTable, { line, words, items = [] }: Item, isOpen: boolean, note: Note): void {
   const [kind, name = '', ...rest] = words;
   if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
@@ -77,7 +77,7 @@ function readPart(table: DraftTable, { line, words, items = [] }: Item, isOpen: 
     const set = readSet(kind, name, items, note);
     table.sets.set(name, isOpen ? { ...set, isPart: true } : set);
   }
-  // A counter's counts are ignored.
+  // Counts are ignored.
   else if (kind === 'counter') table.counters.set(name, { name, comment: findComment(items) });
   else note(line, 'neither a chain, a set, a map nor a counter');
 }
@@ -140,7 +140,7 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
   return kind === 'map' ? { kind, ...read, valueType: valueType ?? [] } : { kind, ...read };
 }
 
-/** `ipv4_addr . inet_service : verdict`: the parts of keys, then those of values. */
+/** `ipv4_addr . inet_service : verdict`: the types of keys, then of values. */
 function readTypes(words: Words): readonly string[][] {
   const types: string[][] = [[], []];
   let at = 0;
@@ -160,10 +160,10 @@ function readElements(words: Words, keyType: readonly string[], valueType: reado
   return elements;
 }
 
-/** Whether an element has all parts of the key, and its value. Types that kpc does not know may print anything. */
+/** Whether an element has all parts of its key, and its value. Types that kpc does not know may print anything. */
 function isWholeElement({ key, value }: Element, kind: 'set' | 'map', keyType: readonly string[]): boolean {
   const [first] = key;
-  // That of all other keys, whatever the type.
+  // `*` stands for all other keys of any type.
   if (key.length === 1 && first?.kind === 'word' && first.text === '*') return kind === 'set' || value !== undefined;
   if ((kind === 'map' && value === undefined) || (keyType.length > 0 && key.length !== keyType.length)) return false;
   return key.every((part, at) => {
@@ -180,7 +180,7 @@ function readElement(words: Words, keyType: readonly string[], valueType: readon
     words.next();
     if (word === 'comment') comment = unquote(words.next());
     else if (word === ':') value = readVerdict(words) ?? { kind: 'data', values: readConcatenation(words, valueType) };
-    // The rest is state of an element that rules made: its time left, its counts.
+    // The rest is state of an element made by rules: time left, counts.
   }
   return { key, value, comment };
 }
@@ -194,7 +194,7 @@ function readConcatenation(words: Words, types: readonly string[]): readonly Val
   return values;
 }
 
-/** nft prints names for some priorities. */
+/** nft prints some priorities by name. */
 const priorities: ReadonlyMap<string, number> = new Map([
   ['raw', -300],
   ['mangle', -150],
@@ -204,7 +204,7 @@ const priorities: ReadonlyMap<string, number> = new Map([
   ['srcnat', 100],
 ]);
 
-/** `type T hook H priority P`, as words; undefined for anything else. */
+/** Reads the words `type T hook H priority P`; undefined for anything else. */
 function readBaseChain(words: readonly string[]): BaseChain | undefined {
   const [, type, hookWord, hook, priorityWord, ...rest] = words;
   if (type === undefined || hook === undefined || hookWord !== 'hook' || priorityWord !== 'priority') return undefined;
@@ -219,7 +219,7 @@ function readPriority(words: readonly string[]): number | undefined {
   return base === undefined || (name === undefined && offset === undefined) ? undefined : base + Number(offset ?? 0);
 }
 
-/** A time as nft prints it, in seconds: `3h`, `1d2h3m4s`, `10800s`, `10800`; undefined for anything else. */
+/** A time in seconds, as nft prints it: `3h`, `1d2h3m4s`, `10800s`, `10800`; undefined for anything else. */
 function readSeconds(text: string): number | undefined {
   const [all, days, hours, minutes, seconds] =
     /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,10})s?)?(?:\d{1,9}ms)?$/.exec(text) ?? [];

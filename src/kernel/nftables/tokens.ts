@@ -2,21 +2,21 @@ export interface Item {
   /** Counts from 1. */
   readonly line: number;
   /**
-   * A word is a string with its double quotes; `{`, `}` or `,`; or anything else between blanks. Between the braces
-   * of a statement, a line end counts as a blank.
+   * A word is a string with its double quotes, one of `{`, `}` and `,`, or anything else between blanks. Inside a statement's
+   * braces, a line end counts as a blank.
    */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
 }
 
 /**
- * Splits a text into its items. Tables and what they hold are blocks; braces inside these belong to statements. Leaves
- * out comments, which begin with `#`, and line ends after `\`. `open` lists the lines of blocks that have no end.
+ * Splits a text into items. Tables and what they contain are blocks; braces inside those belong to statements. Drops comments,
+ * which begin with `#`, and line ends after `\`. `open`: lines of blocks without an end.
  */
 export function cutItems(text: string): {
   readonly items: readonly Item[];
   readonly open: readonly number[];
-  /** The lines of statements with an unclosed string: these statements are left out. */
+  /** Lines of statements with an unclosed string; these statements are left out. */
   readonly unclosed: readonly number[];
 } {
   const pattern =
@@ -97,7 +97,7 @@ export class Words {
     return word;
   }
 
-  /** If the next words are these, takes them and returns true. */
+  /** Consumes the next words and returns true if they are these. */
   take(...expected: readonly string[]): boolean {
     if (!expected.every((word, i) => this.peek(i) === word)) return false;
     this.position += expected.length;
@@ -110,7 +110,7 @@ export class Words {
     return rest;
   }
 
-  /** The comment at the end, without its quotes; undefined if there is none. */
+  /** The comment at the end, without quotes; undefined if there is none. */
   takeComment(): string | undefined {
     const comment = this.#words[this.#end - 1];
     if (this.#words[this.#end - 2] !== 'comment' || !isQuoted(comment)) return undefined;

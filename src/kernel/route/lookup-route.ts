@@ -3,40 +3,39 @@ import type { Family } from '../family.ts';
 import type { PortRange } from '../socket-address.ts';
 import { usualRules, type Route, type RouteAnswer, type Routes, type RoutingRule } from './route.ts';
 
-/** A packet, as rules of routing see it. */
+/** A packet as routing rules see it. */
 export interface RouteQuestion {
   readonly to: Address;
-  /** Undefined for a packet of the node itself that has no source yet. */
+  /** Undefined for a packet of the node itself without a source yet. */
   readonly from: Address | undefined;
   readonly mark: number;
-  /** "lo" for one of the node itself; undefined if it is not known. */
+  /** "lo" for a packet of the node itself; undefined if unknown. */
   readonly input: string | undefined;
-  /** The link that a program is bound to, or that a check asks for. */
+  /** The link that a program is bound to, or that a check asks about. */
   readonly output?: string | undefined;
-  /** Not of packets that rules have sent elsewhere on their way out, nor of checks: rules that ask for it then take none. */
+  /** Absent for packets that rules redirected on their way out, and for checks: rules on ports then match none of them. */
   readonly transport?: Transport | undefined;
 }
 
-/** What a packet has for ports; without, it has none. A port that a client's kernel chooses is a range. */
+/** A packet's ports; absent if it has none. A port chosen by a client's kernel is a range. */
 export interface Transport {
   readonly protocol: string;
   readonly port: PortRange | undefined;
   readonly sourcePort: PortRange | undefined;
 }
 
-/** What the routes say of a packet. */
 export type Found =
   | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> }
   /** No route, or a rule or route that forbids it. */
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
-  /** The rules or a table that is not known. */
+  /** The rules or a table are unknown. */
   | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
-  /** What it finds if a rule takes the packet, and if not, where the question does not say whether it does. */
+  /** Both results, if the question does not say whether a rule takes the packet. */
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: Found; readonly passed: Found };
 
 /**
- * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, in each table the longest
- * prefix, and of one prefix the lowest metric. Routes of type throw, or too short for a rule, leave it to the next rule.
+ * Looks a packet up as the kernel does (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table
+ * the longest prefix, then the lowest metric. Routes of type throw, or too short for a rule, leave the packet to the next rule.
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): Found {
   const found = followRules(family, known, question);
@@ -52,11 +51,11 @@ function isAnswerTo(answer: RouteAnswer, { to, from, mark, input }: RouteQuestio
 
 function followRules(family: Family, known: Routes, question: RouteQuestion): Found {
   const { routes, tables, rules: given } = known;
-  // A rule can lead nowhere but to a table with routes.
+  // A rule can only lead to a table with routes.
   const isUsual = !given && tables === undefined && routes.every(({ table }) => usualTables.has(table));
   if (!given && tables === undefined && !isUsual) return { kind: 'open', lacks: 'rules' };
   const rules = (given ?? usualRules(family)).toSorted((a, b) => a.priority - b.priority);
-  /** What the rules from a place on find; `forks`: how many are open before. */
+  /** What the rules from `start` on find. `forks`: undecided rules before it. */
   const follow = (start: number, forks: number): Found => {
     if (forks > mostForks) return { kind: 'open', lacks: 'rules' };
     for (let at = start; at < rules.length; at++) {
@@ -80,7 +79,7 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Fo
   return follow(0, 0);
 }
 
-/** Past so many rules of which it is open whether they take a packet, kpc gives up. */
+/** After this many undecided rules, kpc gives up. */
 const mostForks = 8;
 
 function isSame(a: Found, b: Found): boolean {
@@ -89,14 +88,14 @@ function isSame(a: Found, b: Found): boolean {
   return a === b;
 }
 
-/** What a rule that takes a packet finds; undefined if it leaves it to the next. */
+/** The result of a rule that takes the packet; undefined if it leaves it to the next. */
 function take({ action, suppressed }: RoutingRule, { routes, tables }: Routes, question: RouteQuestion) {
   if (action.kind === 'nop' || action.kind === 'goto') return undefined;
   if (action.kind !== 'lookup') return { kind: 'none', why: action.kind } as const;
   const route = findRoute(routes, action.table, question);
   const isTooShort = route !== undefined && route.destination.prefixLength <= (suppressed ?? -1);
   if (!route && tables && !tables.has(action.table)) {
-    // The node's own addresses are asked for before; nobody uses the table for what the others lack.
+    // The node's own addresses were looked up before, and nobody uses the table `default`.
     if (action.table === 'default' || action.table === 'local') return undefined;
     return { kind: 'open', lacks: 'table', table: action.table } as const;
   }
@@ -134,7 +133,7 @@ function isAmong(asked: PortRange | undefined, port: PortRange | undefined): boo
   return asked.first <= port.first && port.last <= asked.last ? true : undefined;
 }
 
-/** What no program of the node sends is root's. */
+/** Packets that no program of the node sends belong to root. */
 function isOfUsers(users: string, input: string | undefined): boolean | undefined {
   return input === undefined || input === 'lo' ? undefined : /^0+(?:-|$)/.test(users);
 }

@@ -7,26 +7,26 @@ import { parseNumber32 } from '../number32.ts';
 import { UnreadLines, type UnreadLine } from '../unread-line.ts';
 import { nameTable, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
 
-/** What a listing of routes holds: routes, and answers of `ip route get`. */
+/** A listing of routes, and answers of `ip route get`. */
 export interface ParsedRoutes {
   readonly routes: readonly Route[];
   readonly answers: readonly RouteAnswer[];
   readonly unread: readonly UnreadLine[];
 }
 
-/** Where a listing says nothing of its own: the family of its command, and the table. */
+/** Defaults for what a listing does not say: the family and table of its command. */
 export interface RoutesAsked {
   readonly family: Family | undefined;
   readonly table: string | undefined;
 }
 
-/** One route in ip's own words, whichever form it was printed in. */
+/** One route in ip's own words, from text or JSON. */
 interface Worded {
   readonly type: RouteType;
   readonly destination: string;
   readonly values: ReadonlyMap<string, string>;
   readonly hops: readonly ReadonlyMap<string, string>[];
-  /** Whether it is an answer of ip route get. */
+  /** Whether it is an answer of `ip route get`. */
   readonly isAnswer: boolean;
   readonly line: number;
   readonly text: string;
@@ -48,12 +48,12 @@ export function parseRoutes(text: string, asked: RoutesAsked): ParsedRoutes {
   return readWorded(worded, asked);
 }
 
-/** Words that stand alone. */
+/** Words without a value. */
 const flags: ReadonlySet<string> = new Set(
   'onlink linkdown dead pervasive offload trap notify unresolved offload_failed rt_offload rt_trap cache'.split(' '),
 );
 
-/** The family of a gateway that is not that of its route, which ip prints for such a one alone. */
+/** A gateway's family, which ip only prints if it differs from the route's. */
 const otherFamily = 'family of via';
 
 function wordsToMap(words: readonly string[]) {
@@ -140,7 +140,7 @@ export function textsOf(item: Readonly<Record<string, unknown>>): ReadonlyMap<st
 function readWorded(worded: readonly Worded[], asked: RoutesAsked): ParsedRoutes {
   const unread = new UnreadLines();
   const shown = worded.map(familyOf);
-  // Of both families, ip lists IPv4 first: a default route that does not show its own is of that before it.
+  // A default route that does not show its family has that of the route before it: ip lists IPv4 first.
   let family = shown.find((each) => each !== undefined) ?? asked.family ?? 'ipv4';
   const routes: Route[] = [];
   const answers: RouteAnswer[] = [];
@@ -176,11 +176,11 @@ function hopOf(values: ReadonlyMap<string, string>): NextHop {
   return { gateway: parseAddress(values.get('via') ?? ''), link: values.get('dev') };
 }
 
-/** The family that a route shows; undefined for `default` by a link alone, of IPv4. */
+/** The family that a route shows; undefined for a `default` with only a link. */
 function familyOf({ destination, values, hops }: Worded): Family | undefined {
   const own = familyOfTexts([destination, values.get('src'), values.get('from')]);
   if (own) return own;
-  // IPv4 has no preferences, and no advertisements of routers.
+  // Only IPv6 has preferences and router advertisements.
   if (values.has('pref') || values.get('proto') === 'ra') return 'ipv6';
   const ways = [values, ...hops];
   if (ways.some((each) => each.has(otherFamily))) return 'ipv4';
@@ -193,7 +193,7 @@ function networkOf(text: string): Network | undefined {
   return address && parseNetwork(`${text}/${address.family === 'ipv4' ? 32 : 128}`);
 }
 
-/** ip leaves out zeros at the end of a network: 10/8, 192.168.0/24. */
+/** ip omits trailing zeros of a network: 10/8, 192.168.0/24. */
 function padded(text: string): string {
   const [address = '', length = ''] = text.split('/', 2);
   return `${[...address.split('.'), '0', '0', '0'].slice(0, 4).join('.')}/${length}`;
@@ -203,7 +203,7 @@ function defaultOf(family: Family): Network | undefined {
   return parseNetwork(family === 'ipv4' ? '0.0.0.0/0' : '::/0');
 }
 
-/** The family of addresses that are texts; undefined if there are none. */
+/** The family of the addresses among these texts; undefined if there are none. */
 export function familyOfTexts(texts: readonly (string | undefined)[]): Family | undefined {
   const found = texts.map((text = ''): Address | undefined => parseAddress(text.split('/', 1)[0] ?? ''));
   return found.find((each) => each !== undefined)?.family;

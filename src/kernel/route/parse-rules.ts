@@ -11,22 +11,21 @@ interface ParsedRules {
   readonly unread: readonly UnreadLine[];
 }
 
-/** A rule in ip's words. `set`: those that have no value. */
+/** A rule in ip's words. `set`: words without a value. */
 interface Worded {
   readonly priority: number;
   readonly values: ReadonlyMap<string, string>;
   readonly set: ReadonlySet<string>;
 }
 
-/** Words without a value. */
 const alone: ReadonlySet<string> = new Set(
   'not nop blackhole unreachable prohibit l3mdev proto_any detached'.split(' '),
 );
 
-/** What a rule may have besides what it asks. */
+/** Words of a rule that are not conditions. */
 const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppress_ifgroup']);
 
-/** Reads what `ip rule` prints. A rule that cannot be read asks for something that is not known. */
+/** Reads what `ip rule` prints. A rule that cannot be read gets an unknown condition. */
 export function parseRoutingRules(text: string, asked: Family | undefined): ParsedRules {
   const unread = new UnreadLines();
   const worded: Worded[] = [];
@@ -86,7 +85,7 @@ function textsAsObject(item: Readonly<Record<string, unknown>>): Readonly<Record
 }
 
 function readWorded(worded: readonly Worded[], asked: Family | undefined): readonly RoutingRule[] {
-  // IPv4 alone has a table for what the others lack.
+  // Only IPv4 has the table `default`.
   const isIPv4 = worded.some(({ values }) => values.get('lookup') === 'default');
   const addresses = worded.flatMap(({ values }) => [values.get('from'), values.get('to')]);
   const family = familyOfTexts(addresses) ?? asked ?? (isIPv4 ? 'ipv4' : 'ipv6');
@@ -160,7 +159,7 @@ function markOf(text: string): RoutingRule['mark'] {
   return mark === undefined || more.length > 0 ? undefined : { value: mark, mask };
 }
 
-/** Undefined for one with a mask, and anything else. */
+/** Undefined for a port with a mask, and for anything else. */
 function rangeOf(text: string): PortRange | undefined {
   const [, first, last] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
   return first === undefined ? undefined : { first: Number(first), last: Number(last ?? first) };

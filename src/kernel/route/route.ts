@@ -2,7 +2,7 @@ import type { Address, Network } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { PortRange } from '../socket-address.ts';
 
-/** What a route does with packets. The kernel has more; these decide, and others no packet of a connection meets. */
+/** Types of routes that decide. The kernel has more, but no packet of a connection meets those. */
 export const routeTypes = [
   'unicast',
   'local',
@@ -17,7 +17,7 @@ export const routeTypes = [
 
 export type RouteType = (typeof routeTypes)[number];
 
-/** Where a route sends packets: to a gateway, or without one to the address itself, by a link. */
+/** Where a route sends packets: through a link, to a gateway or directly to the address. */
 export interface NextHop {
   readonly gateway?: Address | undefined;
   readonly link?: string | undefined;
@@ -25,21 +25,21 @@ export interface NextHop {
 
 export interface Route {
   readonly family: Family;
-  /** "local", "main", "default", or another table by its name or number. */
+  /** "local", "main", "default", or another table's name or number. */
   readonly table: string;
   readonly type: RouteType;
   readonly destination: Network;
-  /** The sources that it is for: IPv6 alone has such routes. */
+  /** The sources it applies to; only IPv6 has such routes. */
   readonly from?: Network | undefined;
-  /** Of two routes to one network, the lower counts. */
+  /** Of two routes to one network, the lower metric wins. */
   readonly metric: number;
-  /** What the node's own packets have for source. */
+  /** The source address of the node's own packets. */
   readonly source?: Address | undefined;
-  /** Several for one that spreads connections. */
+  /** Several for a multipath route. */
   readonly hops: readonly NextHop[];
 }
 
-/** What `ip rule` lists: which table is looked into for which packets. */
+/** A line of `ip rule`: which table to look up for which packets. */
 export interface RoutingRule {
   readonly family: Family;
   readonly priority: number;
@@ -50,16 +50,16 @@ export interface RoutingRule {
   /** "lo" for packets of the node itself. */
   readonly input?: string | undefined;
   readonly output?: string | undefined;
-  /** "icmp" for that of either family. */
+  /** "icmp" for both families. */
   readonly protocol?: string | undefined;
   readonly port?: PortRange | undefined;
   readonly sourcePort?: PortRange | undefined;
-  /** The users whose programs' packets it takes, in ip's words. */
+  /** Users whose programs' packets it takes, in ip's words. */
   readonly users?: string | undefined;
-  /** What else it asks, in ip's words. */
+  /** Its other conditions, in ip's words. */
   readonly other?: string | undefined;
   readonly action: RoutingAction;
-  /** Routes of a prefix this long or shorter do not count. */
+  /** Ignores routes with a prefix of this length or shorter. */
   readonly suppressed?: number | undefined;
 }
 
@@ -68,11 +68,10 @@ export type RoutingAction =
   | { readonly kind: 'goto'; readonly priority: number }
   | { readonly kind: 'nop' | 'blackhole' | 'unreachable' | 'prohibit' };
 
-/** What `ip route get` answered for one address. */
 export interface RouteAnswer {
   readonly family: Family;
   readonly to: Address;
-  /** The source that was asked for. */
+  /** The source given in the question. */
   readonly from?: Address | undefined;
   readonly mark?: number | undefined;
   readonly input?: string | undefined;
@@ -84,9 +83,9 @@ export interface RouteAnswer {
 /** The routes of one family, as far as they are known. */
 export interface Routes {
   readonly routes: readonly Route[];
-  /** The tables that are known whole; undefined for all. */
+  /** The tables that are fully known; undefined for all. */
   readonly tables: ReadonlySet<string> | undefined;
-  /** Undefined if they are not known. */
+  /** Undefined if unknown. */
   readonly rules: readonly RoutingRule[] | undefined;
   readonly answers: readonly RouteAnswer[];
 }
@@ -97,12 +96,12 @@ const tableNames: ReadonlyMap<string, string> = new Map([
   ['253', 'default'],
 ]);
 
-/** The name of a routing table, which ip also prints by its number. */
+/** The name of a routing table; ip may print its number. */
 export function nameTable(text: string): string {
   return tableNames.get(text) ?? text;
 }
 
-/** The rules that a kernel begins with. IPv6 has no table for what the others lack. */
+/** The rules a kernel starts with. IPv6 has no table `default`. */
 export function usualRules(family: Family): readonly RoutingRule[] {
   const rule = (priority: number, table: string): RoutingRule => {
     return { family, priority, negated: false, action: { kind: 'lookup', table } };
@@ -111,7 +110,7 @@ export function usualRules(family: Family): readonly RoutingRule[] {
   return family === 'ipv4' ? [...first, rule(32767, 'default')] : first;
 }
 
-/** The same text for one route, however it was printed. */
+/** The same text for all printed forms of a route. */
 export function routeKey({ family, table, type, destination, from, metric, hops, source }: Route): string {
   const ways = hops.map(({ gateway, link }) => `${gateway?.text ?? ''}%${link ?? ''}`);
   return [family, table, type, destination.text, from?.text ?? '', metric, source?.text ?? '', ...ways].join(' ');

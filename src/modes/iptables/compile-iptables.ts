@@ -26,14 +26,13 @@ import {
   refuseExternalRules,
 } from './service-chains.ts';
 
-/** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
+/** With more endpoints than this in a family, kube-proxy omits comments from rules for single endpoints. */
 const largeClusterEndpoints = 1000;
 
 /**
- * What kube-proxy in iptables mode programs for the families: tables filter and nat, and route_localnet if node ports
- * listen on 127.0.0.1. In chains that kube-proxy fills in no fixed order, Service ports have the cluster's order. The
- * accounting rules through nfacct, which kube-proxy adds if the kernel has it, are left out. `memo` is for runs that
- * compile one cluster and its settings for many nodes.
+ * What kube-proxy in iptables mode programs for the families: tables filter and nat, and route_localnet if node ports listen on 127.0.0.1.
+ * Where kube-proxy fills a chain in no fixed order, Service ports have the cluster's order. Omits the nfacct accounting rules, which
+ * kube-proxy adds if the kernel has it. `memo` is for runs that compile one cluster and its settings for many nodes.
  */
 export function compileIptables(
   cluster: Cluster,
@@ -53,7 +52,7 @@ export function compileIptables(
   };
 }
 
-/** Keeps what was made of Service ports on one node, for the next nodes. Results are the same without it. */
+/** Keeps what was made of Service ports on one node for later nodes. Results are the same without it. */
 export class IptablesMemo {
   readonly traffic = new PlanMemo();
   readonly plans = new ContextMemo<TrafficPlan, ServicePortPlan>();
@@ -79,7 +78,7 @@ function compileFamily(
   const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && nodePorts.picksIPv4Loopback;
   const masquerade = planMasquerade(settings, node, family);
   const rules = masqueradeRules(masquerade);
-  // All endpoints count, also those that are not ready, and once for each port.
+  // All endpoints count, even if not ready, and once for each port.
   const elsewhere = cluster.endpointsElsewhere?.[family] ?? 0;
   const endpointCount = ports.reduce((count, port) => count + port.endpoints.length, elsewhere);
   const chains = makeServiceChains(plans, masquerade, node.nodeIPs[family], endpointCount, memo);
@@ -132,7 +131,7 @@ function natTable(
 ) {
   return byName([
     ...jumpChains(iptablesJumps, 'nat'),
-    // Packets to a Service's own address go first: a node port's number could be a Service's port.
+    // Packets to a Service's own address go first, because a node port's number may also be a Service's port.
     { name: baseChains.services, rules: [...plans.flatMap(captureRules), ...toNodePorts] },
     { name: baseChains.nodePorts, rules: plans.flatMap(captureNodePortRules) },
     { name: baseChains.postrouting, rules: postrouting },

@@ -2,7 +2,7 @@ import type { Protocol } from '../../kernel/family.ts';
 import type { RuleArg } from '../../kernel/iptables/iptables.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 
-/** `-m tcp -p tcp` and so on: one pair of values for all rules. */
+/** `-m tcp -p tcp` and so on, shared by all rules. */
 export const protocolArgs: { readonly [P in Protocol]: readonly [RuleArg, RuleArg] } = {
   TCP: argsOf('tcp'),
   UDP: argsOf('udp'),
@@ -16,7 +16,7 @@ function argsOf(name: string): readonly [RuleArg, RuleArg] {
   ];
 }
 
-/** `-j KUBE-MARK-MASQ`: the packet is masqueraded in POSTROUTING. */
+/** `-j KUBE-MARK-MASQ`: POSTROUTING masquerades the packet. */
 export const markForMasquerade = jumpTo(baseChains.markMasquerade);
 
 export const accept: RuleArg = { kind: 'jump', target: { kind: 'accept' } };

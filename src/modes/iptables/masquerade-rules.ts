@@ -9,21 +9,19 @@ import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { accept, comment, drop, jumpTo, returnToCaller, toNode } from './make-args.ts';
 
 /**
- * The rules about the masquerade mark, which iptables and IPVS mode share: a marked packet is forwarded, and leaves
- * the node with the node's address as its source.
+ * The rules for the masquerade mark, shared by iptables and IPVS mode: a marked packet is forwarded, and leaves the node with the
+ * node's address as its source.
  */
 export interface MasqueradeRules {
   /** nat KUBE-MARK-MASQ: sets the mark. */
   readonly mark: readonly Rule[];
   /** nat KUBE-POSTROUTING: masquerades marked packets, and clears the mark, because the packet may pass here again. */
   readonly postrouting: readonly Rule[];
-  /**
-   * filter KUBE-FORWARD: accepts marked packets, and those of their connections, also if the policy of FORWARD drops.
-   */
+  /** filter KUBE-FORWARD: accepts marked packets and their connections, even if the policy of FORWARD drops. */
   readonly forward: readonly Rule[];
 }
 
-/** The rules for a mark, as both kube-proxy's iptables and ipvs proxiers write them. */
+/** The rules for a mark, as kube-proxy's iptables and ipvs proxiers write them. */
 export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): MasqueradeRules {
   const marked = { kind: 'mark', value, mask: value } as const;
   return {
@@ -34,7 +32,7 @@ export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): 
       {
         args: [
           comment('kubernetes service traffic requiring SNAT'),
-          // Every iptables from 1.6.2 on has --random-fully; kube-proxy writes it where iptables does.
+          // Every iptables from 1.6.2 on has --random-fully; kube-proxy writes it if iptables has it.
           { kind: 'jump', target: { kind: 'masquerade', randomFully: true } },
         ],
       },
@@ -67,20 +65,19 @@ export function ifNotLocal(localTraffic: LocalTraffic): RuleArg {
   return { ...ifLocal(localTraffic), negated: true } as RuleArg;
 }
 
-/** filter KUBE-FORWARD. */
 export function forwardRules(
   { forward }: Pick<MasqueradeRules, 'forward'>,
   conntrack: Pick<ProxySettings['conntrack'], 'tcpBeLiberal'>,
 ): readonly Rule[] {
-  // A late packet that conntrack finds out of window would reach the peer without NAT, and the peer would reset the
-  // connection. With nf_conntrack_tcp_be_liberal conntrack finds none.
+  // A late packet that conntrack finds out of window would reach the peer without NAT, and the peer would reset the connection.
+  // With nf_conntrack_tcp_be_liberal there are no such packets.
   if (conntrack.tcpBeLiberal) return forward;
   return [{ args: [{ kind: 'conntrack-state', states: ['INVALID'] }, drop] }, ...forward];
 }
 
 /**
- * The end of nat KUBE-SERVICES: packets to the node's addresses that node ports listen on. Loopback counts only if it
- * works: in IPv4, with route_localnet.
+ * The end of nat KUBE-SERVICES: packets to the node addresses that node ports listen on. Loopback counts only if it works: in
+ * IPv4, with route_localnet.
  */
 export function nodePortJumps(
   { addresses }: NodePortPlan,

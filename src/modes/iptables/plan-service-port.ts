@@ -3,15 +3,14 @@ import type { Endpoint, ServicePort } from '../../cluster/model.ts';
 import type { Firewall, TrafficPlan, TrafficPolicy } from '../../cluster/plan-traffic.ts';
 import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 
-/** The traffic plan of a Service port, with the names of its chains. */
 export interface ServicePortPlan {
   readonly traffic: TrafficPlan;
-  /** Names of all chains the port may have, in use or not. */
+  /** Names of all chains that the port may have, in use or not. */
   readonly chains: ServiceChainNames;
-  /** What the firewall chain checks: nothing without endpoints, as all packets are refused then. */
+  /** What the firewall chain checks. Undefined without endpoints, because then all packets are refused. */
   readonly firewall: Firewall | undefined;
   readonly targetsOf: { readonly [P in TrafficPolicy]: readonly EndpointTarget[] };
-  /** The endpoints of both policies, each once. */
+  /** The endpoints of both policies, without duplicates. */
   readonly targets: readonly EndpointTarget[];
 }
 
@@ -40,10 +39,10 @@ function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endp
   return targets.filter(({ endpoint }) => wanted.has(endpoint));
 }
 
-/** Names of the chains that a Service port may have; those that spread packets are keyed by policy. */
+/** Names of the chains that a Service port may have. Chains that spread packets are keyed by policy. */
 type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
-/** The names of a Service port's chains: a prefix and a hash of its label and protocol (kube-proxy's portProtoHash). */
+/** The names of a Service port's chains: a prefix, and a hash of its label and protocol (kube-proxy's portProtoHash). */
 export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): ServiceChainNames {
   const hash = hashName(port.label + port.protocol.toLowerCase(), 16);
   return {
@@ -54,7 +53,7 @@ export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>)
   };
 }
 
-/** The names of the chains that send a Service port's packets to one endpoint each ("ip:port", servicePortEndpointChainName). */
+/** The names of the chains for single endpoints of a Service port ("ip:port", servicePortEndpointChainName). */
 export function endpointChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): (endpointLabel: string) => string {
   const prefix = serviceChainName('endpoint', '');
   const start = port.label + port.protocol.toLowerCase();

@@ -26,27 +26,24 @@ import {
   toNode,
 } from './make-args.ts';
 
-/**
- * The chains of a Service port depend on this and its plan. It is plain data, so that equal contexts make equal
- * chains.
- */
+/** A Service port's chains depend only on this and its plan. Plain data, so that equal contexts give equal chains. */
 export interface ChainContext {
   readonly masquerade: MasqueradePlan;
-  /** Whether rules that name an endpoint have a comment: not in large clusters. */
+  /** Whether rules for single endpoints have a comment: not in large clusters. */
   readonly endpointComments: boolean;
   /** Whether the node's own address is in one of the port's source ranges. */
   readonly nodeIsAdmitted: boolean;
 }
 
-/** At index n, the match that lets one of n packets through. Made once, as most Services need the same few. */
+/** At index n: the match for one of n packets. Shared, because most Services need the same few. */
 export type Chances = readonly RuleArg[];
 
-/** A Service port's own chains in table nat, those in use only, in kube-proxy's order. */
+/** A Service port's own chains in table nat that are in use, in kube-proxy's order. */
 export function serviceChains(plan: ServicePortPlan, context: ChainContext, chances: Chances): readonly Chain[] {
   const { traffic, firewall } = plan;
   if (!traffic.hasEndpoints) return [];
   const origin = originOf(traffic.port, traffic.port.places?.port);
-  // One maker for all endpoints: there are too many of them for a function each.
+  // One maker for all endpoints: a function for each would be too many.
   const toEndpoints: RuleMaker<EndpointTarget> = {
     makeRules: (target) => endpointRules(traffic, target, context),
     originOf: (target) => originOf(traffic.port, target.endpoint.place),
@@ -79,7 +76,7 @@ function policyChains(
     .map((policy) => new LazyChain(plan.chains[policy], spread, policy));
 }
 
-/** KUBE-EXT-: where packets to all external addresses and the node port arrive (see ExternalPath). */
+/** KUBE-EXT-: entered by packets to any external address or the node port (see ExternalPath). */
 function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, origin: Origin): Chain {
   const { port, external } = plan.traffic;
   const about = `${port.label} external destinations`;
@@ -91,7 +88,7 @@ function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, orig
         const args = [comment(`pod traffic for ${about}`), ifLocal(masquerade.localTraffic), toCluster];
         rules.push({ args, origin });
       }
-      // A load balancer's address is often the node's too, and would be the source of the node's own packets.
+      // A load balancer address is often the node's too, and would be the source of the node's own packets.
       rules.push({ args: [comment(`masquerade LOCAL traffic for ${about}`), fromNode, markForMasquerade], origin });
       rules.push({ args: [comment(`route LOCAL traffic for ${about}`), fromNode, toCluster], origin });
       break;
@@ -102,7 +99,7 @@ function externalChain(plan: ServicePortPlan, { masquerade }: ChainContext, orig
   return { name: plan.chains.external, rules, origin };
 }
 
-/** KUBE-FW-: sends packets from the source ranges on to KUBE-EXT-; KUBE-PROXY-FIREWALL drops the rest. */
+/** KUBE-FW-: sends packets from the source ranges to KUBE-EXT-; KUBE-PROXY-FIREWALL drops the rest. */
 function firewallChain(
   { traffic: { port }, chains }: ServicePortPlan,
   firewall: Firewall,
@@ -137,8 +134,8 @@ function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toCluster
 }
 
 /**
- * First, with session affinity, the endpoint that has seen the client; then each endpoint with an equal chance: the
- * first of n is taken with probability 1/n, the next of the rest with 1/(n-1), and the last for sure.
+ * With session affinity, first the endpoint that has seen the client. Then every endpoint with an equal chance: the first of n
+ * with probability 1/n, the next with 1/(n-1) of the rest, and the last always.
  */
 function targetRules(
   { port, affinitySeconds }: TrafficPlan,
@@ -174,13 +171,13 @@ function endpointRules(
   const [module, protocol] = protocolArgs[port.protocol];
   const rewrite: RuleArg = { kind: 'jump', target: { kind: 'dnat', address: endpoint.address, port: endpoint.port } };
   const source: RuleArg = { kind: 'source', range: endpoint.address };
-  // Of rules for each endpoint there are so many that a spread of arguments takes time.
+  // There are so many rules for endpoints that spreading arguments takes time.
   const send =
     affinitySeconds === undefined
       ? endpointArgs(context, port.label, module, protocol, rewrite)
       : endpointArgs(context, port.label, remember(chain), module, protocol, rewrite);
   return [
-    // An endpoint that reaches itself would otherwise get an answer from its own address.
+    // Otherwise an endpoint that reaches itself would get a packet from its own address.
     { args: endpointArgs(context, port.label, source, markForMasquerade), origin },
     { args: send, origin },
   ];
@@ -194,18 +191,18 @@ function endpointArgs(context: ChainContext, about: string, ...args: readonly Ru
   return context.endpointComments ? [comment(about), ...args] : args;
 }
 
-/** At index n, the match for one packet of n, from 0 (unused) to `most`. */
+/** At index n: the match for one of n packets, from 0 (unused) to `most`. */
 export function makeChances(most: number): Chances {
   return Array.from({ length: most + 1 }, (_, count) => ({ kind: 'statistic', probability: formatChance(count) }));
 }
 
 /** 1/count with ten decimals, as Go's %0.10f rounds it. */
 export function formatChance(count: number): string {
-  // 1/2048 is the one chance that lies halfway between two such numbers: Go takes the even one, toFixed the larger.
+  // 1/2048 is the only chance halfway between two such numbers: Go rounds to even, toFixed rounds up.
   return count === 2048 ? '0.0004882812' : (1 / count).toFixed(10);
 }
 
-/** nat KUBE-SERVICES: packets to the port's addresses go to its chains. */
+/** nat KUBE-SERVICES: sends packets for the port's addresses to its chains. */
 export function captureRules(plan: ServicePortPlan): readonly Rule[] {
   const { traffic, chains, firewall } = plan;
   const { label } = traffic.port;
@@ -227,7 +224,7 @@ export function captureRules(plan: ServicePortPlan): readonly Rule[] {
   return rules;
 }
 
-/** nat KUBE-NODEPORTS: packets to the node port. Source ranges do not apply to it. */
+/** nat KUBE-NODEPORTS: packets to the node port. Source ranges do not apply. */
 export function captureNodePortRules({ traffic, chains }: ServicePortPlan): readonly Rule[] {
   const { port, nodePort, hasEndpoints } = traffic;
   if (!nodePort || !hasEndpoints) return [];
@@ -243,12 +240,12 @@ export function captureNodePortRules({ traffic, chains }: ServicePortPlan): read
 const verdicts = { reject, drop } as const;
 const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has no local endpoints' } as const;
 
-/** How table filter refuses packets that no endpoint takes; undefined if endpoints take them. */
+/** How table filter refuses packets without an endpoint; undefined if there are endpoints. */
 function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath) {
   return refusal && { about: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
 }
 
-/** filter KUBE-SERVICES: packets to the cluster IP that no endpoint takes. */
+/** filter KUBE-SERVICES: refuses packets to the cluster IP if there is no endpoint for them. */
 export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rule[] {
   const refusal = refusalWords(traffic, traffic.internal);
   if (!refusal) return [];
@@ -257,8 +254,8 @@ export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rul
 }
 
 /**
- * filter KUBE-EXTERNAL-SERVICES: packets to external addresses and the node port that no endpoint takes. Those that
- * the external chain has sent on already no longer have such a destination when they get here.
+ * filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port if there is no endpoint for them.
+ * Packets that the external chain already sent on have another destination by then.
  */
 export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
   const { nodePort } = traffic;
@@ -281,14 +278,14 @@ export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule
   return rules;
 }
 
-/** filter KUBE-PROXY-FIREWALL: packets to load balancer addresses that the firewall chain did not let through. */
+/** filter KUBE-PROXY-FIREWALL: drops packets to load balancer addresses that the firewall chain did not admit. */
 export function firewallDropRules({ traffic, chains, firewall }: ServicePortPlan): readonly Rule[] {
   if (!firewall) return [];
   const text = `${traffic.port.label} traffic not accepted by ${chains.firewall}`;
   return firewall.guarded.map((at) => ({ args: [...matchAddress(text, at), drop], origin: at.origin }));
 }
 
-/** filter KUBE-NODEPORTS: the health check node port is open whether or not the node has endpoints. */
+/** filter KUBE-NODEPORTS: opens the health check node port, with or without endpoints on the node. */
 export function healthCheckRules({ traffic: { port, healthCheck } }: ServicePortPlan): readonly Rule[] {
   if (!healthCheck) return [];
   const args = [

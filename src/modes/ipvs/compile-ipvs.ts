@@ -26,9 +26,8 @@ import {
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
 /**
- * What kube-proxy in IPVS mode programs for the families. If several Service ports claim one address, port and
- * protocol, the first in the cluster's order gets the virtual server. `memo` is for runs that compile one cluster and
- * its settings for many nodes.
+ * What kube-proxy in IPVS mode programs for the families. If several Service ports claim one address, port and protocol, the first in the
+ * cluster's order gets the virtual server. `memo` is for runs that compile one cluster and its settings for many nodes.
  */
 export function compileIpvs(
   cluster: Cluster,
@@ -52,7 +51,7 @@ export function compileIpvs(
   };
 }
 
-/** Keeps what was made of Service ports on one node, for the next nodes. Results are the same without it. */
+/** Keeps what was made of Service ports on one node for later nodes. Results are the same without it. */
 export class IpvsMemo {
   readonly traffic = new PlanMemo();
   readonly internal = new ContextMemo<TrafficPlan, ServicePortPlan>();
@@ -67,7 +66,7 @@ function compileFamily(
 ) {
   const on = describeFamilyNode(node, settings, family);
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  // To a Service port that is reached by its cluster IP alone, nodes with the same traffic differ in the scheduler at most.
+  // If a Service port only has a cluster IP, nodes with the same traffic plan can only differ in the scheduler.
   const internal = { scheduler: on.scheduler };
   const plans = ports.map((port) => {
     const traffic = memo ? memo.traffic.recall(port, node) : planTraffic(port, node);
@@ -110,14 +109,14 @@ function linkAddresses(bound: readonly SetEntry[], family: Family): readonly Lin
   return addresses;
 }
 
-/** The sysctls of every node. conn_reuse_mode depends on the node's kernel: kpc-apply decides it there. */
+/** The sysctls of every node, except conn_reuse_mode: it depends on the node's kernel, so kpc-apply decides it there. */
 function ipvsSysctls(settings: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ['net.ipv4.ip_forward', '1'],
     ['net.ipv4.vs.conntrack', '1'],
     ['net.ipv4.vs.expire_nodest_conn', '1'],
     ['net.ipv4.vs.expire_quiescent_template', '1'],
-    // Without these two the node would answer ARP requests for addresses that are only on kube-ipvs0.
+    // Without these two, the node would answer ARP requests for addresses that are only on kube-ipvs0.
     ...(settings.ipvs.strictARP
       ? ([
           ['net.ipv4.conf.all.arp_ignore', '1'],
@@ -133,8 +132,8 @@ function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
 }
 
 /**
- * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load those of sets and matches by
- * themselves when a set or rule asks for them; nodes that forbid that need them named.
+ * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load modules of sets and matches when one is
+ * used; nodes that forbid autoloading need them listed.
  */
 function neededModules(
   virtualServers: readonly VirtualServer[],

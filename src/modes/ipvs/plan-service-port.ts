@@ -18,30 +18,27 @@ import type { AddressPort, SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { nodePortSets, type SetId } from '../../kube-proxy/ipvs-sets.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
-/** The facts of a node, besides its identity, that Service ports of one family depend on. */
+/** Facts of a node, besides its identity, that Service ports of one family depend on. */
 export interface FamilyNode {
   readonly scheduler: string;
   readonly nodeIP: Address;
   readonly nodePortAddresses: readonly Address[];
-  /** Addresses of the node's own links, as text: never bound to kube-ipvs0. */
+  /** Addresses on the node's own links, as text: never bound to kube-ipvs0. */
   readonly own: ReadonlySet<string>;
 }
 
-/** What one Service port puts into the kernel, before all ports are put together. */
+/** What one Service port adds to the kernel, before ports are merged. */
 export interface ServicePortPlan {
-  /** In kube-proxy's order: of two with one address and port, the later one wins. */
+  /** In kube-proxy's order: of two with the same address and port, the later wins. */
   readonly virtualServers: readonly VirtualServer[];
   readonly members: readonly SetMember[];
-  /** Load balancer addresses that the node itself may not use: its own address is in no source range. */
+  /** Load balancer addresses that the node itself may not use, because its own address is in no source range. */
   readonly closedToNode: readonly AddressPort[];
 }
 
 type SetMember = readonly [SetId, SetEntry];
 
-/**
- * Plans a Service port that is reached by its cluster IP alone. Nodes with the same traffic plan differ in the
- * scheduler at most.
- */
+/** Plans a Service port that only has a cluster IP. Nodes with the same traffic plan can only differ in the scheduler. */
 export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
   const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
   return {
@@ -73,20 +70,20 @@ export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePo
     const listeners = on.nodePortAddresses.map((address) => ({ ...nodePort, address }));
     virtualServers.push(...listeners.map(serve));
     members.push(...nodePortMembers(traffic, listeners));
-    // kube-proxy leaves a Service port whose node port has no address to listen on at that point.
+    // kube-proxy stops here if the node port has no address to listen on.
     if (listeners.length === 0) return { virtualServers, members, closedToNode };
   }
   members.push(...healthCheckMembers(traffic));
   return { virtualServers, members, closedToNode };
 }
 
-/** Includes those of the port's endpoints. The cluster IP is always bound to kube-ipvs0. */
+/** Includes the set members for the port's endpoints. The cluster IP is always bound to kube-ipvs0. */
 function clusterIPMembers(traffic: TrafficPlan): SetMember[] {
   const { clusterIP } = traffic;
   return [...hairpinMembers(traffic), ['clusterIP', clusterIP], bindingOf(clusterIP)];
 }
 
-/** An address by which a Service port is served from outside, apart from the node's own. */
+/** An external address of a Service port, other than the node's own. */
 interface Portal {
   readonly at: ServiceAddress;
   readonly members: readonly SetMember[];
@@ -110,7 +107,7 @@ function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Por
         'sourceCIDR',
         { ...at, source: network, origin },
       ]),
-      // The address is bound on the node, so what the node itself sends to it comes from that same address.
+      // The address is bound on the node, so the node's own packets to it also come from it.
       ...setIf(nodeIsAdmitted, 'sourceIP', { ...at, source: at.address }),
     ];
     return { at, members, closedToNode: firewall !== undefined && !nodeIsAdmitted };
@@ -131,7 +128,7 @@ function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
 
 function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly AddressPort[]): readonly SetMember[] {
   const sets = nodePortSets[port.protocol];
-  // A bitmap:port holds the number alone, once for all addresses that listen.
+  // A bitmap:port only holds the number, once for all listening addresses.
   const members: readonly SetEntry[] =
     port.protocol === 'SCTP' ? listeners : listeners.slice(0, 1).map((at) => ({ port: at.port, origin: at.origin }));
   const isLocal = external.policy === 'Local';
@@ -142,7 +139,7 @@ function healthCheckMembers({ healthCheck }: TrafficPlan): readonly SetMember[] 
   return healthCheck ? [['healthCheckNodePort', healthCheck]] : [];
 }
 
-/** On a node without local endpoints, policy Local falls back to those of the cluster; the other modes drop. */
+/** On a node without local endpoints, policy Local falls back to the cluster's; the other modes drop. */
 function servedBy({ clusterEndpoints, localEndpoints }: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
   return policy === 'Local' && localEndpoints.length > 0 ? localEndpoints : clusterEndpoints;
 }
@@ -151,10 +148,10 @@ function setIf(condition: boolean, id: SetId, member: SetEntry): readonly SetMem
   return condition ? [[id, member]] : [];
 }
 
-/** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
+/** The kernel's flag that adds the client's port to mh's hash. kube-proxy sets it on every mh virtual server. */
 const mhPort: SchedulerFlag = 'flag-2';
 
-/** The scheduler of the Service's annotation wins over the node's. */
+/** The scheduler in the Service's annotation overrides the node's. */
 function makeVirtualServer(
   servicePort: ServicePort,
   nodeScheduler: string,
@@ -190,8 +187,8 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
 }
 
 /**
- * One virtual server for each address, port and protocol, sorted. Within a Service port the last one wins, as each of
- * kube-proxy's writes replaces the one before. Between Service ports the first in the cluster's order wins.
+ * One virtual server for each address, port and protocol, sorted. Within a Service port the last wins, because each write of
+ * kube-proxy replaces the one before. Between Service ports the first in the cluster's order wins.
  */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();

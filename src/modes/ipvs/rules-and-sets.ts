@@ -29,17 +29,17 @@ import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 
-/** The rules of one family depend on this alone: they match sets, not Services. */
+/** All that the rules of one family depend on: they match sets, not Services. */
 export interface RuleInput {
   readonly family: Family;
-  /** Sets that are empty get no rule in most places. */
+  /** Non-empty sets: an empty set gets no rule in most places. */
   readonly filled: ReadonlySet<SetId>;
   readonly masquerade: MasqueradePlan;
   /** Load balancer addresses and ports that the node itself may not use, in order. */
   readonly closedToNode: readonly AddressPort[];
 }
 
-/** The chains in the order in which kube-proxy declares them (iptablesChains). */
+/** The chains in kube-proxy's order of declaration (iptablesChains). */
 const chains = {
   nat: [
     baseChains.services,
@@ -84,7 +84,7 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {
     [baseChains.services]: [
-      // Loopback traffic would match node ports; IPVS does not serve those on loopback addresses.
+      // Loopback traffic would match node ports, which IPVS does not serve on loopback addresses.
       rule({ kind: 'source', range: loopbackNetworks[family] }, returnToCaller),
       ...ifFilled('loadBalancer', rule(...matchSet('loadBalancer', family), jumpTo(baseChains.loadBalancer))),
       ...ifFilled('clusterIP', masqueradeClusterIP(input)),
@@ -133,13 +133,12 @@ function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput
     case 'all-but-pods':
       return rule(...match, ifNotLocal(toClusterIPs.pods), markForMasquerade);
     case 'none-known':
-      // Without a way to know pods, only traffic from a cluster IP to a cluster IP (the node to itself) is
-      // masqueraded.
+      // If pods cannot be recognised, only traffic from a cluster IP to a cluster IP (the node to itself) is masqueraded.
       return rule(comment(setComments.clusterIP), setMatch('clusterIP', family, ['src', 'dst']), markForMasquerade);
   }
 }
 
-/** Accepts traffic to external IPs from outside the node, and to addresses of the node's own: IPVS handles it. */
+/** Accepts traffic to external IPs that comes from outside or goes to the node's own addresses, because IPVS handles it. */
 function acceptFromOutside(id: SetId, family: Family): readonly Rule[] {
   return [
     rule(...matchSet(id, family), { kind: 'physdev-is-in', negated: true }, { ...fromNode, negated: true }, accept),
@@ -178,13 +177,13 @@ function rule(...args: readonly RuleArg[]): Rule {
   return { args };
 }
 
-/** Matches the destination with a set, after the set's comment; with `and`, the source too. */
+/** Matches the destination with a set, after the set's comment; with `and`, also the source. */
 function matchSet(id: SetId, family: Family, and?: 'src'): readonly RuleArg[] {
   const destination = destinationOf(id);
   return [comment(setComments[id]), setMatch(id, family, and ? [...destination, and] : destination)];
 }
 
-/** The comment on rules that match each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
+/** The comment on the rules for each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
 const setComments = {
   loopBack: 'Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose',
   clusterIP: 'Kubernetes service cluster ip + port for masquerade purpose',
@@ -211,7 +210,7 @@ export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
 }
 
-/** All sets of a family. kube-proxy also makes those without entries. */
+/** All sets of a family. kube-proxy also creates empty ones. */
 export function makeSets(members: SetMembers, family: Family): readonly IpSet[] {
   return setIds.map((id) => makeSet(id, members[id], family));
 }
@@ -232,8 +231,8 @@ function makeSet(id: SetId, members: readonly SetEntry[], family: Family): IpSet
 }
 
 /**
- * Doubles the usual size until all entries fit, so that a set's limit changes rarely as a cluster grows. kube-proxy
- * keeps the usual size, and its sets overflow.
+ * Doubles kube-proxy's size until all entries fit, so that a set's limit rarely changes as a cluster grows. kube-proxy keeps its
+ * size, and its sets overflow.
  */
 function elementsFor(count: number): number {
   let elements = usualSetSize;

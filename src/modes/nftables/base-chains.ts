@@ -32,7 +32,7 @@ export interface BaseChainInput {
   readonly family: Family;
   readonly masquerade: MasqueradePlan;
   readonly nodePorts: NodePortPlan;
-  /** The ranges of cluster IPs, of this family; empty if unknown. */
+  /** This family's ranges of cluster IPs; empty if unknown. */
   readonly serviceNetworks: readonly Network[];
   /** The protocols whose node ports are rejected on localhost. */
   readonly rejectedOnLocalhost: readonly Protocol[];
@@ -80,7 +80,7 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
   ];
 }
 
-/** Catches packets to Services: first by address, as a node port's number could be a Service's port. */
+/** Catches packets to Services, by address first, because a node port's number may also be a Service's port. */
 function servicesRules(input: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
   return [
     ...(input.behaviours.has('shared-masquerade') ? masqueradeClusterIPs(input, fields) : []),
@@ -105,8 +105,8 @@ function nodePortMap(map: string): Expression {
 }
 
 /**
- * Matches packets to the addresses that node ports listen on. If that is every address, `unlisted` matches those of
- * the node except loopback, where node ports do not work.
+ * Matches packets to the addresses that node ports listen on. If that is every address, `unlisted` matches the node's addresses
+ * except loopback, where node ports do not work.
  */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,
@@ -135,10 +135,7 @@ function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination
   return [refused, rule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
 }
 
-/**
- * Gives marked packets the node's address as their source, and clears the mark, because the packet may pass here
- * again.
- */
+/** Gives marked packets the node's address as source, and clears the mark, because the packet may pass here again. */
 function masqueradingRules(
   { masquerade: { mark }, behaviours }: BaseChainInput,
   fields: FamilyFields,
@@ -154,7 +151,7 @@ function masqueradingRules(
 
 const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
 
-/** An endpoint that reaches itself would get an answer from its own address. */
+/** Otherwise an endpoint that reaches itself would get a packet from its own address. */
 function hairpinRule({ source, destination }: FamilyFields): NftRule {
   const key = [source, destination, l4proto, destinationPort];
   const toItself: Expression = { kind: 'match', left: key, right: inSet(nftSets.hairpinConnections) };
@@ -162,8 +159,8 @@ function hairpinRule({ source, destination }: FamilyFields): NftRule {
 }
 
 /**
- * The protocols whose node ports are rejected on localhost (localhostNodePortRejectProtocols): where kube-proxy itself
- * listens for those of TCP, the others.
+ * The protocols whose node ports are rejected on localhost (localhostNodePortRejectProtocols): all but TCP if kube-proxy itself
+ * listens there for TCP.
  */
 export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behaviours): readonly Protocol[] {
   if (!behaviours.has('localhost-node-ports')) return [];

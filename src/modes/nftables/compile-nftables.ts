@@ -20,9 +20,8 @@ import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceOb
 import { diagnose, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 
 /**
- * What kube-proxy in nftables mode programs: a table for each family, and nothing else. Chains and sets of Service
- * ports have the cluster's order, elements that of their keys. `memo` is for runs that compile one cluster and its
- * settings for many nodes.
+ * What kube-proxy in nftables mode programs: a table for each family, and nothing else. Chains and sets of Service ports follow the
+ * cluster's order, elements the order of their keys. `memo` is for runs that compile one cluster and its settings for many nodes.
  */
 export function compileNftables(
   cluster: Cluster,
@@ -36,7 +35,7 @@ export function compileNftables(
   return { ...emptyState, nftables: families.map(compile) };
 }
 
-/** Keeps what was made of Service ports on one node, for the next nodes. Results are the same without it. */
+/** Keeps what was made of Service ports on one node for later nodes. Results are the same without it. */
 export class NftablesMemo {
   readonly traffic = new PlanMemo();
   readonly objects = new ContextMemo<TrafficPlan, ServiceObjects>();
@@ -102,8 +101,8 @@ function byName<T extends { readonly name: string }>(
 }
 
 /**
- * The elements of all Service ports, by set, sorted. Where two ports claim a key, the first port gets it; where one
- * port does so twice, as with a load balancer's address that is also an external IP, its last element counts.
+ * The elements of all Service ports, by set, sorted. If two ports claim a key, the first port gets it. If one port does so twice,
+ * for example with a load balancer address that is also an external IP, its last element wins.
  */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
@@ -113,7 +112,7 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
     else bySet.set(set, [element]);
   };
   objects.forEach(({ elements }) => elements.forEach(add));
-  // Sorting keeps the order of those with the same key.
+  // Sorting is stable for equal keys.
   return new Map([...bySet].map(([set, elements]) => [set, resolveClaims(sortElements(elements))]));
 }
 
@@ -129,7 +128,7 @@ function resolveClaims(elements: readonly Element[]): readonly Element[] {
   return kept;
 }
 
-/** The sets and maps that every node has, in the order in which nft lists them. */
+/** The sets and maps that every node has, in nft's listing order. */
 function sharedSets(
   family: Family,
   elements: ReadonlyMap<string, readonly Element[]>,
@@ -170,8 +169,8 @@ function sharedSets(
 }
 
 /**
- * Finds Service ports without endpoints with names too long for the comment that kube-proxy writes beside their
- * addresses. nft refuses the comment, and with it the whole transaction: the node is left without rules.
+ * Finds Service ports without endpoints whose names are too long for the comment that kube-proxy writes beside their addresses.
+ * nft refuses the comment, and with it the whole transaction: the node is left without rules.
  */
 export function findLongComments({ servicePorts }: Cluster): readonly Finding[] {
   const warnings = new Map<string, Finding>();

@@ -11,7 +11,7 @@ import type { Behaviours } from '../../kube-proxy/releases.ts';
 export interface FamilyFields {
   readonly source: Field;
   readonly destination: Field;
-  /** `ip daddr . meta l4proto . th dport`: the key of maps from a Service's addresses. */
+  /** `ip daddr . meta l4proto . th dport`: the key of maps of Service addresses. */
   readonly service: Selector;
 }
 
@@ -32,7 +32,7 @@ function fieldsOf(protocol: 'ip' | 'ip6'): FamilyFields {
   };
 }
 
-/** `meta l4proto . th dport`: the key of maps from node ports. */
+/** `meta l4proto . th dport`: the key of maps of node ports. */
 export const nodePortKey: Selector = [l4proto, destinationPort];
 
 /** nft's address type of each family. */
@@ -60,12 +60,11 @@ export function matches(field: Field, right: Right): Expression & { readonly kin
   return { kind: 'match', left: [field], right };
 }
 
-/** Matches every other value of the field. */
+/** Matches any other value of the field. */
 export function excludes(field: Field, right: Right): Expression {
   return { kind: 'match', left: [field], negated: true, right };
 }
 
-/** The right side `@name`. */
 export function inSet(set: string): Right {
   return { kind: 'set', set };
 }
@@ -86,14 +85,14 @@ export function portValue(port: number): Value {
   return { kind: 'number', value: port };
 }
 
-/** Made once: all keys and rules share them. */
+/** Shared by all keys and rules. */
 export const protocolValues: { readonly [P in Protocol]: Value } = {
   TCP: word('tcp'),
   UDP: word('udp'),
   SCTP: word('sctp'),
 };
 
-/** Sets the mark that says to masquerade, and leaves the other bits. */
+/** Sets the masquerade mark and leaves the other bits. */
 export function setMasqueradeMark({ mark }: MasqueradePlan): Expression {
   return { kind: 'set-mark', operation: 'or', value: mark };
 }
@@ -103,7 +102,7 @@ export function markForMasquerade(masquerade: MasqueradePlan, behaviours: Behavi
   return behaviours.has('inline-masquerade') ? setMasqueradeMark(masquerade) : jump(nftChains.markForMasquerade);
 }
 
-/** Matches clients for which packets to cluster IPs are masqueraded; undefined if there are none. */
+/** Matches clients whose packets to cluster IPs are masqueraded; undefined if there are none. */
 export function masqueradedClients(
   { toClusterIPs }: MasqueradePlan,
   fields: FamilyFields,

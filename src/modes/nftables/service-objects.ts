@@ -39,7 +39,7 @@ import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } fr
 
 export interface ServiceContext {
   readonly masquerade: MasqueradePlan;
-  /** Whether a firewall's source ranges hold the node's own address. */
+  /** Whether the node's own address is in a firewall's source ranges. */
   readonly nodeIsAdmitted: boolean;
   /** The protocols whose node ports are rejected on localhost. */
   readonly rejectedOnLocalhost: readonly Protocol[];
@@ -48,7 +48,7 @@ export interface ServiceContext {
 
 type ElementSet = Exclude<(typeof nftSets)[keyof typeof nftSets], typeof nftSets.nodePortIPs>;
 
-/** An element of one of the sets and maps that all Service ports share. */
+/** An element in a set or map that all Service ports share. */
 export interface PlacedElement {
   readonly set: ElementSet;
   readonly element: Element;
@@ -58,7 +58,7 @@ export interface ServiceObjects {
   readonly chains: readonly NftChain[];
   /** With session affinity, the clients of each endpoint. */
   readonly sets: readonly NftSet[];
-  /** If several have the same set and key, the last counts. */
+  /** If several have the same set and key, the last wins. */
   readonly elements: readonly PlacedElement[];
 }
 
@@ -66,7 +66,7 @@ interface ChainedEndpoint extends EndpointNames {
   readonly endpoint: Endpoint;
 }
 
-/** The chains of a Service port, in use or not. Those that choose an endpoint are keyed by policy: see nftPrefixes. */
+/** The chains of a Service port, in use or not. Chains that choose an endpoint are keyed by policy: see nftPrefixes. */
 type ServiceChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 interface EndpointNames {
@@ -76,7 +76,7 @@ interface EndpointNames {
 
 const none: readonly never[] = [];
 
-/** What kube-proxy makes of a Service port, in the order in which it makes it. */
+/** What kube-proxy makes of a Service port, in kube-proxy's order. */
 export function serviceObjects(plan: TrafficPlan, context: ServiceContext): ServiceObjects {
   const names = serviceChainNames(plan.port);
   const { affinitySeconds } = plan;
@@ -115,8 +115,8 @@ function serviceChains(
 }
 
 /**
- * external-: where packets to all external addresses and the node port arrive. Under policy Local, what comes from the
- * node and its pods takes the short cut to the endpoints of all nodes.
+ * external-: entered by packets to any external address or the node port. Under policy Local, packets from the node and its pods
+ * take a short cut to the endpoints on all nodes.
  */
 function externalChain(
   { port, external }: TrafficPlan,
@@ -130,7 +130,7 @@ function externalChain(
     const pods = masquerade.localTraffic;
     if (pods)
       rules.push(rule([fromPods(pods, familyFields[port.family]), goto(names.Cluster)], 'short-circuit pod traffic'));
-    // A load balancer's address is often the node's too, and would be the source of the node's own packets.
+    // A load balancer address is often the node's too, and would be the source of the node's own packets.
     rules.push(rule([fromNode, mark], 'masquerade local traffic'));
     rules.push(rule([fromNode, goto(names.Cluster)], 'short-circuit local traffic'));
   } else {
@@ -140,7 +140,7 @@ function externalChain(
   return { name: names.external, rules, origin };
 }
 
-/** firewall-: packets to load balancer addresses from outside the source ranges are dropped. */
+/** firewall-: drops packets to load balancer addresses from outside the source ranges. */
 function firewallChain(
   port: ServicePort,
   names: ServiceChainNames,
@@ -155,7 +155,7 @@ function firewallChain(
   return { name: names.firewall, rules: [rule([others, drop])], origin };
 }
 
-/** Packets to the cluster IP from outside the cluster, at the head of the chain that they get to. */
+/** Masquerades packets to the cluster IP from outside the cluster, at the start of their chain. */
 function masqueradeRules(
   { port, clusterIP }: TrafficPlan,
   { masquerade, behaviours }: ServiceContext,
@@ -173,7 +173,7 @@ function matchPort({ protocol, port }: ServiceAddress): Expression {
   return matches({ name: `${protocol.toLowerCase()} dport` }, equalTo(portValue(port)));
 }
 
-/** service- or local-: spreads packets over the endpoints of one policy, each with an equal chance. */
+/** service- or local-: spreads packets over the endpoints of one policy with equal probability. */
 function spreadingRules(
   plan: TrafficPlan,
   endpoints: readonly Endpoint[],
@@ -193,14 +193,14 @@ function dnatToAny(endpoints: readonly Endpoint[], behaviours: Behaviours): Expr
     : { kind: 'dnat-random', targets: endpoints };
 }
 
-/** Clients stay with the endpoint that remembers them; the others are sent to any. */
+/** A client stays with the endpoint that remembers it; a new client goes to any. */
 function stickyRules({ port, affinitySeconds }: TrafficPlan, targets: readonly ChainedEndpoint[]): readonly NftRule[] {
   if (affinitySeconds === undefined) return [];
   const { source } = familyFields[port.family];
   return targets.map(({ chain, affinitySet: set }) => rule([matches(source, inSet(set)), goto(chain)]));
 }
 
-/** endpoint-: remembers the client with session affinity, and sends its packets to the endpoint. */
+/** endpoint-: with session affinity remembers the client, then sends the packet to the endpoint. */
 function endpointChain(
   { port, affinitySeconds }: TrafficPlan,
   { endpoint, chain, affinitySet: set }: ChainedEndpoint,
@@ -209,7 +209,7 @@ function endpointChain(
   const { source } = familyFields[port.family];
   const rules: NftRule[] = [];
   if (!behaviours.has('hairpin-set')) {
-    // An endpoint that reaches itself would get an answer from its own address.
+    // Otherwise an endpoint that reaches itself would get a packet from its own address.
     const fromItself = matches(source, equalTo(addressValue(endpoint.address)));
     rules.push(rule([fromItself, markForMasquerade(masquerade, behaviours)]));
   }
@@ -220,7 +220,7 @@ function endpointChain(
   return { name: chain, rules, origin: originOf(port, endpoint.place) };
 }
 
-/** nft accepts a rewrite of the port only after a match of the protocol. */
+/** nft accepts a port rewrite only after a match on the protocol. */
 function rewriteRule(port: ServicePort, rewrite: Expression): NftRule {
   return rule([protocolMatches[port.protocol], rewrite]);
 }
@@ -248,7 +248,7 @@ function affinitySet(
   };
 }
 
-/** The elements of a Service port in the sets and maps that all share. */
+/** The elements of a Service port in the shared sets and maps. */
 function serviceElements(
   plan: TrafficPlan,
   names: ServiceChainNames,
@@ -260,7 +260,7 @@ function serviceElements(
   return context.behaviours.has('hairpin-set') && plan.hairpin.length > 0 ? hairpinElements(plan).concat(own) : own;
 }
 
-/** Endpoints on the node that could reach themselves: they would get an answer from their own address. */
+/** Endpoints on the node that may reach themselves: without masquerading, they would get a packet from their own address. */
 function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   return hairpin.map((endpoint) => {
     const address = addressValue(endpoint.address);
@@ -269,7 +269,7 @@ function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   });
 }
 
-/** Packets to the cluster IP go to its endpoints, or are refused. */
+/** Sends packets for the cluster IP to its endpoints, or refuses them. */
 function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context: ServiceContext): PlacedElement[] {
   const { internal, clusterIP } = plan;
   const key = serviceKey(clusterIP);
@@ -282,8 +282,8 @@ function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context:
 }
 
 /**
- * Adds the elements of external and load balancer IPs. Under policy Local without local endpoints, an address may be
- * in both maps: the node's own and its pods' packets are sent on, others dropped.
+ * Adds the elements of external and load balancer IPs. Under policy Local without local endpoints, an address may be in both
+ * maps: packets from the node and its pods are sent on, others dropped.
  */
 function addExternal(
   plan: TrafficPlan,
@@ -304,7 +304,7 @@ function addExternal(
   });
 }
 
-/** Adds the elements of the node port. Source ranges do not apply to it. */
+/** Adds the elements of the node port. Source ranges do not apply. */
 function addNodePort(
   plan: TrafficPlan,
   names: ServiceChainNames,
@@ -334,7 +334,7 @@ function send(
   return place(set, { key, value: { kind: 'goto', chain }, origin });
 }
 
-/** Refuses packets, with the name of the Service port as the element's comment. */
+/** Refuses packets, with the Service port's name as the element's comment. */
 function refuse(
   set: ElementSet,
   { port }: TrafficPlan,
@@ -354,10 +354,7 @@ function place(set: ElementSet, element: Element): PlacedElement {
   return { set, element };
 }
 
-/**
- * The label as a comment, cut to what nft accepts. Dots show the cut, unless kube-proxy cuts it too. Labels are
- * ASCII.
- */
+/** The label as a comment, cut to what nft accepts, with dots at the cut unless kube-proxy cuts it too. Labels are ASCII. */
 function fitComment(label: string, behaviours: Behaviours): string {
   if (label.length <= maxNftComment) return label;
   return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;
@@ -375,8 +372,8 @@ export function serviceChainNames(port: ServicePort): ServiceChainNames {
 }
 
 /**
- * The names of an endpoint's chain and set: as for a Service port, with address and port
- * (servicePortEndpointChainNameBase). Colons are not allowed in names.
+ * The names of an endpoint's chain and set: like a Service port's, plus address and port (servicePortEndpointChainNameBase).
+ * Names may not contain colons.
  */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
   const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
@@ -390,7 +387,7 @@ function describePort({ namespace, service, protocol, portName }: ServicePort): 
 /** chainNameBaseLengthMax: nft's limit minus the longest prefix. */
 const maxLength = 240;
 
-/** The hash distinguishes names that are too long to be written whole. */
+/** The hash distinguishes names too long to write in full. */
 function hashAndTruncate(text: string): string {
   const name = `${hashName(text, 8)}-${text}`;
   return name.length > maxLength ? `${name.slice(0, maxLength - 3)}...` : name;

@@ -13,14 +13,14 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { accept, comment, destinationPort, protocolArgs, toNode } from '../iptables/make-args.ts';
 import { assignProxyPorts, isServed } from './proxy-ports.ts';
 
-/** A Service port, the proxy port where kube-proxy takes its connections, and the addresses there. */
+/** A Service port, the proxy port where kube-proxy accepts its connections, and the addresses that lead there. */
 interface Portal {
   readonly traffic: TrafficPlan;
   readonly proxyPort: number;
   readonly proxy: Proxy;
 }
 
-/** Where kube-proxy listens: at one address, or at all of the node's. The node itself needs one in any case (hostIP). */
+/** Where kube-proxy listens: at one address, or at all of the node's. The node itself always needs one (hostIP). */
 interface Proxy {
   readonly address: Address | undefined;
   readonly hostAddress: Address;
@@ -30,8 +30,8 @@ interface Proxy {
 const usualIdle = 0.25;
 
 /**
- * What kube-proxy in userspace mode programs: the chains of userspace/proxier.go, and the proxy ports at which kube-proxy itself
- * would listen. Policies, source ranges, hints and masquerading have no part in it. Service ports have the cluster's order.
+ * What kube-proxy in userspace mode programs: the chains of userspace/proxier.go, and the proxy ports where kube-proxy itself
+ * would listen. Policies, source ranges, hints and masquerading play no part. Service ports follow the cluster's order.
  */
 export function compileUserspace(cluster: Cluster, node: NodeContext, settings: ProxySettings): KernelState {
   const proxyPorts = assignProxyPorts(cluster, settings.portRange);
@@ -65,7 +65,9 @@ function makeTables(portals: readonly Portal[]): Tables {
   };
 }
 
-/** EnsureRule adds none that is there, as for an address that is named twice. Rules of two Service ports differ by their names. */
+/**
+ * EnsureRule does not add a rule twice, for example for an address that is listed twice. Rules of different Service ports differ by name.
+ */
 function onlyOnce(rules: readonly Rule[]): readonly Rule[] {
   const texts = rules.map(formatRule);
   return rules.filter((_, i) => texts.indexOf(texts[i] as string) === i);
@@ -75,7 +77,7 @@ function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
   return new Map(chains.map((chain) => [chain.name, chain]));
 }
 
-/** Packets that are routed, not those that a bridge passes on to another of its ports. */
+/** Matches routed packets, not those that a bridge passes on to another port. */
 const notBridged: RuleArg = { kind: 'physdev-is-in', negated: true };
 
 /** openOnePortal: from Pods and other hosts, in PREROUTING. */
@@ -90,7 +92,7 @@ function containerRules(portal: Portal): readonly Rule[] {
   ]);
 }
 
-/** openOnePortal: from the node itself, in OUTPUT. Of external IPs only those that are the node's own. */
+/** openOnePortal: from the node itself, in OUTPUT. Covers only external IPs that are the node's own. */
 function hostRules(portal: Portal): readonly Rule[] {
   const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
   const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>
@@ -110,14 +112,14 @@ function nodePortRules(portals: readonly Portal[], targetOf: (portal: Portal) =>
   });
 }
 
-/** filter: connections to the proxy ports of node ports, which a firewall on the node might refuse. */
+/** filter: admits connections to the proxy ports of node ports, which a firewall on the node might refuse. */
 function admitRules(portal: Portal): readonly Rule[] {
   const { nodePort } = portal.traffic;
   const isNew: RuleArg = { kind: 'other', words: ['-m', 'state', '--state', 'NEW'] };
   return nodePort ? [capture(portal, portal.proxyPort, nodePort.origin, [isNew], accept)] : [];
 }
 
-/** A rule as iptablesCommonPortalArgs begins it. */
+/** A rule that begins like iptablesCommonPortalArgs. */
 function capture(
   { traffic: { port } }: Portal,
   number: number,
@@ -134,8 +136,8 @@ function toAddress({ address }: ServiceAddress): RuleArg {
 }
 
 /**
- * At all addresses, REDIRECT answers from the address of the interface that a packet came by. The node's own packets would
- * come to a loopback address, whose answers do not get back: see iptablesHostPortalArgs.
+ * If kube-proxy listens at all addresses, REDIRECT answers from the address of the input interface. For the node's own packets
+ * that would be a loopback address, and answers would not come back: see iptablesHostPortalArgs.
  */
 function containerTarget(portal: Portal): RuleArg {
   if (portal.proxy.address) return hostTarget(portal);
@@ -148,7 +150,7 @@ function hostTarget({ proxy, proxyPort }: Portal): RuleArg {
   return { kind: 'jump', target: { kind: 'dnat', address, port: proxyPort } };
 }
 
-/** kube-proxy in this mode reads Endpoints, which list an endpoint that is ready, wherever it runs. */
+/** kube-proxy in this mode reads Endpoints, which list every ready endpoint on any node. */
 function makeProxyPort({ traffic: { port, clusterIP }, proxyPort, proxy }: Portal, settings: ProxySettings): ProxyPort {
   return {
     protocol: (port satisfies ServicePort).protocol === 'UDP' ? 'UDP' : 'TCP',

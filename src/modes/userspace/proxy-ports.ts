@@ -8,18 +8,18 @@ import { familyNames } from '../../kernel/family.ts';
 import type { PortRange } from '../../kernel/socket-address.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 
-/** Above the ports of node ports, and above those that Linux takes for outgoing connections (net.ipv4.ip_local_port_range). */
+/** Above the usual node ports, and above Linux's ports for outgoing connections (net.ipv4.ip_local_port_range). */
 const usualRange: PortRange = { first: 61000, last: 65535 };
 
-/** Whether kube-proxy in userspace mode serves a Service port: it knows IPv4, TCP and UDP. */
+/** Whether kube-proxy in userspace mode serves a Service port: only IPv4 with TCP or UDP. */
 export function isServed({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>): boolean {
   const { families, protocols } = modeFacts.userspace;
   return families.includes(family) && protocols.includes(protocol);
 }
 
 /**
- * The proxy port of each Service port, by label. kube-proxy takes a random free one (port_allocator.go); this is one that follows
- * from the name, or the next that no Service port before it has, in the order of names. Those that find none have none.
+ * The proxy port of each Service port, by label. kube-proxy takes a random free one (port_allocator.go); kpc derives one from the
+ * name, or takes the next that no Service port before it in name order has. A Service port that finds none has none.
  */
 export function assignProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
@@ -27,7 +27,7 @@ export function assignProxyPorts(
 ): ReadonlyMap<string, number> {
   const labels = [...new Set(servicePorts.filter(isServed).map(({ label }) => label))].sort(compareText);
   const size = last - first + 1;
-  // By an offset that is taken, one that may be free: a crowded range is not searched from the start each time.
+  // By taken offset, one that may be free: a crowded range is not searched from the start each time.
   const next = new Map<number, number>();
   const assigned = new Map<string, number>();
   for (const label of labels.slice(0, size)) {
@@ -44,7 +44,7 @@ export function assignProxyPorts(
   return assigned;
 }
 
-/** What the settings ask for that no kube-proxy in userspace mode does, and Service ports that it does not serve. */
+/** Reports settings that kube-proxy in userspace mode does not have, and Service ports that it does not serve. */
 export function checkProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { portRange: { first, last } = usualRange, bindAddress }: ProxySettings,

@@ -11,22 +11,21 @@ import {
 } from '../../kernel/address.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
 
-/** An address of the node, and the link that has it. */
 export type OwnAddress = LinkAddress & { readonly link: string };
 
 export function isOutward({ address, scope }: LinkAddress): boolean {
   return !isLoopback(address) && scope !== 'link' && scope !== 'host';
 }
 
-/** The network that an address is of; undefined for one by itself. */
+/** The network around an address; undefined for a single address. */
 export function networkAround({ address, prefixLength }: LinkAddress): Network | undefined {
   if (prefixLength === addressBits[address.family] || isLoopback(address)) return undefined;
   return parseNetwork(`${address.text}/${prefixLength}`);
 }
 
 /**
- * The address that the kernel chooses for packets that leave by a link (inet_select_addr in devinet.c): of those that were not added
- * to a network which the link had already, the first that is in a network with the next hop, else the first; without any, that of another link.
+ * The source address that the kernel chooses for packets leaving by a link (inet_select_addr in devinet.c). Only an address that was first
+ * in its network counts; the first of these in the next hop's network wins, else the first of all. A link without any borrows from another.
  */
 export function selectIPv4(own: readonly OwnAddress[], link: string, near: Address | undefined): Address | undefined {
   const onLink = own.filter((each) => each.link === link);
@@ -45,8 +44,8 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
 }
 
 /**
- * The address that the kernel chooses for packets that leave by a link (ipv6_dev_get_saddr in addrconf.c): that of the link before others, of
- * the destination's kind of network, with the most bits in common; of equal ones the one that was added last, which ip lists first.
+ * The source address that the kernel chooses for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): an address of that link
+ * first, then one of the destination's kind of network, then the most bits in common; on a tie the latest added, which ip lists first.
  */
 export function selectIPv6(own: readonly OwnAddress[], link: string, to: Address): Address | undefined {
   const able = own.filter((each) => (isLinkLocal(to) ? each.link === link : isOutward(each)));
@@ -63,7 +62,7 @@ function compareRanks(a: readonly number[], b: readonly number[]): number {
   return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
 }
 
-/** Networks that are not of one kind with others (RFC 6724, as addrlabel.c has it). */
+/** Networks that form a kind of their own (RFC 6724, addrlabel.c). */
 const labels: readonly Network[] = ['fc00::/7', '2002::/16', '2001::/32', '2001:10::/28', 'fec0::/10'].flatMap(
   (text) => parseNetwork(text) ?? [],
 );
@@ -79,8 +78,8 @@ function commonBits({ address, prefixLength }: LinkAddress, to: Address): number
 }
 
 /**
- * Of a link's IPv6 addresses, those that have the most bits in common with a destination: the kernel takes such a one, and counts no
- * bits past an address's own prefix (rule 8 of RFC 6724; ipv6_get_saddr_eval).
+ * The link's IPv6 addresses with the most bits in common with a destination: the kernel takes one of these. Bits past an
+ * address's own prefix do not count (rule 8 of RFC 6724; ipv6_get_saddr_eval).
  */
 export function closestTo(to: Address, own: readonly LinkAddress[]): readonly Address[] {
   const common = own.map((each) => commonBits(each, to));
@@ -88,7 +87,7 @@ export function closestTo(to: Address, own: readonly LinkAddress[]): readonly Ad
   return own.filter((_, at) => common[at] === most).map(({ address }) => address);
 }
 
-/** The routes that come with addresses, the most specific first. */
+/** The routes that come with the addresses, the most specific first. */
 export function networksOf(own: readonly OwnAddress[]) {
   return own
     .flatMap((each) => {

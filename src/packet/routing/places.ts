@@ -4,29 +4,27 @@ import type { NextHop, Route } from '../../kernel/route/route.ts';
 import { isOutward, networkAround, type OwnAddress } from './own-source.ts';
 
 /**
- * Who is behind which link. Pods, and other hosts for which the node is the way to everything, are `here`: what they send passes the
- * node, but for what a bridge carries among them. All others choose their own ways.
+ * Which hosts are behind which link. Pods, and hosts that use the node as their only gateway, are `here`: what they send passes
+ * the node, except what a bridge carries between them. All others choose their own ways.
  */
 export interface Places {
-  /** Whether who is reached by the link sends all by this node. */
+  /** Whether hosts behind the link send everything through this node. */
   isHere(hop: NextHop | undefined): boolean;
-  /** The links to other hosts that packets to an address of the node come by: that of its network. */
+  /** The link by which other hosts reach an address of the node: the link of its network. */
   linkAround(address: Address): string | undefined;
-  /** The link by which the closest route to an address leads to who is here, in whatever table it is. */
+  /** The link of the closest route to an address, in any table, if it leads to a host that is `here`. */
   linkInside(address: Address): string | undefined;
-  /** Whether the address is of a network of that link. */
+  /** Whether the address is in a network of that link. */
   isAround(address: Address, link: string): boolean;
-  /** The links by which packets of other hosts come. */
+  /** The links that packets from other hosts come in by. */
   readonly outer: readonly string[];
-  /** Whether a link is a tunnel to other nodes. */
   isTunnel(link: string): boolean;
-  /** Whether a link is a bridge. */
   isBridge(link: string): boolean | undefined;
 }
 
 const tunnels: ReadonlySet<string> = new Set('vxlan geneve ipip sit gre gretap ip6tnl ip6gre wireguard tun'.split(' '));
 
-/** Names that container runtimes and network plugins give their links, where nothing says what these are. */
+/** Link names of container runtimes and network plugins, for links of unknown type. */
 const innerNames = /^(?:cni|docker|br-|cbr|virbr|lxdbr|podman|kube-bridge|weave|cali|veth|lxc|azv|eni[0-9a-f]{8}|gke)/;
 
 export function placesOf({
@@ -86,7 +84,7 @@ export function placesOf({
   };
 }
 
-/** The route to an address with the longest prefix, in whatever table it is. */
+/** The route with the longest prefix to an address, in any table. */
 function closestRoute(routes: readonly Route[], address: Address): Route | undefined {
   const leading = routes.filter(({ type, destination }) => type === 'unicast' && contains(destination, address));
   const longest = Math.max(...leading.map(({ destination }) => destination.prefixLength));

@@ -18,64 +18,59 @@ import { closestTo, isOutward, networksOf, selectIPv4, selectIPv6, type OwnAddre
 import { circumstance, lacks, type Answer, type Reason } from '../reason.ts';
 import { placesOf, type Places } from './places.ts';
 
-/** What the rules and the kernel ask of the node. */
+/** What rules and the kernel ask about the node's routing. */
 export interface Routing {
   readonly family: Family;
-  /** Whether the routes are listed; else they are those that come with addresses, and any address has one. */
+  /** Whether the routes are listed. If not, they are derived from addresses, and every address has one. */
   readonly isListed: boolean;
-  /** Who is behind which link. */
   readonly places: Places;
-  /** Whether the address is the node's own. */
   isLocal(address: Address): Answer;
-  /** Whether links show the address to be the node's own. */
+  /** Whether the links show the address to be the node's own. */
   isShown(address: Address): boolean;
-  /** Whether the address is the node's own, and on that link. */
+  /** Whether the address is the node's own and on that link. */
   isLocalAt(address: Address, link: string): Answer;
-  /** Where a packet goes. */
   find(question: RouteQuestion): RouteFound;
-  /** The next hop to an address, for a packet of the node itself without a source; undefined if there is none. */
+  /** The next hop to an address for a packet of the node itself without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
-  /** The interface by which an address is reached that is not the node's own; undefined if it is not known. */
+  /** The interface towards an address that is not the node's own; undefined if unknown. */
   interfaceOf(address: Address): string | undefined;
-  /** The source of a packet of the node's own that leaves by a route. */
+  /** The source of the node's own packets on a route. */
   sourceBy(address: Address, way: RouteFound): OwnSource;
-  /** What the source becomes of a packet that is masqueraded: an address of the link by which it leaves. */
+  /** The source that masquerading gives a packet: an address of the link it leaves by. */
   masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
   /** The node's address on an interface. */
   ownAddress(link: string | undefined): Address;
   sysctl(name: string): string | undefined;
-  /** Whether rules see packets that pass a bridge (br_netfilter); `link` may be one. */
+  /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. */
   showsBridged(link: string | undefined): Answer;
-  /** Whether a bridge sends back by a port what came in by it. */
+  /** Whether a bridge sends a packet back out of the port it came in by. */
   isHairpin(link: string): boolean | 'mixed' | undefined;
-  /** Whether packets with loopback addresses come in or leave by an interface (IN_DEV_ROUTE_LOCALNET). */
+  /** Whether packets with loopback addresses may come in or leave by an interface (IN_DEV_ROUTE_LOCALNET). */
   admitsLoopback(link: string | undefined): Answer;
 }
 
-/** Where a packet goes by the routes. */
+/** The result of a route lookup. */
 export type RouteFound =
   | { readonly kind: 'out'; readonly hops: readonly NextHop[]; readonly source?: Address | undefined }
   | { readonly kind: 'local'; readonly source?: Address | undefined }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
-  /** Where it goes if a rule of routing takes it, and if not. */
+  /** The two results, depending on whether a routing rule takes the packet. */
   | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
 
-/** An address of the node. */
 export interface OwnSource {
-  /** A placeholder if it is not known which. */
+  /** A placeholder if unknown. */
   readonly address: Address;
-  /** If it is not known which: those that it may be, as far as they are known. */
+  /** If unknown: the addresses it may be, as far as they are known. */
   readonly candidates?: readonly Address[] | undefined;
 }
 
-/** The interface of connections from the node to itself. */
 export const loopbackInterface = 'lo';
 
-/** Links that the node's packets to other hosts do not choose a source from: what they hold serves the node itself. */
+/** Links whose addresses never become the source of packets to other hosts. */
 const inward: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0', 'nodelocaldns']);
 
-/** Whether iptables and nftables see what passes a bridge. Without the module br_netfilter, there is no such sysctl. */
+/** Whether iptables and nftables see packets that cross a bridge. The sysctl exists only with the module br_netfilter. */
 const bridgeSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.bridge.bridge-nf-call-iptables',
   ipv6: 'net.bridge.bridge-nf-call-ip6tables',
@@ -83,10 +78,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
 
 const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [] };
 
-/**
- * The node's routing in one family. `links` of the knowledge are its own links; those of the state, such as kube-ipvs0, come on
- * top.
- */
+/** The node's routing in one family. `links` in the knowledge are the node's own; those in the state, such as kube-ipvs0, are added. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0;
@@ -105,7 +97,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     if (isRouted(address)) return true;
     const isOther = hasAll || knowledge.isElsewhere(address);
     if (isOther) return false;
-    // An endpoint is the node itself only if its pod has the node's network.
+    // An endpoint address is the node itself only if its pod uses the host network.
     const isEndpoint = knowledge.isRemote(address) !== undefined;
     return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
   };
@@ -144,7 +136,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
 }
 
-/** Where packets go. Without routes, addresses show the link. */
+/** Looks up routes. Without any, addresses show the link. */
 function finderOf({
   family,
   listed,
@@ -164,7 +156,7 @@ function finderOf({
       return { kind: 'either', reason: reasonOfRule(found.rule, question), taken, passed };
     }
     if (found.kind !== 'open') return wayOfRoute(found);
-    // The table of the node's own addresses is the first where rules are not known.
+    // If the routing rules are unknown, the local table comes first.
     if (isLocal(question.to) === true) return { kind: 'local' };
     if (listed.routes.length === 0) return { kind: 'out', hops: [{ link: findLink(question.to) }] };
     const { table } = found;
@@ -176,7 +168,7 @@ function finderOf({
   };
 }
 
-/** Why it is open whether a rule of routing takes a packet. */
+/** Why it is unknown whether a routing rule takes a packet. */
 function reasonOfRule(rule: RoutingRule, { input, transport }: RouteQuestion): Reason {
   const { priority, users, other, sourcePort } = rule;
   if (rule.input !== undefined && input === undefined)
@@ -194,7 +186,7 @@ function wayOfRoute(found: Extract<Found, { readonly kind: 'route' | 'none' }>):
   return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops, source };
 }
 
-/** Either sysctl suffices: that of all interfaces, or the interface's own. */
+/** Either sysctl suffices: the one for all interfaces, or the interface's own. */
 function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean, link: string | undefined): Answer {
   const name = sysctlOfLink('all', 'route_localnet');
   const ofAll = sysctls.get(name);
@@ -202,7 +194,6 @@ function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolea
   return ofAll === undefined && !hasAllSysctls && lacks({ kind: 'sysctl', name }, 'route_localnet');
 }
 
-/** What bridges do with packets. */
 function bridgesOf(
   links: readonly Link[],
   sysctls: KernelState['sysctls'],
@@ -226,7 +217,7 @@ function bridgesOf(
   };
 }
 
-/** The sources of the node's own packets: by its routes where these are listed, else what its links show. */
+/** The sources of the node's own packets: by its routes if listed, else by its links. */
 function sourcesOf({
   own,
   networks,
@@ -247,7 +238,7 @@ function sourcesOf({
   const unlisted = sourcesUnlisted(own, networks, family);
   const byLinks = (address: Address): OwnSource => {
     if (sends) return { address: sends };
-    // Of addresses that are not known, nothing holds for all.
+    // If the addresses are unknown, nothing holds for all of them.
     const isKnown = hasAll || networks.some(({ network }) => contains(network, address));
     const candidates = isKnown ? unlisted(address) : [];
     const [only, ...others] = candidates;
@@ -274,7 +265,7 @@ function sourcesOf({
   };
 }
 
-/** The addresses of the node, where only its routes are listed: each has one. */
+/** The node's addresses if only its routes are listed: the local routes show them. */
 function addressesOfRoutes(local: Routes['routes']): readonly OwnAddress[] {
   return local.flatMap(({ family, destination, hops }) => {
     const { address, prefixLength } = destination;
@@ -284,18 +275,18 @@ function addressesOfRoutes(local: Routes['routes']): readonly OwnAddress[] {
   });
 }
 
-/** The addresses that packets of the node's own may have for source, as far as its addresses show it. */
+/** The addresses that the node's own packets may have as source, as far as its addresses show it. */
 function sourcesUnlisted(own: readonly OwnAddress[], networks: ReturnType<typeof networksOf>, family: Family) {
   const outward = own.filter((each) => isOutward(each) && !inward.has(each.link));
   return (address: Address): readonly Address[] => {
     const length = networks.find(({ network }) => contains(network, address))?.network.prefixLength;
     const routes = networks.filter(({ network }) => network.prefixLength === length && contains(network, address));
     const links = new Set((routes.length > 0 ? routes : outward).map(({ link }) => link));
-    // A link's first address of a network made the route to it, and is the source of packets that take it.
+    // A link's first address in a network made the route to that network, and is the source for it.
     if (family === 'ipv4' && routes.length > 0)
       return [...links].flatMap((link) => routes.find((route) => route.link === link)?.source ?? []);
     const able = (isLinkLocal(address) ? own : outward).filter(({ link }) => links.has(link));
-    // Addresses without networks may be of many links: what was compiled does not say which.
+    // Addresses without networks may be on several links; a compiled input does not say which.
     const isOfOne = links.size === 1 && able.some(({ prefixLength }) => prefixLength < addressBits[family]);
     return family === 'ipv6' && isOfOne ? closestTo(address, able) : able.map((each) => each.address);
   };

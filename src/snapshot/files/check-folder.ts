@@ -9,11 +9,11 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 
-/** What kpc wrote into a folder: the bundle or golden of one node, or those of many; `example` is one of them. */
+/** What kpc wrote into a folder: the bundle or golden of one node, or of many; `example` is one of them. */
 export type FolderContent =
   { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
 
-/** Determines what a folder holds from the names in it. Throws if it cannot be read. */
+/** Determines from the names in a folder what it holds. Throws if it cannot be read. */
 export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   if (holdsFile(folder, goldenHead, tree)) return { kind: 'golden' };
   if (holdsFile(folder, 'manifest.json', tree)) return { kind: 'bundle' };
@@ -25,13 +25,13 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
-/** Whether a folder holds a file of that name. A node of a fleet may be called manifest.json or golden.json: that is a folder. */
+/** Whether a folder holds a file of that name. A fleet's node may be called manifest.json or golden.json, which is then a folder. */
 function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   const path = tree.join(folder, name);
   return tree.exists(path) && !tree.isFolder(path);
 }
 
-/** Why the bundle of one node, or those of a fleet, cannot be compared with a folder; undefined if they can. */
+/** Why the bundle or bundles cannot be compared with a folder; undefined if they can. */
 export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = disk): Finding | undefined {
   const refuse = (problem: 'missing' | 'no-bundle' | 'one-node' | 'revision') =>
     diagnose('nothing-to-check', { folder, problem });
@@ -52,7 +52,7 @@ export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = d
   }
 }
 
-/** A bundle with missing or edited files is still compared as one. */
+/** A bundle with missing or edited files is still compared. */
 function isBundle(folder: string, tree: FileTree): boolean {
   const manifest = readManifest(folder, tree);
   if (manifest !== undefined) return isWritten(manifest);
@@ -84,7 +84,7 @@ export type CheckResult =
       readonly files: readonly string[];
       /** Files that do not belong to a bundle. */
       readonly strangers: readonly string[];
-      /** Files of a bundle, as they are and as they would be written; undefined for one that does not exist. */
+      /** Bundle files before and after writing; undefined where a file does not exist. */
       readonly pairs: readonly {
         readonly name: string;
         readonly from: string | undefined;
@@ -115,13 +115,12 @@ export async function checkBundle(folder: string, fresh: BundleFiles, tree: File
   return { kind: 'differs', files: [...new Set([...differing, ...strangers])], strangers, pairs };
 }
 
-/** The texts of a bundle's or a golden's files. */
 export async function readTexts(
   folder: string,
   tree: FileTree,
   isOwn: (name: string) => boolean,
 ): Promise<BundleFiles> {
-  // On the disk, no link may lead out of the folder.
+  // On disk, links must not lead out of the folder.
   if (tree === disk) return readFolder(folder, isOwn);
   const names = tree.list(folder).flatMap(({ name }) => (isOwn(name) ? [name] : []));
   tree.expect(names.map((name) => tree.join(folder, name)));

@@ -6,25 +6,25 @@ import { parseHostLinks } from '../open/load-texts.ts';
 import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 
-/** How paths are opened, besides what shapes manifests. */
+/** How to open paths, apart from how to compile manifests. */
 interface OpenOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
-  /** Whether a listing of flows beside manifests adds to them: it says what exists, and they what becomes of the next packet. */
+  /** Whether flows listed beside manifests are added to them: the flows say what exists, the manifests where the next packet goes. */
   readonly addsFlows?: boolean;
-  /** What the manifests are called, taken together. */
+  /** What to call the manifests as a whole. */
   readonly name?: string;
 }
 
 /** Paths that were opened. */
 export interface OpenedPaths extends Opened {
   readonly kind: Recognised['kind'];
-  /** The first path that is no manifests. */
+  /** The first path that is not manifests. */
   readonly path: string | undefined;
-  /** Why the manifests of a support bundle are left out: nobody chose what it holds. */
+  /** Why a support bundle's manifests are ignored: nobody chose them. */
   readonly leftOut: Finding | undefined;
 }
 
-/** Opens what paths are, taken together: manifests, a bundle, or a dump with the manifests beside it. */
+/** Opens paths together: manifests, a bundle, or a dump with manifests beside it. */
 export async function openPaths(options: OpenOptions): Promise<OpenedPaths> {
   const { file = [], addsFlows = false } = options;
   const input = await recogniseInputs(file, options);
@@ -46,7 +46,7 @@ async function openFiles(options: OpenOptions): Promise<OpenedPaths> {
   return { ...opened, kind: 'manifests', path: undefined, leftOut: undefined };
 }
 
-/** A dump with the addresses that the options name, and the objects of the manifests beside it or in its support bundle. */
+/** Opens a dump with the addresses in the options, and with objects from the manifests beside it or in its support bundle. */
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
   options: OpenOptions,
@@ -71,7 +71,7 @@ async function openDump(
   return { reading: { ...said(whole, diagnostics), files }, leftOut: undefined };
 }
 
-/** Reads and compiles manifests as one side. What no flag says, such as the mode, comes from the other side. */
+/** Reads and compiles manifests as one side. What no flag sets, such as the mode, comes from the other side. */
 export async function compileSide(path: string, other: Recognised, options: SideOptions): Promise<Reading> {
   const asOther = optionsLike(other.side, options);
   const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] });

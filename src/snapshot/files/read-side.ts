@@ -26,10 +26,10 @@ export interface SideOptions extends FileOptions {
   readonly node?: string | undefined;
 }
 
-/** What a path needs to be read: the node, which chooses a bundle in the folder of a fleet, and standard input. */
+/** Needed to read a path: the node, which selects a bundle in a fleet's folder, and standard input. */
 type SideContext = Pick<SideOptions, 'node' | 'readStdin'>;
 
-/** A path, while it is found out what it is. */
+/** A path whose kind is being determined. */
 interface Source {
   readonly path: string;
   readonly tree: FileTree;
@@ -39,8 +39,8 @@ interface Source {
 }
 
 /**
- * What a path may be, in the order in which that is tried: the one place that knows the kinds of input. Manifests are what is none
- * of these. A row gives undefined for what is not of its kind.
+ * The kinds of input in the order in which they are tried; no other place knows them. Manifests are whatever matches none. A row
+ * returns undefined if the path is not of its kind.
  */
 const kindsOfInput: readonly ((source: Source) => Promise<Recognised | undefined>)[] = [
   async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
@@ -49,7 +49,7 @@ const kindsOfInput: readonly ((source: Source) => Promise<Recognised | undefined
   readOneOfMany,
 ];
 
-/** Finds out what a path is. It may be one of a git revision. */
+/** Determines what a path is; it may be in a git revision. */
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<Recognised> {
   const { trees, faults } = await openTrees([path]);
   const fault = faults.get(path);
@@ -82,7 +82,7 @@ async function readStoredFolder(path: string, tree: FileTree): Promise<Recognise
   }
 }
 
-/** The bundle in an archive; undefined if it is none, or holds something else. */
+/** The bundle in an archive; undefined if it is not an archive, or holds something else. */
 async function readPack({ path, tree, isFolder }: Source): Promise<Recognised | undefined> {
   if (isFolder || !/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
   const { beginsPack, largestPack, unpack } = await import('../../bundle/pack/pack.ts');
@@ -91,7 +91,7 @@ async function readPack({ path, tree, isFolder }: Source): Promise<Recognised | 
   return packed && sideOfBundle(path, packed);
 }
 
-/** The bundle of the named node in the folder of a fleet; unreadable if there is none, or for a folder of several dumps. */
+/** The named node's bundle in a fleet's folder. Unreadable if there is none, or if the folder holds several dumps. */
 async function readOneOfMany({ path, tree, isFolder, context }: Source): Promise<Recognised | undefined> {
   if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
   const { node } = context;
@@ -101,7 +101,7 @@ async function readOneOfMany({ path, tree, isFolder, context }: Source): Promise
     const found = own !== undefined && tree.exists(own) ? await readStoredFolder(own, tree) : undefined;
     return found ?? unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
   }
-  // Links are passed over, as in a support bundle: whoever made the folder could have had any other searched.
+  // Links are skipped, as in a support bundle: the folder's author could otherwise have any other folder searched.
   const folders = tree.list(path).filter((entry) => entry.isDirectory());
   for (const example of folders.map(({ name }) => tree.join(path, name)).toSorted()) {
     if (!(await readDumpFiles([example], undefined, new Map([[example, tree]])))) continue;
@@ -110,7 +110,7 @@ async function readOneOfMany({ path, tree, isFolder, context }: Source): Promise
   return undefined;
 }
 
-/** Reads what was taken from one node, in one file or several; undefined if none holds the output of a tool. */
+/** Reads the output taken from one node, in one or several files; undefined if none holds a tool's output. */
 async function readStoredDump(
   paths: readonly string[],
   { readStdin }: SideContext,
@@ -121,7 +121,7 @@ async function readStoredDump(
   return sideOfDump(paths.join(', '), found.dump, found.diagnostics, found.manifests);
 }
 
-/** Classifies paths by content. Leaves errors in manifests to the reader of manifests. */
+/** Classifies paths by content. Errors in manifests are left to the manifest reader. */
 export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<Recognised> {
   const beside: string[] = [];
   const dumps: string[] = [];
@@ -136,12 +136,12 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
     if (stored.kind === 'dump') dump ??= stored;
     (stored.kind === 'dump' ? dumps : beside).push(path);
   }
-  // Several files that were taken from one node are one dump.
+  // Several files taken from one node are one dump.
   const whole = dumps.length > 1 ? await readStoredDump(dumps, context, (await openTrees(dumps)).trees) : dump;
   return { ...(whole ?? dump ?? manifests), beside };
 }
 
-/** The error if manifests and something else are named together; undefined if all may be manifests. */
+/** The error for manifests named together with something else; undefined if all may be manifests. */
 export async function describeNoManifests(
   paths: readonly string[],
   context: SideContext,
@@ -154,15 +154,15 @@ export async function describeNoManifests(
   return undefined;
 }
 
-/** Skips files with the names of manifests, which are large. */
+/** Skips files named like manifests, which are large. */
 async function readUnlessManifests(path: string, context: SideContext): Promise<Recognised> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
   return isNamed ? manifests : readStoredSide(path, context);
 }
 
 /**
- * Reads the Services of manifests, which name what a dump holds, and the other objects; `cluster` is undefined if they have errors.
- * Other diagnostics do not matter here.
+ * Reads the Services in manifests, which name a dump's contents, and the other objects. `cluster` is undefined if they have
+ * errors. Ignores other diagnostics.
  */
 export async function readNames(options: FileOptions) {
   const { diagnostics: all, files, inputs: objects, settings, cluster: found } = await loadInputs(options);
@@ -171,28 +171,28 @@ export async function readNames(options: FileOptions) {
   return { cluster, release: settings.release, objects, diagnostics, files };
 }
 
-/** A file that was named or found, and may belong to a dump. */
+/** A named or found file that may belong to a dump. */
 interface FoundFile {
   /** Its name in messages. */
   readonly name: string;
   readonly path: string;
   readonly file: Decoded;
   readonly isNamed: boolean;
-  /** Whether it is one of the manifests in a support bundle. */
+  /** Whether it is a manifest from a support bundle. */
   readonly isManifest?: boolean;
 }
 
-/** What was taken from one node, with what there is to say of its files. */
+/** Files taken from one node, and diagnostics about them. */
 interface DumpFiles {
   readonly dump: Dump;
   readonly diagnostics: readonly Finding[];
-  /** Those of a support bundle. */
+  /** From a support bundle. */
   readonly manifests: readonly TextFile[];
 }
 
 /**
- * Reads what was taken from one node: folders, single files, and - for stdin; `diagnostics` is about its files.
- * Undefined if none of them is, or is meant to be, the output of a tool.
+ * Reads what was taken from one node: folders, single files, and - for stdin; `diagnostics` is about the files. Undefined if none
+ * of them is, or should be, the output of a tool.
  */
 async function readDumpFiles(
   sources: readonly string[],
@@ -227,7 +227,7 @@ async function readDumpFiles(
     }
   }
   const dump = readDump(texts);
-  // A node's addresses may also lie next to manifests, for --host-addresses.
+  // A node's addresses may also accompany manifests, for --host-addresses.
   const isBeside = dump.files.every(({ kind }) => kind.startsWith('ip ') || kind === 'sysctl');
   const isElse =
     isBeside &&
@@ -239,7 +239,7 @@ async function readDumpFiles(
   return { dump, diagnostics: [...passedOver, ...faults], manifests: collected };
 }
 
-/** Names of files that are not a tool's output: documents and programs may quote it. */
+/** Names of documents and programs, which may quote a tool's output. */
 const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
 async function* findFiles(

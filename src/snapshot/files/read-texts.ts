@@ -20,15 +20,15 @@ import { isName } from '../../base/object-names.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Hosts } from '../open/compile.ts';
 
-/** The options of all commands that compile manifests: what to read, and how to compile it. */
+/** Options shared by all commands that compile manifests: what to read, and how to compile it. */
 export interface FileOptions extends InputOptions {
   readonly file?: readonly string[];
-  /** Manifests that were read already. */
+  /** Manifests that were already read. */
   readonly texts?: readonly TextFile[] | undefined;
   readonly exclude?: readonly string[] | undefined;
-  /** Whether inputs that are charts or kustomizations are rendered. */
+  /** Whether to render charts and kustomizations. */
   readonly render?: boolean;
-  /** The files of values for charts. */
+  /** Values files for charts. */
   readonly renderValues?: readonly string[];
   readonly config?: string | undefined;
   readonly hostAddresses?: string | undefined;
@@ -40,7 +40,7 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options), options);
 }
 
-/** Reads all files that the options name, without checking what they hold. */
+/** Reads all files named in the options without checking their content. */
 async function readInputs(options: FileOptions): Promise<InputTexts> {
   const { file: named = [], texts = [], exclude, config, hostAddresses } = options;
   const rendered = await renderNamed(named, options);
@@ -67,7 +67,7 @@ async function readInputs(options: FileOptions): Promise<InputTexts> {
   };
 }
 
-/** Only those who render pay for starting other programs. */
+/** Other programs are only started if rendering is needed. */
 async function renderNamed(sources: readonly string[], { render, renderValues = [], into }: FileOptions) {
   if (!render || sources.length === 0) return undefined;
   const { renderInputs } = await import('../../programs/render.ts');
@@ -82,12 +82,12 @@ export function readHostText(file: string, tree: FileTree = disk): HostText | Fi
   }
 }
 
-/** Whether --host-addresses names a folder, with what `ip -j addr` prints on each node in NODE.json. */
+/** Whether --host-addresses names a folder with the output of `ip -j addr` for each node in NODE.json. */
 export function isHostFolder(path: string | undefined): path is string {
   return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);
 }
 
-/** Reads NODE.json for each of the nodes; those without one have the addresses of their Node object. */
+/** Reads NODE.json for each node; a node without one gets its Node object's addresses. */
 export function readHostFolder(path: string | undefined, nodes: readonly string[]): Hosts {
   const addresses = new Map<string, readonly Address[]>();
   if (path === undefined) return { addresses, diagnostics: [] };

@@ -5,23 +5,22 @@ import { hasCode } from '../../base/system-errors.ts';
 import { describePacked } from '../../base/odd-texts.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';
 
-/** A file of a support bundle. */
 export interface SupportFile {
   readonly path: string;
   readonly bytes: Uint8Array;
 }
 
-/** Bytes of the files of a bundle that are kept. */
+/** Most bytes of a bundle's files to keep. */
 const largestBundle = 2 ** 28;
-/** Files and folders of a bundle that are looked at: sosreports have some ten thousand. */
+/** Most files and folders of a bundle to look at: sosreports have some ten thousand. */
 const mostEntries = 200_000;
 
-/** The folders of a bundle that hold any of its files, at its top. */
+/** Top-level folders of a bundle that hold any files of interest. */
 const heads: ReadonlySet<string> = new Set(
   'networking sysctls var_log sos_commands var systeminfo k8s rke k3s rke2 kubeadm'.split(' '),
 );
 
-/** The files of a support bundle, as far as they show a node's network; undefined if the path is none. Throws an UnreadableFile. */
+/** The files of a support bundle that show a node's network; undefined if the path is not a support bundle. Throws an UnreadableFile. */
 export async function readSupportFiles(path: string, isFolder: boolean): Promise<readonly SupportFile[] | undefined> {
   const files = isFolder ? readBundleFolder(path) : await readBundleArchive(path);
   const folders = new Set(files.map((file) => bundleOfPath(file.path)?.folder));
@@ -32,7 +31,7 @@ export async function readSupportFiles(path: string, isFolder: boolean): Promise
   return files.length > 0 ? files : undefined;
 }
 
-/** Adds sizes up, and refuses what is too much. */
+/** Adds up sizes, and throws once they exceed the limit. */
 function limited(path: string): (bytes: number) => void {
   let total = 0;
   return (bytes) => {
@@ -43,13 +42,13 @@ function limited(path: string): (bytes: number) => void {
   };
 }
 
-/** Whether a folder may hold files of a bundle: all folders of the top may, and those below its heads. */
+/** Whether a folder may hold bundle files: any top-level folder, and folders below the heads. */
 function mayLead(path: string): boolean {
   const [top = '', next] = path.split('/');
   return next === undefined || heads.has(top) || heads.has(next);
 }
 
-/** Links, also to folders, are passed over: whoever made the bundle could have had another file read. */
+/** Skips links, also to folders: the bundle's author could otherwise have another file read. */
 function readBundleFolder(root: string): readonly SupportFile[] {
   const files: SupportFile[] = [];
   const count = limited(root);
@@ -71,7 +70,7 @@ function readBundleFolder(root: string): readonly SupportFile[] {
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** What it reads; undefined of a file or folder that has gone since it was listed. */
+/** The result; undefined if the file or folder has vanished since it was listed. */
 function unlessGone<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -81,16 +80,16 @@ function unlessGone<T>(read: () => T): T | undefined {
   }
 }
 
-/** Whether a file is an archive that gzip packed, or one as it is; undefined if it is none. */
+/** Whether a file is a gzipped or plain archive; undefined if neither. */
 function formOf(path: string): 'packed' | 'plain' | undefined {
-  // A pipe can be read only once.
+  // A pipe can only be read once.
   if (!statSync(path).isFile()) return undefined;
   const start = startOf(path, 262);
   if (start[0] === 0x1f && start[1] === 0x8b) return 'packed';
   return start.toString('latin1', 257) === 'ustar' ? 'plain' : undefined;
 }
 
-/** The path of the first file of an archive; undefined for what is none, or cannot be read. */
+/** The path of an archive's first file; undefined if it is not an archive or cannot be read. */
 export async function firstOfArchive(path: string): Promise<string | undefined> {
   const form = formOf(path);
   if (!form) return undefined;

@@ -14,8 +14,8 @@ import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
- * The cluster that manifests from git are looked at in, if neither they nor a flag say otherwise: kubeadm's networks and
- * node ports, and addresses that no network has (RFC 5737, RFC 3849).
+ * The cluster assumed for manifests from git, unless they or a flag say otherwise: kubeadm's networks and node ports, and
+ * addresses that no network uses (RFC 5737, RFC 3849).
  */
 const assumedCluster = {
   ipv4: { services: '10.96.0.0/12', pods: '10.244.0.0/16', balancers: '192.0.2.0/24', nodes: '198.51.100.0/24' },
@@ -31,14 +31,14 @@ const assumedNodes = ['node-1', 'node-2'] as const;
 
 const nodePrefix = { ipv4: 24, ipv6: 64 } as const;
 
-/** What takes the place of what the input lacks. */
+/** Replacements for what the input lacks. */
 export interface Assumptions {
   readonly ranges: AssignmentRanges;
-  /** Networks of Pods, for Nodes that say nothing about theirs. */
+  /** Pod networks for Nodes that do not state theirs. */
   readonly podNetworks: readonly Network[];
-  /** Empty if the input says which nodes there are. */
+  /** Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
-  /** The networks by which kube-proxy recognises the Pods of assumed Nodes, as kubeadm sets it up; empty if it is told others. */
+  /** The networks by which kube-proxy recognises Pods of assumed Nodes, as kubeadm configures them; empty if others are configured. */
   readonly clusterCIDRs: readonly string[];
 }
 
@@ -49,8 +49,8 @@ interface KnownSettings {
 }
 
 /**
- * What to assume about the cluster, beyond the ranges that flags and configurations name and the Pod networks of
- * --assume-endpoints. It depends only on the input, so it is the same in each run.
+ * What to assume about the cluster, beyond the ranges in flags and configurations and the Pod networks of --assume-endpoints. It
+ * depends only on the input, so it is the same in every run.
  */
 export function assumeCluster(
   inputs: Inputs,
@@ -98,7 +98,7 @@ function wantsIpv6({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service
   );
 }
 
-/** If something of the cluster is missing, so are its nodes; but not where the input says anything about these. */
+/** Nodes are assumed if something else of the cluster is missing, but not if the input says anything about nodes. */
 function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inputs): boolean {
   const saysNode =
     nodes.length > 0 ||
@@ -128,7 +128,7 @@ function makeNodes(
     .filter((name) => !ofObjects.has(name))
     .slice(0, Math.max(0, assumedNodes.length - ofObjects.size));
   const usual = [...ofObjects, ...spare];
-  // What flags name takes the place of an assumed Node, or else all that hangs on its Nodes would move.
+  // A node named in a flag replaces an assumed Node; adding one would move everything that depends on the Nodes.
   const others = [...new Set(nodeNames)].filter((name) => name !== '' && !usual.includes(name));
   const free = spare.filter((name) => !nodeNames.includes(name));
   const renamed = new Map(free.slice(0, others.length).map((name, i) => [name, others[i] ?? name]));
@@ -163,7 +163,7 @@ function makeNode(
   };
 }
 
-/** A Node's part of the Pods' network of a family; undefined if that is too small to have as many parts. */
+/** A Node's share of the Pod network of a family; undefined if the network is too small to be split that often. */
 function partOf(networks: readonly Network[], family: Family, at: number): string | undefined {
   const [network, length] = [networks.find((each) => each.family === family), nodePrefix[family]];
   if (!network || network.prefixLength >= length) return undefined;
@@ -193,7 +193,7 @@ export function describeAssumptions(
   return [diagnose('assumed', { values, nodes: nodes.map(({ object }) => object.metadata.name), isDefault })];
 }
 
-/** How many values there are, and which of the networks have any. */
+/** The number of assumed values, and the networks they come from. */
 function drawn(what: AssumedValues['what'], texts: readonly string[], networks: readonly Network[]): AssumedValues {
   const addresses = texts.flatMap((text) => parseAddress(text) ?? []);
   const used = networks.filter((network) => addresses.some((address) => contains(network, address)));

@@ -1,11 +1,11 @@
 import { families, type Family } from '../../kernel/family.ts';
 
-/** --ip-family: auto takes the families that the Services and the node use. */
+/** Values of --ip-family; auto means the families that the Services and the node use. */
 export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
 
 export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
 
-/** The families that the flag names; with auto, those that are `used`. */
+/** The families that the flag names; for auto, those in `used`. */
 export function chooseFamilies(choice: IpFamilyChoice, used: () => readonly Family[]): readonly Family[] {
   switch (choice) {
     case 'ipv4':

@@ -30,8 +30,8 @@ export interface CheckedNodes {
 type Known = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
 
 /**
- * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
- * and kube-proxy has to be able to start there.
+ * Faults in compiling for these nodes: if the input has Nodes, every name must be one of theirs, and kube-proxy must be able to
+ * start there.
  */
 export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonly Finding[] {
   const unknown = findUnknown(flag, known);
@@ -39,8 +39,8 @@ export function checkNodes({ names, flag }: CheckedNodes, known: Known): readonl
 }
 
 /**
- * Addresses of Nodes that IPVS mode puts on every node's kube-ipvs0, because Services have them too: to all other nodes they are
- * then their own.
+ * Node addresses that IPVS mode puts on every node's kube-ipvs0 because Services have them too: all other nodes then treat them
+ * as their own.
  */
 function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Finding[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
@@ -67,7 +67,7 @@ function findTakenAddresses({ nodes, cluster, settings }: Known): readonly Findi
 function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: Known): readonly Finding[] {
   if (nodes.size === 0) return [];
   const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
-  // A name that no node can have is refused as such.
+  // A name that no node can have gets its own error.
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
   if (unknown.length === 0) return [];
   const by = flag ? '--node' : 'hostnameOverride';
@@ -75,8 +75,8 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
 }
 
 /**
- * Checks how these nodes detect local traffic: what keeps kube-proxy from starting there is an error
- * (NewNodeManager and checkBadIPConfig in cmd/kube-proxy/app/server.go), what it complains of a warning.
+ * Checks how these nodes detect local traffic: an error if kube-proxy would not start there (NewNodeManager and checkBadIPConfig
+ * in cmd/kube-proxy/app/server.go), a warning if it would complain.
  */
 function checkLocalDetection(names: readonly string[], known: Known): readonly Finding[] {
   const { mode } = known.settings.detectLocal;
@@ -101,7 +101,7 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
   ];
 }
 
-/** kube-proxy starts only if the node has both families, which a Node object does not show. */
+/** kube-proxy only starts if the node has both families, which a Node object does not show. */
 function checkClusterCIDRs(names: readonly string[], { nodes, settings }: Known): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
@@ -121,7 +121,7 @@ function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
   return cidrs.length > 0 && cidrs.every((cidr) => (parseNetwork(cidr)?.family ?? family) !== family);
 }
 
-/** What is compiled all the same for a node, but not as the user may think. */
+/** Warns of results for a node that may surprise the user. */
 export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly Finding[] {
   const { nodes, settings, hostAddresses } = prepared;
   const node = describeNode(nodeName, nodes.get(nodeName), hostAddresses, settings);
@@ -135,7 +135,7 @@ export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly
   return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
 }
 
-/** A warning where --nodeport-addresses picks none of the addresses that a node is known to have. */
+/** Warns if --nodeport-addresses includes none of the addresses that the node is known to have. */
 function findUnreachableNodePorts(
   node: NodeContext,
   { cluster, settings }: Prepared,
@@ -168,7 +168,7 @@ function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks)
   return concernsMode(name, settings.mode) && behaviours.has(name) && namesLocalhost(networks, behaviours);
 }
 
-/** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */
+/** Whether node ports should only listen on the node's own addresses, but none are known: then they listen on all. */
 function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
   return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
 }
@@ -183,7 +183,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
   }
 }
 
-/** The node ports of a node that kube-proxy itself listens for on localhost. No rule does that: a bundle serves none of them. */
+/** The node ports for which kube-proxy itself listens on localhost. No rule does that, so a bundle does not serve them. */
 export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Finding[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
@@ -193,7 +193,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
   return describeListeners(ports, false);
 }
 
-/** Warns once for all nodes that have endpoints for such a node port. */
+/** One warning for all nodes that have endpoints for such a node port. */
 export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Finding[] {
   const named = new Set(
     families.filter((family) =>

@@ -20,14 +20,14 @@ import {
 } from '../../kube-proxy/releases.ts';
 import { modeFromWords } from '../../kube-proxy/modes.ts';
 
-/** A release of Kubernetes, what its kube-proxy does, and what that makes of the manifests. */
+/** A Kubernetes release, its kube-proxy's behaviours, and the manifests compiled for it. */
 interface ReleaseSide {
   readonly release: Release;
   readonly does: Behaviours;
   readonly side: CompiledSnapshot;
 }
 
-/** Compiles the same manifests by two releases, and reports each difference with the behaviour that makes it, and what was compared. */
+/** Compiles the same manifests for two releases, and reports each difference with the behaviour that causes it, and what was compared. */
 export function compareReleases(
   loaded: LoadedInputs,
   name: string,
@@ -42,7 +42,7 @@ export function compareReleases(
   const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>
     compileWith(release, behavioursOf(release, loaded.gates), ipFamily);
   const isDual = new Set([pair.from, pair.to].flatMap((each) => compileBy(each, options.ipFamily).side.families));
-  // What one release programs for no Service of a family is no reason to leave the family out there.
+  // A family without rules in one release must still be compiled there, to compare it with the other.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
   const { node, settings } = from.side;
@@ -66,7 +66,7 @@ export function compareReleases(
   return { from: from.side, to: to.side, diff: { ...diff, servicePorts }, notes };
 }
 
-/** The number of tracked connections depends on the node's cores, so the difference is described and not computed. */
+/** The number of tracked connections depends on the node's cores, so the difference is described, not computed. */
 function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
   const { since, before, after } = behaviourChanges['conntrack-limit'];
   return conntrack.maxPerCore > 0
@@ -88,7 +88,7 @@ function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): Ser
   };
 }
 
-/** Changes one behaviour at a time, from what FROM does to what TO does: that behaviour causes what a step changes. */
+/** Changes one behaviour at a time from FROM's to TO's: that behaviour causes what the step changes. */
 function findCauses(
   { servicePorts }: SideDiff,
   from: ReleaseSide,
@@ -108,7 +108,7 @@ function findCauses(
   return causes;
 }
 
-/** The manifests by the release that they were loaded for, and by another, with what there is to say of them. */
+/** The manifests for the release they were loaded for and for another, with diagnostics. */
 export function openReleases(
   loaded: LoadedInputs,
   options: { readonly node?: string | undefined },
@@ -117,14 +117,14 @@ export function openReleases(
 ) {
   const nodeName = chooseNodeName(options.node, loaded);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, toVersion, toFlag);
-  // Both releases are known already, also with auto.
+  // Both releases are already known, even with auto.
   const asRead = { ...loaded, version: undefined } as const;
   const named = options.node === undefined ? undefined : [options.node];
   const { diagnostics } = prepareChecked(asRead, { names: [nodeName], flag: named }, wrong);
   return { diagnostics, pair: from && to && { nodeName, from, to } };
 }
 
-/** Reads which releases are meant: the one that was loaded for, and the one that `toFlag` names; undefined if one is unknown. */
+/** Determines the two releases: the one loaded for, and the one that `toFlag` names; undefined if one is unknown. */
 function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: string, toFlag: string) {
   const { version } = loaded;
   const wanted = parseVersionChoice(toVersion, toFlag);

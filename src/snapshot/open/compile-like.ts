@@ -28,19 +28,19 @@ import { flagsOfSettings, settingsInMode, hasProxyFlags } from '../../settings/t
 import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { failedReading, readingOf, type Reading } from './opened.ts';
 
-/** The options of a side of manifests. */
+/** Options of a side made from manifests. */
 interface LikeOptions extends InputOptions {
   readonly node?: string | undefined;
 }
 
-/** How manifests are loaded beside another side: what it was compiled with, and no flag sets otherwise. */
+/** How to load manifests to match another side: with its settings, unless flags set others. */
 export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
   const assume = canAssumeBeside(like, options) && options.assume;
   const node = options.node ?? (like?.node?.name || undefined);
   return { ...options, ...rangesLike(like, options), assume, node };
 }
 
-/** Compiles manifests that were loaded as one side. What no flag says, such as the mode, comes from the other side. */
+/** Compiles loaded manifests as one side. What no flag sets, such as the mode, comes from the other side. */
 export function compileLike(
   path: string,
   read: LoadedInputs,
@@ -88,7 +88,7 @@ export function compileLike(
   return { ...reading, side: side.with({ taken }) };
 }
 
-/** The release to compile by: the flag's, or what the other side shows. `reason` says why, if no flag did. */
+/** The release to compile for: from the flag, or as the other side shows it. `reason` says why, if no flag decided. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -113,7 +113,7 @@ function findRelease(
   return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
 }
 
-/** The first of the releases by which the manifests come closest to the dump. */
+/** The first of the releases whose result comes closest to the dump. */
 function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (release: Release) => Snapshot): Release {
   let best: { readonly release: Release; readonly differences: number } | undefined;
   for (const release of candidates) {
@@ -125,7 +125,7 @@ function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (r
   return best?.release ?? newestRelease;
 }
 
-/** One release of each behaviour in the mode, those that are preferred first, then the newest. */
+/** One release for each distinct behaviour in the mode: preferred releases first, then the newest. */
 function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
   const seen = new Set<string>();
   return [...preferred, newestRelease, ...releases.toReversed()].filter((release) => {
@@ -136,8 +136,8 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
 }
 
 /**
- * Whether both sides can have the same assumptions. A node's state comes from its cluster; a bundle may have been
- * compiled with the same assumptions, unless flags set others.
+ * Whether both sides may have the same assumptions. A node's state comes from its cluster; a bundle may have been compiled with
+ * the same assumptions, unless flags set others.
  */
 function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;
@@ -153,7 +153,7 @@ function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeO
   return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
-/** The settings of a side made of manifests: the other side's, if neither manifests nor flags set up kube-proxy. */
+/** The settings of a side made from manifests: the other side's, if neither manifests nor flags configure kube-proxy. */
 function settingsLike(
   like: Snapshot | undefined,
   { configured, settings }: LoadedInputs,
@@ -166,7 +166,7 @@ function settingsLike(
   return { ...settingsInMode(settings, mode, options), release: settings.release };
 }
 
-/** Whether kube-proxy handles both families of a node: it makes this chain before all others, or a table. */
+/** Whether kube-proxy handles both families of a node: it then makes this chain before all others, or a table. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
@@ -177,8 +177,8 @@ function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot
 }
 
 /**
- * The node's own addresses, as the other side knows them. They must not hide that the Node object in the manifests has
- * a new address, or that the other side is another node.
+ * The node's own addresses as the other side knows them. They must not hide that the manifests' Node object has a new address, or
+ * that the other side is another node.
  */
 function hostAddressesOf(
   known: NodeContext['hostAddresses'] = [],

@@ -43,32 +43,32 @@ import { version } from '../../base/version.ts';
 import { CompiledSnapshot, isPortFault, type PortFault, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
-/** What all nodes have in common: the Cluster of checked objects, and what it was made with. */
+/** What all nodes share: the Cluster built from checked objects, and what it was built with. */
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
-  /** Undefined if it follows from the release in the settings. */
+  /** Undefined if they follow from the release in the settings. */
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
-  /** The names of those that no input holds, the one first that is compiled for if none is named. */
+  /** Assumed nodes by name; the first is compiled if none is named. */
   readonly assumedNodes: readonly string[];
-  /** Includes what kpc assigned, and Services that kube-proxy programs nothing for. */
+  /** Includes what kpc assigned, and Services that kube-proxy does not program. */
   readonly services: readonly Sourced<Service>[];
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
-  /** As of `Assumptions`. */
+  /** See `Assumptions`. */
   readonly assumedClusterCIDRs: readonly string[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
-  /** What keeps Service ports from having endpoints, or may: found when they are first asked for. */
+  /** Why Service ports have no endpoints, or may have none; computed on first use. */
   readonly portFaults: () => readonly PortFault[];
-  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if it is not known. */
+  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined if unknown. */
   readonly hostAddresses: readonly Address[] | undefined;
-  /** The objects beside the Services. */
+  /** The objects other than Services. */
   readonly inputs: SnapshotObjects;
-  /** Which mode was taken and why, if nothing names one. */
+  /** Which mode was chosen and why, if nothing names one. */
   readonly modeNote?: Finding | undefined;
 }
 
@@ -80,19 +80,19 @@ export interface ClusterFacts {
   readonly assumptions?: Assumptions | undefined;
 }
 
-/** Cluster IPs are chosen as the API server would, by the objects of the cluster, if no flag says otherwise. */
+/** Cluster IPs are assigned from the cluster's objects, as the API server does, unless a flag says otherwise. */
 function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceCidrs']): AssignmentRanges {
   const ofObjects = ranges.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
   return ofObjects.length === 0 ? ranges : { ...ranges, clusterIPs: ofObjects, fromObjects: true };
 }
 
-/** Finds the faults of Service ports when somebody asks for them, and then once for all nodes. */
+/** Computes the faults of Service ports on first use, once for all nodes. */
 function faultsAmong(find: () => readonly Finding[]): Prepared['portFaults'] {
   let faults: readonly PortFault[] | undefined;
   return () => (faults ??= find().filter(isPortFault));
 }
 
-/** Slices without a Service, and Services without endpoints. What is wrong may be the other half, and is not there. */
+/** Slices without a Service, and Services without endpoints. The missing half may be the faulty one. */
 function findLonely(
   { diagnostics, slices, endpoints }: Inputs,
   services: ReturnType<typeof findSlices>['services'],
@@ -161,8 +161,8 @@ export function prepare(
 }
 
 /**
- * A note if Services of a cluster come without the ServiceCIDRs that it has, which shape rules. default/kubernetes is in every
- * cluster, and in no manifests from git.
+ * A note if a cluster's Services come without its ServiceCIDRs, which shape rules. Every cluster has default/kubernetes, and
+ * manifests from git do not.
  */
 function describeMissingRanges(
   services: readonly Sourced<Service>[],
@@ -175,7 +175,7 @@ function describeMissingRanges(
   return own ? [diagnose('no-service-cidrs', {}, own.source.place([]))] : [];
 }
 
-/** A warning for Services of whose policies and ranges a kube-proxy takes no notice. */
+/** Warns of Services whose policies and ranges this kube-proxy ignores. */
 function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: Behaviours): readonly Finding[] {
   if (behaviours.has('traffic-policies')) return [];
   const ignored = services.filter(({ object: { spec } }) => {
@@ -188,7 +188,10 @@ function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: 
   return [diagnose('userspace', { problem: 'ignored', services: names }, first.source.place([]))];
 }
 
-/** What ends, and what kube-proxy of the release writes and its tools do not take: source ranges in sets, comments that are too long. */
+/**
+ * Warns of deprecated fields, and of what this release's kube-proxy writes but its tools refuse: source ranges in sets, comments
+ * that are too long.
+ */
 export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Finding[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
   return [
@@ -199,7 +202,7 @@ export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 
   ];
 }
 
-/** One warning for all Services whose externalIPs end. */
+/** One warning for all Services whose externalIPs will stop working. */
 function findEndingAddresses({ servicePorts }: Cluster, release: Release): readonly Finding[] {
   const users = isDeprecated('external-ips', release)
     ? servicePorts.filter(({ externalIPs }) => externalIPs.length > 0)
@@ -209,7 +212,7 @@ function findEndingAddresses({ servicePorts }: Cluster, release: Release): reado
   return [diagnose('external-ips', { services }, users[0]?.places?.externalIP(0))];
 }
 
-/** Whether the input holds what Pods could be assumed of. */
+/** Whether the input has anything to assume Pods for. */
 function hasWorkloads({ skipped, pods }: Inputs): boolean {
   return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
 }
@@ -228,23 +231,20 @@ export function prepareForRelease<Known extends Prepared>(
   };
 }
 
-/** Prepares the same inputs under other settings, such as those of a bundle; the release is the one that they name. */
+/** Prepares the same inputs under other settings, such as a bundle's, for the release that they name. */
 export function prepareWithSettings<Known extends Prepared>(prepared: Known, settings: ProxySettings): Known {
   const gates = new Map([...prepared.gates, ...gatesOfSettings(settings)]);
   return prepareForRelease({ ...prepared, settings }, settings.release, behavioursOf(settings.release, gates));
 }
 
-/** Remembers what nodes have in common while one after the other is compiled. It changes no result. */
+/** Remembers what nodes share while they are compiled one after the other. Results are the same without it. */
 export class NodeMemo {
   readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
   readonly nftables = new NftablesMemo();
 }
 
-/**
- * What a node has of the inputs, which the user may call by a `name`; else the node names them. Its state is compiled when it is asked
- * for.
- */
+/** A node's part of the inputs, under the user's `name` for them or else the node's name. Compiles its state on first use. */
 export function compileNode(
   prepared: Prepared,
   nodeName: string,
@@ -296,7 +296,7 @@ function behavioursFor({ behaviours, settings, gates }: Prepared): Behaviours {
   return behaviours ?? behavioursOf(settings.release, gates);
 }
 
-/** What kube-proxy would program on the node, in the mode that the settings say. */
+/** What kube-proxy would program on the node in the configured mode. */
 export function compileState(
   cluster: Cluster,
   node: NodeContext,
@@ -317,10 +317,7 @@ export function compileState(
   }
 }
 
-/**
- * The node's name: --node, else hostnameOverride, else that of the only Node among the inputs or of the first that is assumed;
- * '' if none has a name.
- */
+/** The node's name: --node, else hostnameOverride, else the only Node in the inputs or the first assumed one; '' if there is none. */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));

@@ -36,24 +36,24 @@ import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../../kernel/address.ts';
 
 export interface NodeOptions extends Pick<InputOptions, 'ipFamily'> {
-  /** The node's name; without it, hostnameOverride or the only Node among the manifests names it. */
+  /** The node's name; by default from hostnameOverride, or the only Node in the manifests. */
   readonly node?: string | undefined;
-  /** The node of the other side; the manifests may lack it. */
+  /** The node of the other side, which the manifests may lack. */
   readonly likeNode?: string | undefined;
-  /** What the user calls the manifests. */
+  /** The user's name for the manifests. */
   readonly name?: string | undefined;
 }
 
-/** A node, and all that there is to say of the input. */
+/** A compiled node, and all diagnostics of the input. */
 export interface Compilation {
   /** Undefined if a diagnostic is an error. */
   readonly snapshot: CompiledSnapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** What the input lacks of the node. It compiles the node's state. */
+  /** What the input lacks about the node. Calling it compiles the node's state. */
   readonly gaps: () => readonly Finding[];
 }
 
-/** Compiles loaded inputs for one node; `refusals` report what is wrong with the request. */
+/** Compiles loaded inputs for one node; `refusals` report faults in the request. */
 export function compileLoaded(
   loaded: LoadedInputs,
   { node, likeNode, ipFamily, name }: NodeOptions,
@@ -70,14 +70,14 @@ export function compileLoaded(
   return { snapshot, diagnostics, gaps };
 }
 
-/** What each node compiles from (undefined if there is an error), and all diagnostics of the input for these nodes. */
+/** What each node compiles from (undefined after an error), and all diagnostics for these nodes. */
 export function prepareChecked(
   loaded: LoadedInputs,
   nodes: CheckedNodes,
   refusals: readonly Finding[],
 ): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Finding[] } {
   const { modeNote } = loaded;
-  // An object that is wrong is not there.
+  // An invalid object counts as missing.
   const found = loaded.diagnostics.some(isError) ? [] : checkNodes(nodes, loaded);
   const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
   const known = [...refusals, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
@@ -86,8 +86,8 @@ export function prepareChecked(
 }
 
 /**
- * With --kubernetes-version auto, each node compiles from the inputs as the kube-proxy of its Node's release sees them.
- * The diagnostics report what is wrong in such a release, and name the release if there is one node.
+ * With --kubernetes-version auto, each node compiles from the inputs as its own release's kube-proxy sees them. The diagnostics
+ * report faults in such a release, and name the release if there is one node.
  */
 function prepareForNodes(
   loaded: LoadedInputs,
@@ -113,7 +113,7 @@ function prepareForNodes(
   return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
 }
 
-/** Checks the input for kube-proxies of other releases than the one that it was read for. */
+/** Checks the input for kube-proxies of other releases than the one it was read for. */
 export function checkReleases(
   { checkSettings, diagnostics }: LoadedInputs,
   seen: readonly Prepared[],
@@ -125,7 +125,7 @@ export function checkReleases(
     .filter((each) => !said.has(keyOfFault(each)) && said.add(keyOfFault(each)));
 }
 
-/** Flags as a command got them; a command may have some of them only. */
+/** Flags as given to a command; some commands have only a few of them. */
 export interface GivenFlags extends Partial<InputOptions> {
   readonly shard?: string | undefined;
 }
@@ -136,14 +136,14 @@ function checkShard(shard: string | undefined): readonly Finding[] {
   return [diagnose('bad-value', { field: '--shard', found: foundOf(shard), expected })];
 }
 
-/** Checks the values of flags alone, for a command that reads no input because other flags are wrong. */
+/** Checks flag values alone, for a command that reads no input because other flags are wrong. */
 export function checkFlags(flags: GivenFlags): readonly Finding[] {
   const { choice } = parseVersionChoice(flags.kubernetesVersion);
   const { diagnostics } = resolveSettings(undefined, flags, startingRelease(choice, []));
   return [...checkValues(flags), ...diagnostics.filter(isError)];
 }
 
-/** Checks the values of flags that are right or wrong whatever the input says: before anything is read. */
+/** Checks flag values that do not depend on the input, before anything is read. */
 export function checkValues(flags: GivenFlags): readonly Finding[] {
   return [
     ...[flags.node ?? []].flat().flatMap((name) => checkNodeName(name) ?? []),
@@ -190,7 +190,7 @@ export function isFleet({ allNodes, node, shard }: FleetOptions): boolean {
   return allNodes === true || shard !== undefined || (node?.length ?? 0) > 1;
 }
 
-/** The nodes to compile for, and diagnostics about that choice; if one is an error, nothing is compiled. */
+/** The nodes to compile for, and diagnostics about that choice; after an error, nothing is compiled. */
 export interface Fleet {
   readonly nodes: readonly string[];
   readonly named: readonly string[];
@@ -206,7 +206,7 @@ export interface Hosts {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Determines which nodes the options choose; `readHosts` returns their addresses. */
+/** Determines which nodes the options select; `readHosts` returns their addresses. */
 export function chooseFleet(
   options: FleetOptions,
   { nodes: known }: Pick<Prepared, 'nodes'>,

@@ -31,7 +31,7 @@ import { parseIpAddrText } from '../../dumps/ip-addr-text.ts';
 import { parseIpAddrJson, type Link } from '../../kernel/link/link.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 
-/** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
+/** All texts that a node is compiled from; a diagnostic stands in for an unreadable one. */
 export interface InputTexts {
   readonly manifests: LoadedFiles;
   /** kube-proxy's configuration, if it is not among the manifests. */
@@ -40,11 +40,11 @@ export interface InputTexts {
   readonly hostAddresses: HostText | Finding | undefined;
 }
 
-/** What says how manifests are compiled, under the names of the flags. */
+/** Options for compiling manifests, named like the flags. */
 export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
   /**
-   * Whether a result that programs no Service may be written; undefined if Services are only shown. `of-a-cluster`:
-   * yes, with a warning, if the input has Nodes and nothing that needs Services, and so may be a whole cluster.
+   * Whether a result that programs no Service may be written; undefined if Services are only shown. `of-a-cluster`: yes, with a
+   * warning, if the input has Nodes and nothing that needs Services, and so may be a whole cluster.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   readonly ipFamily: IpFamilyChoice;
@@ -53,33 +53,33 @@ export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
   readonly kubernetesVersion?: string | undefined;
   /** For objects that name none. */
   readonly namespace?: string | undefined;
-  /** Whether files with errors are left out, instead of being errors. */
+  /** Whether to skip files with errors instead of failing. */
   readonly skipInvalid?: boolean | undefined;
   /** Whether NetworkPolicies, Ingresses and Namespaces are read too. */
   readonly traffic?: boolean | undefined;
-  /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
+  /** The networks of the Pods assumed for workloads, or true (or auto) for the known networks. */
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
   readonly node?: string | readonly string[] | undefined;
-  /** What of a cluster could not be read. */
+  /** Objects of a cluster that could not be read. */
   readonly unread?: UnreadLists | undefined;
-  /** How many diagnostics of one code and file are made, if not the usual number. */
+  /** Most diagnostics of one code in one file, if not the default. */
   readonly mostOfCode?: number | undefined;
 }
 
-/** Everything read and checked; it must not be compiled if a diagnostic is an error. */
+/** Everything that was read and checked; must not be compiled if a diagnostic is an error. */
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
-  /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
+  /** Whether --config or a file of -f holds a kube-proxy configuration. */
   readonly configured: boolean;
   /** The same input, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
-  /** Reports what is wrong with the settings for the kube-proxy of a release. */
+  /** Reports faults in the settings for a release's kube-proxy. */
   readonly checkSettings: (release: Release) => readonly Finding[];
-  /** As flags and configurations name them. */
+  /** As named in flags and configurations. */
   readonly ranges: AssignmentRanges;
   readonly inputs: Inputs;
   /** Sorted by place. */
@@ -87,15 +87,15 @@ export interface LoadedInputs extends Prepared {
   readonly files: Inputs['files'];
 }
 
-/** Reads what the texts hold, checks it, and says all that is wrong with it. */
+/** Reads and checks the texts, and reports all faults in them. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   return loadBeside(texts, options, [], 0);
 }
 
-/** What is left out may make others wrong, but not without end. */
+/** Most rounds of leaving out faulty objects: each round may make others faulty. */
 const mostRounds = 8;
 
-/** The same without the objects of these errors, which only what all objects make together shows. */
+/** Loads again without the objects that these errors name: some faults only show among all objects. */
 function loadBeside(
   texts: InputTexts,
   options: InputOptions,
@@ -165,7 +165,7 @@ function readSettings(
   const given = config ? config.config : configs[0];
   const known = facts.find(({ configures }) => configures);
   const configured = config !== undefined || configs.length > 0 || known !== undefined;
-  // A configuration of kube-proxy's own overrides what another program would make of its configuration.
+  // kube-proxy's own configuration overrides what another program would derive.
   const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
   const started = startingRelease(version, nodes);
@@ -184,13 +184,13 @@ function readSettings(
   };
 }
 
-/** Of several configurations none is better than the others, and the order of files must not choose. */
+/** If there are several configurations, the order of files must not decide which is used. */
 function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   if (configs.length === 0) return findDifferingArguments(facts);
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/** The kube-proxies of the input whose arguments differ from those of the first. */
+/** kube-proxies in the input whose arguments differ from the first one's. */
 function findDifferingArguments(facts: Inputs['facts']): readonly Finding[] {
   const [first, ...others] = facts.filter(({ isObject, configures }) => isObject && configures);
   return others
@@ -206,12 +206,12 @@ function isSame(some: ProxyFlags, others: ProxyFlags = {}): boolean {
   );
 }
 
-/** A note on what kpc takes for the rules of a release that is not out. */
+/** A note on kpc's sources for the rules of an unreleased release. */
 function describePreview(release: Release): readonly Finding[] {
   return isPreview(release) ? [diagnose('kubernetes-preview', { release })] : [];
 }
 
-/** An error of each object that cannot be compiled beside the others; none of those that are left out already. */
+/** An error for each object that cannot be compiled along with the others, except those already left out. */
 function findUncompiled(found: readonly Finding[], known: readonly Finding[]): readonly Finding[] {
   const keyOf = ({ place }: Finding): string | undefined => place && keyOfObject(place);
   const errors = new Map(
@@ -224,7 +224,7 @@ function findUncompiled(found: readonly Finding[], known: readonly Finding[]): r
   return [...errors.values()].toReversed();
 }
 
-/** Leaves out undefined options, so that spreading the rest overrides nothing. */
+/** Drops undefined options, so that spreading the rest overrides nothing. */
 function definedOf<T extends object>(options: T): Partial<T> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
@@ -234,7 +234,7 @@ export function checkNamespace(namespace: string | undefined): readonly Finding[
   return [diagnose('bad-value', { field: '--namespace', found: foundOf(namespace), expected: nameForms.label })];
 }
 
-/** Objects of other kinds are no fault, but a user may wonder where they went. */
+/** Objects of other kinds are no fault, but users may wonder where they went. */
 function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
   if (skipped.size === 0) return [];
   const kinds = [...skipped]
@@ -243,13 +243,10 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** The requested kube-proxy release; 'auto' is the one that each node runs. Undefined: the newest, unless the input says otherwise. */
+/** The requested kube-proxy release; 'auto' means the one that each node runs. Undefined: the newest, unless the input says otherwise. */
 export type VersionChoice = Release | 'auto' | undefined;
 
-/**
- * Reads the value of --kubernetes-version, or of a flag that takes the same values. If a diagnostic is an error, the
- * choice is undefined.
- */
+/** Reads the value of --kubernetes-version, or of a flag with the same values. After an error, the choice is undefined. */
 export function parseVersionChoice(
   text: string | undefined,
   flag = '--kubernetes-version',
@@ -260,7 +257,7 @@ export function parseVersionChoice(
   return { choice, diagnostics: [diagnose('bad-value', { field: flag, found: foundOf(text), expected })] };
 }
 
-/** The release to check settings by, before the node is known: with auto, the newest that a node of the input runs. */
+/** The release to check settings for before the node is known: with auto, the newest on any node in the input. */
 export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): Release {
   if (choice !== 'auto') return choice ?? newestRelease;
   const run = new Set(nodes.map(({ object }) => releaseRunBy(object)));
@@ -272,7 +269,7 @@ export function releaseRunBy(node: Node | undefined): Release | undefined {
   return parseRelease(node?.kubernetesVersion ?? '');
 }
 
-/** The release that a node runs, from its Node object, or why it is unknown; `flag` is the flag that asks for it. */
+/** A node's release from its Node object, or why it is unknown; `flag` is the flag that asks for it. */
 export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,
@@ -283,8 +280,8 @@ export function releaseOfNode(
 }
 
 /**
- * What to report if no Service is programmed: such a result removes all Services from a node. It is an error if the
- * result is written, unless that is allowed.
+ * Diagnostics if no Service is programmed, because such a result removes all Services from a node. An error if the result is to
+ * be written and `emptyResult` does not allow that.
  */
 function describeEmptiness(
   inputs: Inputs,
@@ -320,12 +317,12 @@ function describeEmptiness(
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
 }
 
-/** What `ip -j addr` printed on a node, with the name that diagnostics give it. */
+/** What `ip -j addr` printed on a node, and its name in diagnostics. */
 export type HostText = Pick<TextFile, 'name' | 'text'>;
 
 /**
- * The addresses in the output of `ip -j addr` or `ip addr`, without those that kube-proxy put on kube-ipvs0; none if a
- * diagnostic reports that the text is wrong.
+ * The addresses in the output of `ip -j addr` or `ip addr`, without those that kube-proxy put on kube-ipvs0; none if a diagnostic
+ * reports the text as faulty.
  */
 export function parseHostAddresses(file: HostText | Finding): {
   readonly addresses: readonly Address[];
@@ -338,10 +335,7 @@ export function parseHostAddresses(file: HostText | Finding): {
   return { addresses, diagnostics };
 }
 
-/**
- * The links in the output of `ip -j addr` or `ip addr`, with kube-ipvs0; none if a diagnostic reports that the text is
- * wrong.
- */
+/** The links in the output of `ip -j addr` or `ip addr`, including kube-ipvs0; none if a diagnostic reports the text as faulty. */
 export function parseHostLinks(file: HostText | Finding): {
   readonly links: readonly Link[];
   readonly diagnostics: readonly Finding[];
@@ -354,7 +348,7 @@ export function parseHostLinks(file: HostText | Finding): {
   return first ? { links: [], diagnostics: [badHostAddresses(file.name, first.reason)] } : { links, diagnostics: [] };
 }
 
-/** Text that is not from ip addr is read as JSON, whose parser reports what is wrong with it. */
+/** Text that is not from ip addr is parsed as JSON, whose parser reports the fault. */
 function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   const printed = splitOutputs(text).outputs.filter(({ kind }) => kind === 'ip addr');
   if (printed.length === 0) return parseIpAddrJson(text);

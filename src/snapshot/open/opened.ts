@@ -7,51 +7,51 @@ import { type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot.ts';
 
-/** A node that was read, with its diagnostics; undefined if it cannot be used. */
+/** A node that was read, with diagnostics; undefined if it cannot be used. */
 export interface Reading {
   readonly side: Snapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** The manifests that were read, by the names that diagnostics give them. */
+  /** The manifests that were read, by their names in diagnostics. */
   readonly files: LoadedInputs['files'];
-  /** What was read as what, for people. */
+  /** For people: what was read as what. */
   readonly notes: readonly string[];
-  /** What manifests were compiled for, in words. */
+  /** For people: what manifests were compiled for. */
   readonly made?: string;
-  /** What manifests lack of the node. It compiles the node's state. */
+  /** What manifests lack about the node. Calling it compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
 
-/** What paths are: a bundle or a dump that was read, manifests that still need compiling, or what cannot be read. */
+/** The kind of some paths: a bundle or dump that was read, manifests that still need compiling, or something unreadable. */
 export type Recognised = Reading & {
-  /** The paths of manifests that were named, too. */ readonly beside: readonly string[];
+  /** Paths of manifests that were named as well. */ readonly beside: readonly string[];
 } & (
     | { readonly kind: 'bundle'; readonly side: CompiledSnapshot; readonly manifest: Manifest }
     | {
         readonly kind: 'dump';
         readonly side: DumpedSnapshot;
-        /** The manifests that a support bundle holds. */
+        /** The manifests in a support bundle. */
         readonly manifests: readonly TextFile[];
       }
     | { readonly kind: 'manifests' | 'unreadable'; readonly side: undefined }
   );
 
-/** An input that was opened, whose nodes can be asked for one after the other. */
+/** An opened input, whose nodes can be read one by one. */
 export interface Opened {
-  /** Manifests as they were read and checked; undefined for a bundle or dump. */
+  /** Manifests after reading and checking; undefined for a bundle or dump. */
   readonly loaded: LoadedInputs | undefined;
-  /** '' is the usual one. */
+  /** '' means the usual one. */
   readonly nodes: readonly string[];
   readonly at: (node: string) => Reading;
 }
 
-/** Opens a bundle or a dump, which are of one node. */
+/** Opens a bundle or dump, which holds one node. */
 export function openReading(reading: Reading): Opened {
   return { loaded: undefined, nodes: [''], at: () => reading };
 }
 
 /**
- * Opens manifests that were loaded: the node of the options, or all of their Nodes. A diagnostic is not repeated for another node;
- * `said` holds those of another opening, too.
+ * Opens loaded manifests: the node in the options, or all Nodes. A diagnostic is not repeated for another node; `said` also holds
+ * those of another opening.
  */
 export function openManifests(
   name: string,
@@ -60,7 +60,7 @@ export function openManifests(
   said = new Set<string>(),
 ): Opened {
   const memo = new NodeMemo();
-  /** What was said first of which node: asked for again, it says it again. */
+  /** The node that first reported each diagnostic; reading that node again repeats it. */
   const first = new Map<string, string>();
   const at = (node: string): Reading => {
     const asked = { ...options, node: node === '' ? options.node : node, name };
@@ -83,14 +83,14 @@ export function failedReading({ files }: Pick<Reading, 'files'>, diagnostics: Re
   return { side: undefined, diagnostics, files, notes: [] };
 }
 
-/** What was compiled of manifests called `name`. */
+/** The compiled manifests called `name`. */
 export function readingOf(
   name: string,
   loaded: LoadedInputs,
   { snapshot, diagnostics, gaps }: Compilation,
-  /** Where the mode comes from, if not from the flags or the configuration. */
+  /** Where the mode comes from, if not from flags or configuration. */
   modeFrom: string,
-  /** Why this release was chosen, if only what was read decided it. */
+  /** Why this release was chosen, if only the input decided it. */
   reason: string | undefined,
 ): Reading {
   if (!snapshot) return failedReading(loaded, diagnostics);

@@ -20,14 +20,13 @@ import { describeMade, type Recognised } from './opened.ts';
 
 const nothingSaid = { diagnostics: [], files: new Map(), notes: [], beside: [] } as const;
 
-/** Manifests that have not been read yet. */
 export const manifests: Recognised = { ...nothingSaid, kind: 'manifests', side: undefined };
 
 export function unreadable(diagnostics: readonly Finding[]): Recognised {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
-/** The side that a bundle's files are; `path` is what the user calls it. */
+/** The side made from a bundle's files; `path` is the user's name for it. */
 export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   const result = readBundle(files);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
@@ -35,7 +34,7 @@ export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   return sideOfStored(path, 'a bundle', result.bundle);
 }
 
-/** The side that a golden's files are; `path` is what the user calls it. */
+/** The side made from a golden's files; `path` is the user's name for it. */
 export function sideOfGolden(path: string, files: BundleFiles): Recognised {
   const result = readGolden(files, compileState, version);
   if (result.kind === 'bundle') return sideOfStored(path, 'a golden', result.bundle);
@@ -51,7 +50,7 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
   const node = nodeOfBundle(manifest);
   const settings = settingsOf(manifest);
   const compile = (own: Cluster, on = node) => compileState(own, on, settings, families);
-  // A bundle's files hold no origins. If no comments name the Services, compiling them again does.
+  // A bundle's files hold no origins. If comments do not name the Services, compiling again does.
   const labels = modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster);
   const made = { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
   const side = new CompiledSnapshot({
@@ -67,8 +66,8 @@ function sideOfStored(path: string, what: string, { manifest, state, cluster }: 
 }
 
 /**
- * A dump of kpc-apply has the form of a bundle, but nothing compiled it, and it does not list modules. `network`: what tools printed of
- * the node's own chains, links, routes and sysctls.
+ * A kpc-apply dump looks like a bundle, but nothing compiled it, and it does not list modules. `network`: tools' output about the
+ * node's own chains, links, routes and sysctls.
  */
 function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, network: string): Recognised {
   const { state: shown, routes, doubts } = readDump(new Map([[networkFile, network]]));
@@ -80,9 +79,9 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
     }),
   );
   const state = { ...own, iptables, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
-  // If its files have no rules of a family, the node has none.
+  // If its files have no rules of a family, neither has the node.
   const { hostAddresses } = nodeOfBundle(manifest);
-  // Its own files have kube-proxy's tables alone. Without others, nft prints nothing.
+  // Its own files only have kube-proxy's tables. If there are no others, nft prints nothing.
   const lacksTables = programs(manifest.mode, 'nftables') && !/^\$ nft list ruleset$/m.test(network);
   const coverage = { ...coverAll(), modules: false, lacksTables };
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, hostAddresses });
@@ -91,7 +90,7 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
   return { ...nothingSaid, kind: 'dump', side, manifests: [], notes };
 }
 
-/** The tables of one family with the chains of others, the built-in ones in the place of its own. */
+/** One family's tables with the chains of `others`, whose built-in chains replace its own. */
 function joinTables(own: Tables | undefined, others: Tables | undefined): Tables | undefined {
   if (!own || !others) return own ?? others;
   return Object.fromEntries(
@@ -102,7 +101,7 @@ function joinTables(own: Tables | undefined, others: Tables | undefined): Tables
   );
 }
 
-/** The side that a dump is; `diagnostics` is what there is to say of its files, `texts` the manifests of a support bundle. */
+/** The side made from a dump; `diagnostics` is about its files, `texts` holds a support bundle's manifests. */
 export function sideOfDump(
   name: string,
   dump: Dump,
@@ -121,7 +120,7 @@ export function sideOfDump(
   const read = names.map((file) => describeFile(file, dump.files)).join(', ');
   const notes = [`${name}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`];
   const links = dump.state.links.filter((link) => link.name !== serviceLink);
-  // ip addr show kube-ipvs0 shows that link alone.
+  // ip addr show kube-ipvs0 shows only that link.
   const hostAddresses =
     dump.coverage.links && links.length > 0
       ? links.flatMap(({ addresses }) => addresses.map(({ address }) => address))
@@ -131,12 +130,12 @@ export function sideOfDump(
   return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
 }
 
-/** Whether the files hold output of tools, all of it in forms that kpc does not read. */
+/** Whether the files hold tools' output, but only in forms that kpc does not read. */
 export function isRefusedOnly({ files, faults }: Dump): boolean {
   return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
 
-/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone if it says what is in the file. */
+/** "node.txt (iptables-save, ipvsadm -Ln)"; just the name if it says what is in the file. */
 function describeFile(name: string, files: Dump['files']): string {
   const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
   const [first] = kinds;
