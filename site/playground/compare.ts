@@ -1,14 +1,14 @@
-import { reportDiff } from '../../src/diff/diff-report.ts';
-import { diffSides } from '../../src/diff/diff-sides.ts';
+import { reportDiff } from '../../src/ask/diff/diff-report.ts';
+import { diffSides } from '../../src/ask/diff/diff-sides.ts';
 import type { Snapshot } from '../../src/snapshot/snapshot.ts';
-import { compareScenes } from '../../src/equivalence/compare.ts';
-import { effectsByService, Findings } from '../../src/equivalence/findings.ts';
-import { preparationsFor } from '../../src/equivalence/preparations.ts';
+import { compareScenes } from '../../src/ask/equivalence/compare.ts';
+import { effectsByService, Findings } from '../../src/ask/equivalence/findings.ts';
+import { preparationsFor } from '../../src/ask/equivalence/preparations.ts';
 import { painter } from '../../src/say/formats/description.ts';
 import { reportReview } from '../../src/say/diff-review.ts';
 import { formatEquivalence } from '../../src/say/equivalence.ts';
 import { formatText } from '../../src/say/formats/markdown.ts';
-import { onOneNode, type Scene } from '../../src/trace/scene.ts';
+import { onOneNode, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Answer, Input, Problem } from './questions.ts';
 import { isDump, readBeside, type Loaded } from './read-input.ts';
 

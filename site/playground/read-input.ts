@@ -1,6 +1,6 @@
 import { compileLoaded } from '../../src/snapshot/open/compile.ts';
 import { loadTexts, type InputOptions, type LoadedInputs } from '../../src/snapshot/open/load-texts.ts';
-import { readDumped, type DumpReading } from '../../src/describe/read-dumped.ts';
+import { readDumped, type DumpReading } from '../../src/ask/describe/read-dumped.ts';
 import { isError } from '../../src/base/findings/finding.ts';
 import { holdsOutput } from '../../src/dumps/split-outputs.ts';
 import type { CompiledSnapshot, Snapshot } from '../../src/snapshot/snapshot.ts';
@@ -9,7 +9,7 @@ import { open } from '../../src/library/index.ts';
 import { diagnosticsOf } from '../../src/library/words.ts';
 import { compileLike, optionsLike } from '../../src/snapshot/open/compile-like.ts';
 import type { Reading } from '../../src/snapshot/open/opened.ts';
-import { sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Input, Problem } from './questions.ts';
 import { inPageWords, pageWords } from './words.ts';
 

@@ -1,14 +1,14 @@
-import { sortPreparations } from '../equivalence/change.ts';
-import { Comparison } from '../equivalence/comparison.ts';
+import { sortPreparations } from '../ask/equivalence/change.ts';
+import { Comparison } from '../ask/equivalence/comparison.ts';
 import type { Finding } from '../base/findings/finding.ts';
-import { preparationsFor } from '../equivalence/preparations.ts';
-import { chooseStandIns } from '../equivalence/representatives.ts';
+import { preparationsFor } from '../ask/equivalence/preparations.ts';
+import { chooseStandIns } from '../ask/equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
-import { describeUnshown, onOneNode, sceneOf, type Scene } from '../trace/scene.ts';
+import { describeUnshown, onOneNode, sceneOf, type Scene } from '../ask/trace/scene.ts';
 
 export type { Scene };
 export { equivalenceOutputs, formatEquivalence } from '../say/equivalence.ts';

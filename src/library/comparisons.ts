@@ -3,7 +3,7 @@ import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { type Finding, distinct, faultOf } from '../base/findings/finding.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { planChange } from '../equivalence/change.ts';
+import { planChange } from '../ask/equivalence/change.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson } from '../say/equivalence.ts';

@@ -1,4 +1,4 @@
-import { diffSides } from '../diff/diff-sides.ts';
+import { diffSides } from '../ask/diff/diff-sides.ts';
 import { diffToJson, type DifferenceJson } from '../say/json.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatDifferences } from './differences.ts';

@@ -1,8 +1,8 @@
-import { flowChangeJson } from '../describe/flow-change.ts';
-import { flowsOfChange } from '../describe/read-dumped.ts';
-import { reportDiff, type ReportLimits } from '../diff/diff-report.ts';
-import { diffSides, isSame, type SideDiff } from '../diff/diff-sides.ts';
-import { describeGaps } from '../diff/not-compared.ts';
+import { flowChangeJson } from '../ask/describe/flow-change.ts';
+import { flowsOfChange } from '../ask/describe/read-dumped.ts';
+import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
+import { diffSides, isSame, type SideDiff } from '../ask/diff/diff-sides.ts';
+import { describeGaps } from '../ask/diff/not-compared.ts';
 import { painter } from '../say/formats/description.ts';
 import { reportReview, type Review } from '../say/diff-review.ts';
 import { reportFlows } from '../say/dump-text.ts';

@@ -1,12 +1,12 @@
 import { mostForPrograms } from '../base/findings/tally.ts';
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import type { Ignore } from '../lint/ignores.ts';
+import type { Ignore } from '../ask/lint/ignores.ts';
 import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import type { NodeOptions } from '../snapshot/open/compile.ts';
 import { findingCodes, type FindingCode } from '../base/findings/codes.ts';
 import { isError, type Finding } from '../base/findings/finding.ts';
-import { lintInputs, type LintResult as Linting } from '../lint/lint.ts';
+import { lintInputs, type LintResult as Linting } from '../ask/lint/lint.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
 import { lintJson, type LintReport } from '../say/lint.ts';
 import { findingReporter, type SaidFinding } from '../say/words/said.ts';

@@ -9,7 +9,7 @@ import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../snapshot/open/opened.ts';
 import { manifests as asManifests, sideOfBundle, sideOfDump, sideOfGolden } from '../snapshot/open/stored-side.ts';
-import { sceneOf, type Scene } from '../trace/scene.ts';
+import { sceneOf, type Scene } from '../ask/trace/scene.ts';
 import type { CompileOptions } from './compile.ts';
 import { shownOptions, textsOf } from './inputs.ts';
 import { openOptions } from './options.ts';

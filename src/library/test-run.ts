@@ -10,8 +10,8 @@ import {
   type PacketTest,
   type SceneSettings,
   type TestContext,
-} from '../trace/packet-tests.ts';
-import type { Scene } from '../trace/scene.ts';
+} from '../ask/trace/packet-tests.ts';
+import type { Scene } from '../ask/trace/scene.ts';
 import { keyOf } from './open.ts';
 
 export type { SceneSettings };

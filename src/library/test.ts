@@ -4,7 +4,7 @@ import { TextFile } from '../input/documents/text-file.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { tested } from '../say/outputs/trace.ts';
 import { resultJson } from '../say/packet-tests.ts';
-import type { SceneSettings } from '../trace/packet-tests.ts';
+import type { SceneSettings } from '../ask/trace/packet-tests.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { TestRun } from './test-run.ts';
 import { listOf, type Texts } from './texts.ts';

@@ -8,11 +8,11 @@ import type { traced } from '../say/outputs/trace.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
-import type { Scene } from '../trace/scene.ts';
+import type { Scene } from '../ask/trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';
 
-export { hasNoNames } from '../trace/question.ts';
+export { hasNoNames } from '../ask/trace/question.ts';
 export { packetProtocols } from '../packet/packet.ts';
 export type { Scene, TraceQuestion };
 

@@ -3,14 +3,14 @@ import { count, formatCount } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { serviceName } from '../cluster/model.ts';
-import { line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
-import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
-import { listFacts, type WriteValue } from '../diff/port-facts.ts';
-import { reasonWords } from '../diff/reason-words.ts';
-import type { ServiceReason } from '../diff/service-reasons.ts';
+import { line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../ask/diff/diff-report.ts';
+import type { ServicePortDiff, SideDiff } from '../ask/diff/diff-sides.ts';
+import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
+import { reasonWords } from '../ask/diff/reason-words.ts';
+import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { Effect, EffectSender, EndpointShares, Severity, ServiceEffects } from '../equivalence/findings.ts';
-import { percent } from '../trace/expectation.ts';
+import type { Effect, EffectSender, EndpointShares, Severity, ServiceEffects } from '../ask/equivalence/findings.ts';
+import { percent } from '../ask/trace/expectation.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
 export interface Review {

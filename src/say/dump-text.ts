@@ -3,14 +3,19 @@ import { printable } from '../base/printable.ts';
 import type { ShownPort } from '../cluster/model.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
 import type { DecompiledPort } from '../snapshot/decompiled-port.ts';
-import { describeFlows } from '../describe/describe-flows.ts';
-import { describeLog } from '../describe/describe-log.ts';
-import { describeDecompiled, describeSharedInWords, line, type DescriptionLine } from '../describe/describe-words.ts';
-import type { SharedSubject } from '../describe/find-items.ts';
-import { describeFlowChange, type FlowChange } from '../describe/flow-change.ts';
-import type { DumpReading } from '../describe/read-dumped.ts';
-import { formatRows, rowsOfDump } from '../describe/service-table.ts';
-import type { ReportBlock } from '../diff/diff-report.ts';
+import { describeFlows } from '../ask/describe/describe-flows.ts';
+import { describeLog } from '../ask/describe/describe-log.ts';
+import {
+  describeDecompiled,
+  describeSharedInWords,
+  line,
+  type DescriptionLine,
+} from '../ask/describe/describe-words.ts';
+import type { SharedSubject } from '../ask/describe/find-items.ts';
+import { describeFlowChange, type FlowChange } from '../ask/describe/flow-change.ts';
+import type { DumpReading } from '../ask/describe/read-dumped.ts';
+import { formatRows, rowsOfDump } from '../ask/describe/service-table.ts';
+import type { ReportBlock } from '../ask/diff/diff-report.ts';
 import { describeReach, leftBy } from '../kube-proxy/left-behind.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatDescription } from './formats/description.ts';

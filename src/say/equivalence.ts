@@ -1,11 +1,11 @@
 import { nameSome } from '../base/join-words.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { line, type DescriptionLine } from '../describe/describe-words.ts';
-import { addressWords } from '../diff/port-facts.ts';
+import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { addressWords } from '../ask/diff/port-facts.ts';
 import type { Finding } from '../base/findings/finding.ts';
-import { isRequired } from '../equivalence/change.ts';
-import { severities, type Divergence, type Effect, type Severity } from '../equivalence/findings.ts';
+import { isRequired } from '../ask/equivalence/change.ts';
+import { severities, type Divergence, type Effect, type Severity } from '../ask/equivalence/findings.ts';
 import { traceCommand } from './words/trace-command.ts';
 import { sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';

@@ -2,10 +2,10 @@ import { printable } from '../base/printable.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { isUnknownOwn } from '../packet/own-address.ts';
 import { isArrival, type Fate } from '../packet/packet.ts';
-import { seenSource, sharesOf } from '../trace/expectation.ts';
-import { traceMatrix } from '../trace/matrix.ts';
-import { nodeSocketText, type Sender } from '../trace/question.ts';
-import type { Scene } from '../trace/scene.ts';
+import { seenSource, sharesOf } from '../ask/trace/expectation.ts';
+import { traceMatrix } from '../ask/trace/matrix.ts';
+import { nodeSocketText, type Sender } from '../ask/trace/question.ts';
+import type { Scene } from '../ask/trace/scene.ts';
 
 /** The head of a file for kpc test: everything but the tests. Undefined fields are left out. */
 export interface TestFileHead {

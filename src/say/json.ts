@@ -1,9 +1,9 @@
 import type { Shaped } from '../base/json/schema.ts';
-import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
-import type { KernelChange } from '../changes/kernel-change.ts';
-import { reasonJson } from '../diff/reason-words.ts';
+import { isSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
+import type { KernelChange } from '../ask/changes/kernel-change.ts';
+import { reasonJson } from '../ask/diff/reason-words.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { describeGaps } from '../diff/not-compared.ts';
+import { describeGaps } from '../ask/diff/not-compared.ts';
 import type { Review } from './diff-review.ts';
 import { effectJson } from './equivalence.ts';
 import type { difference, servicePortDifference } from './outputs/diff.ts';

@@ -6,7 +6,7 @@ import type { Severity } from '../base/findings/rows.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import { formatGitlab } from './formats/gitlab.ts';
-import type { LintResult } from '../lint/lint.ts';
+import type { LintResult } from '../ask/lint/lint.ts';
 import { listForPeople } from './words/for-people.ts';
 import { helpWithTrace, type SaidFinding } from './words/said.ts';
 import { formatGithub, type PathOf } from './formats/github.ts';

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { SideDiff } from '../diff/diff-sides.ts';
+import type { SideDiff } from '../ask/diff/diff-sides.ts';
 import type { Review } from './diff-review.ts';
 import type { Tracing } from './equivalence.ts';
 
@@ -17,9 +17,9 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   if (servicePorts.length === 0 || (isLarge && (servicePorts.length > mostAsked || base.length > 0))) {
     return { from, to, diff, packets: undefined, trace };
   }
-  const { effectsByService } = await import('../equivalence/findings.ts');
-  const { packetsTo } = await import('../equivalence/representatives.ts');
-  const { onOneNode, sceneOf } = await import('../trace/scene.ts');
+  const { effectsByService } = await import('../ask/equivalence/findings.ts');
+  const { packetsTo } = await import('../ask/equivalence/representatives.ts');
+  const { onOneNode, sceneOf } = await import('../ask/trace/scene.ts');
   const bareScene = (side: Snapshot) => sceneOf(side.with({ objects: undefined }));
   const labels = new Set(servicePorts.flatMap(({ label, formerLabel }) => [label, formerLabel]));
   const changed = [from, to].flatMap((side) => side.ports.filter(({ label }) => labels.has(label)));

@@ -1,14 +1,14 @@
 import { printable, printableJson } from '../base/printable.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
-import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import { describeSkipped } from '../dumps/dump.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';
-import type { PacketResult } from '../trace/packet-tests.ts';
-import { listTraceLines, describeTrace, traceJson } from '../trace/trace-words.ts';
-import type { Scene } from '../trace/scene.ts';
+import type { PacketResult } from '../ask/trace/packet-tests.ts';
+import { listTraceLines, describeTrace, traceJson } from '../ask/trace/trace-words.ts';
+import type { Scene } from '../ask/trace/scene.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import type { tested } from './outputs/trace.ts';

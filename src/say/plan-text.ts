@@ -12,7 +12,7 @@ import {
   describePlan,
   type PlannedChange,
 } from '../apply/plan/describe-plan.ts';
-import { countObjects } from '../changes/kernel-change.ts';
+import { countObjects } from '../ask/changes/kernel-change.ts';
 import { count } from '../base/format-count.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { joinWords } from '../base/join-words.ts';

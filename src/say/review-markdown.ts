@@ -1,6 +1,6 @@
 import { count, formatCount } from '../base/format-count.ts';
-import { reportDiff, type ReportLimits } from '../diff/diff-report.ts';
-import type { Severity } from '../equivalence/findings.ts';
+import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
+import type { Severity } from '../ask/equivalence/findings.ts';
 import {
   assumedNote,
   listEffects,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { listNftChanges } from '../../src/changes/nft-changes.ts';
-import { countsOf, describeKernelChange } from '../../src/changes/kernel-change.ts';
+import { listNftChanges } from '../../src/ask/changes/nft-changes.ts';
+import { countsOf, describeKernelChange } from '../../src/ask/changes/kernel-change.ts';
 import type { SideOwners } from '../../src/kube-proxy/owners.ts';
 import { diffNftTables, splitNftDelta } from '../../src/kernel/nftables/nft-delta.ts';
 import { applyNftDelta } from '../support/apply-nft-delta.ts';

@@ -5,7 +5,18 @@ import { setIds, setName } from '../../src/kube-proxy/ipvs-sets.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 
 /** A folder that decides by the name of a chain or a set asks src/kube-proxy, which alone has these names. */
-const folders = ['changes', 'cluster', 'describe', 'dumps', 'input', 'kernel', 'modes', 'packet', 'say', 'snapshot'];
+const folders = [
+  'ask/changes',
+  'ask/describe',
+  'cluster',
+  'dumps',
+  'input',
+  'kernel',
+  'modes',
+  'packet',
+  'say',
+  'snapshot',
+];
 
 test.each(folders)('src/%s spells no name of kube-proxy', (folder) => {
   const files = readdirSync(join(projectFolder, 'src', folder), { recursive: true, encoding: 'utf8' });

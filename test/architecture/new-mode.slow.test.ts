@@ -15,8 +15,8 @@ const askedOfMode = [
   // Its Services, read back from a state.
   'src/snapshot/decompile.ts',
   // What a change to it or from it comes to.
-  'src/equivalence/causes.ts',
-  'src/equivalence/findings.ts',
+  'src/ask/equivalence/causes.ts',
+  'src/ask/equivalence/findings.ts',
   // Its jumps from the kernel's own chains.
   'src/kube-proxy/chains.ts',
   // Its facts, its first release, and where its node ports listen.
@@ -34,7 +34,7 @@ const unaskedOfMode = [
   // The Service of each of its chains, sets and so on, by their names.
   'src/kube-proxy/owners.ts',
   // What nodes need before they change to it, and what it leaves behind.
-  'src/equivalence/preparations.ts',
+  'src/ask/equivalence/preparations.ts',
   // How surely a kube-proxy made its objects.
   'src/kube-proxy/evidence.ts',
   // How a dump shows it.
@@ -48,9 +48,9 @@ const tablesOfKinds = [
   // How it is read on a node.
   'src/apply/node/node-reading.ts',
   // Its changes.
-  'src/changes/list-changes.ts',
+  'src/ask/changes/list-changes.ts',
   // Its name, and what of it is not compared.
-  'src/diff/not-compared.ts',
+  'src/ask/diff/not-compared.ts',
   // How much of it a side shows, and how a dump has it.
   'src/dumps/coverage.ts',
   'src/dumps/dump.ts',

@@ -8,7 +8,7 @@ import { publishedSchema } from '../../src/base/json/published-schema.ts';
 import type * as NodeDecisions from '../../src/apply/plan/node-decisions.ts';
 import type * as Checks from '#checks';
 import type * as KpcYaml from '../../src/library/node/kpc-yaml-schema.ts';
-import type * as AlignSides from '../../src/diff/align-sides.ts';
+import type * as AlignSides from '../../src/ask/diff/align-sides.ts';
 import type * as Options from '../../src/library/options.ts';
 import type * as Library from '../../src/library/compile.ts';
 import type * as Values from '../../src/settings/table.ts';

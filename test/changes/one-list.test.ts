@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { countChanges, listKernelChanges, readingOrder } from '../../src/changes/list-changes.ts';
+import { countChanges, listKernelChanges, readingOrder } from '../../src/ask/changes/list-changes.ts';
 import { findOwners, type Owners } from '../../src/kube-proxy/owners.ts';
 import { diffStates, isEmptyDelta } from '../../src/kernel/delta.ts';
 import { objectKinds } from '../../src/kernel/kinds.ts';

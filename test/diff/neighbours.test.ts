@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadBundle } from '../../src/apply/open/load-bundle.ts';
-import { separate } from '../../src/diff/foreign-items.ts';
+import { separate } from '../../src/ask/diff/foreign-items.ts';
 import { coverAll } from '../../src/dumps/coverage.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { readStoredSide } from '../../src/snapshot/files/read-side.ts';

@@ -5,7 +5,7 @@ import { test } from 'vitest';
 import { codes } from '#codes';
 import { codesFolder } from '../../scripts/codes-module.mjs';
 import { severitiesOf, type FindingCode } from '../../src/base/findings/codes.ts';
-import { ruleCodes } from '../../src/lint/rules.ts';
+import { ruleCodes } from '../../src/ask/lint/rules.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
 

@@ -7,7 +7,7 @@ import { fixturesFolder } from '../support/fixtures.ts';
 import { compile } from '../../src/library/index.ts';
 import { answerTrace } from '../../src/say/trace-answer.ts';
 import { drawWays } from '../../src/say/draw-way.ts';
-import { sceneOf } from '../../src/trace/scene.ts';
+import { sceneOf } from '../../src/ask/trace/scene.ts';
 import { expectWritten } from '../support/written-page.ts';
 
 /** All rules that these fixtures compile to in a mode. */

@@ -2,12 +2,12 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { compareScenes } from '../../src/equivalence/compare.ts';
-import { Findings, type Divergence } from '../../src/equivalence/findings.ts';
+import { compareScenes } from '../../src/ask/equivalence/compare.ts';
+import { Findings, type Divergence } from '../../src/ask/equivalence/findings.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { programs, proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
-import { sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { labSide, lastReleaseWith } from '../packet/lab.ts';
 import { makeRandom, shuffle } from '../support/random.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';

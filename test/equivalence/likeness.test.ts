@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { compareScenes } from '../../src/equivalence/compare.ts';
-import { effectsByService, Findings } from '../../src/equivalence/findings.ts';
+import { compareScenes } from '../../src/ask/equivalence/compare.ts';
+import { effectsByService, Findings } from '../../src/ask/equivalence/findings.ts';
 import { isError } from '../../src/base/findings/finding.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { openTexts } from '../../src/library/open.ts';
-import { onOneNode, sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { onOneNode, sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { listFixtures } from '../support/fixtures.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';

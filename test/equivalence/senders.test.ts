@@ -1,6 +1,6 @@
 // Which senders exist: what no host sends, or what does not come by the node, is not compared.
 import { expect, test } from 'vitest';
-import { existsOn, type PlacedSender } from '../../src/equivalence/senders.ts';
+import { existsOn, type PlacedSender } from '../../src/ask/equivalence/senders.ts';
 import type { Address } from '../../src/kernel/address.ts';
 import { readAddress } from '../packet/lab.ts';
 

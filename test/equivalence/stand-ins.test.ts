@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
-import { chooseStandIns } from '../../src/equivalence/representatives.ts';
+import { chooseStandIns } from '../../src/ask/equivalence/representatives.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 
 const fixture = (name: string): string => join(projectFolder, 'fixtures', name);

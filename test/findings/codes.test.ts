@@ -13,7 +13,7 @@ import {
   type FindingCode,
 } from '../../src/base/findings/codes.ts';
 import { wordsOf } from '../../src/say/words/words.ts';
-import { ruleCodes } from '../../src/lint/rules.ts';
+import { ruleCodes } from '../../src/ask/lint/rules.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { failureExamples } from './failures.ts';
 import { inFolder, messageOf, readTold, runExample, toldByFixtures, type Told } from './tripped.ts';

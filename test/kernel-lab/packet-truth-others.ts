@@ -3,7 +3,7 @@
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import type { Evaluator } from '../../src/packet/evaluate.ts';
-import { sceneOf } from '../../src/trace/scene.ts';
+import { sceneOf } from '../../src/ask/trace/scene.ts';
 import { run } from './network.ts';
 import type { OtherRuleset } from './other-rulesets.ts';
 

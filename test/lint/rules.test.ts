@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Example } from '#codes';
 import { codesFolder, readExample } from '../../scripts/codes-module.mjs';
 import type { FindingCode } from '../../src/base/findings/codes.ts';
-import { ruleCodes } from '../../src/lint/rules.ts';
+import { ruleCodes } from '../../src/ask/lint/rules.ts';
 import { inFolder } from '../findings/tripped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';

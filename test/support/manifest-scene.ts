@@ -3,9 +3,9 @@ import { loadTexts } from '../../src/snapshot/open/load-texts.ts';
 import { isError } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { openManifests } from '../../src/snapshot/open/opened.ts';
-import { ask } from '../../src/trace/question.ts';
-import { sceneOf, type Scene } from '../../src/trace/scene.ts';
-import { judgePolicies, type PolicyFinding } from '../../src/trace/network-policies.ts';
+import { ask } from '../../src/ask/trace/question.ts';
+import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
+import { judgePolicies, type PolicyFinding } from '../../src/ask/trace/network-policies.ts';
 
 /** The scene of a node with these manifests, in mode nftables. */
 export function sceneOfManifests(text: string, node: string): Scene {

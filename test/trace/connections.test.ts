@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import type { Connection } from '../../src/packet/packet.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
-import { ask, type Trace } from '../../src/trace/question.ts';
-import { sceneOf, type Scene } from '../../src/trace/scene.ts';
-import { describeTrace } from '../../src/trace/trace-words.ts';
+import { ask, type Trace } from '../../src/ask/trace/question.ts';
+import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
+import { describeTrace } from '../../src/ask/trace/trace-words.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 
 const node = readFileSync(join(projectFolder, 'fixtures/connections/node.txt'), 'utf8');

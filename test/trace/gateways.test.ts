@@ -1,7 +1,7 @@
 // Routes of the Gateway API. The cases are those of its conformance tests (kubernetes-sigs/gateway-api), restated.
 import { describe, expect, test } from 'vitest';
 import { sceneOfManifests } from '../support/manifest-scene.ts';
-import { followIngress, type IngressWay } from '../../src/trace/ingress.ts';
+import { followIngress, type IngressWay } from '../../src/ask/trace/ingress.ts';
 
 const namespaces = ['infra', 'web', 'app'] as const;
 

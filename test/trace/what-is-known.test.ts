@@ -6,11 +6,11 @@ import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import { traceMatrix } from '../../src/trace/matrix.ts';
-import { ask } from '../../src/trace/question.ts';
+import { traceMatrix } from '../../src/ask/trace/matrix.ts';
+import { ask } from '../../src/ask/trace/question.ts';
 import { holdingTests, leavesOutNodePorts } from '../../src/say/holding-tests.ts';
-import { describeTrace, listTraceLines } from '../../src/trace/trace-words.ts';
-import { onOneNode, sceneOf, type Scene } from '../../src/trace/scene.ts';
+import { describeTrace, listTraceLines } from '../../src/ask/trace/trace-words.ts';
+import { onOneNode, sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { resultOf } from '../support/printed-json.ts';
 
 function sceneOfText(text: string): Scene {

@@ -1,6 +1,6 @@
 import { failureCodes } from '../../base/failure-codes.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
-import { changedObjects } from '../../changes/kernel-change.ts';
+import { changedObjects } from '../../ask/changes/kernel-change.ts';
 import { isDone, type ChangeOutcome } from '../change/observe-node.ts';
 import type { ListenAddresses } from './serve-ports.ts';
 import { tools } from '../node/tools.ts';

@@ -1,12 +1,12 @@
 import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
-import { changedObjects, type ChangeKind, type KernelChange } from '../../changes/kernel-change.ts';
+import { changedObjects, type ChangeKind, type KernelChange } from '../../ask/changes/kernel-change.ts';
 import {
   countChanges,
   listKernelChanges,
   moduleChange,
   sysctlChange,
   type ChangeCount,
-} from '../../changes/list-changes.ts';
+} from '../../ask/changes/list-changes.ts';
 import { findOwners } from '../../kube-proxy/owners.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { accessFilter } from '../../kube-proxy/ipvs-sets.ts';

@@ -15,7 +15,7 @@ import {
   type Schema,
 } from '../../base/json/schema.ts';
 import { groupBy } from '../../cluster/group-by.ts';
-import type { Ignore } from '../../lint/ignores.ts';
+import type { Ignore } from '../../ask/lint/ignores.ts';
 import { keyOf, type Flag, type FlagKind } from '../../settings/flag.ts';
 
 export const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));

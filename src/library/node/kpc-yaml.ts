@@ -12,7 +12,7 @@ import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, findStrayTarget, leadsInto, realPath } from '../../input/files/disk-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
-import type { Ignore } from '../../lint/ignores.ts';
+import type { Ignore } from '../../ask/lint/ignores.ts';
 import { keyOf, type Flag } from '../../settings/flag.ts';
 import { knownNetworks } from '../options.ts';
 import { Refusal, refuse as refuseCall } from '../refusal.ts';

@@ -8,7 +8,7 @@ import { revisionOf } from '../../git/revision-path.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
 import type { FileTree } from '../../input/files/file-tree.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { planChange, type AskedChange } from '../../equivalence/change.ts';
+import { planChange, type AskedChange } from '../../ask/equivalence/change.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import { compileSide } from '../../snapshot/files/open.ts';

@@ -1,8 +1,8 @@
 import { Chalk } from 'chalk';
 import { fitRows, joinCells } from '../../base/fit-columns.ts';
 import { printable } from '../../base/printable.ts';
-import type { DescriptionLine } from '../../describe/describe-words.ts';
-import type { ReportLine } from '../../diff/diff-report.ts';
+import type { DescriptionLine } from '../../ask/describe/describe-words.ts';
+import type { ReportLine } from '../../ask/diff/diff-report.ts';
 
 type Role = ReportLine['role'] | DescriptionLine['role'];
 

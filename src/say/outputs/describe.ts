@@ -16,7 +16,7 @@ import {
 } from '../../base/json/schema.ts';
 import { families, protocols } from '../../kernel/family.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
-import { kernelObjectKinds } from '../../changes/kernel-change.ts';
+import { kernelObjectKinds } from '../../ask/changes/kernel-change.ts';
 import { flowChange, place } from './shared.ts';
 
 const portNumber = wholeNumber(0, 65_535);

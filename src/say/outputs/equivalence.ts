@@ -1,5 +1,5 @@
 import { about, listOf, objectOf, text, wholeNumber } from '../../base/json/schema.ts';
-import { effectFields, findingWith } from '../../equivalence/findings.ts';
+import { effectFields, findingWith } from '../../ask/equivalence/findings.ts';
 
 /** An Effect, as it is printed. */
 export const printedEffectFields = {

@@ -10,7 +10,7 @@ import {
   text,
   wholeNumber,
 } from '../../base/json/schema.ts';
-import { changeKinds, kernelObjectKinds } from '../../changes/kernel-change.ts';
+import { changeKinds, kernelObjectKinds } from '../../ask/changes/kernel-change.ts';
 
 export const place = named(
   'place',

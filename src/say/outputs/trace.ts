@@ -13,7 +13,7 @@ import {
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { connectionKinds, verdicts } from '../../packet/packet.ts';
 import { reasonKinds } from '../../packet/reason.ts';
-import { stopKinds } from '../../trace/stop.ts';
+import { stopKinds } from '../../ask/trace/stop.ts';
 import { place } from './shared.ts';
 
 const sourceAfter = about('the source that the endpoint sees: an address, or "masqueraded"', text);

@@ -6,8 +6,8 @@ import { checkReleases, prepareChecked } from './compile.ts';
 import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
-import { diffSides, type SideDiff } from '../../diff/diff-sides.ts';
-import type { ServiceReason } from '../../diff/service-reasons.ts';
+import { diffSides, type SideDiff } from '../../ask/diff/diff-sides.ts';
+import type { ServiceReason } from '../../ask/diff/service-reasons.ts';
 import {
   behaviourChanges,
   behaviours,

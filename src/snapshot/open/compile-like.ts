@@ -5,7 +5,7 @@ import { compileLoaded } from './compile.ts';
 import { chooseNodeName, compileNode, prepareWithSettings } from './compile-node.ts';
 import { releaseOfNode, releaseRunBy, type InputOptions, type LoadedInputs } from './load-texts.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
-import { diffSides } from '../../diff/diff-sides.ts';
+import { diffSides } from '../../ask/diff/diff-sides.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { RangeFlags } from '../../input/configuration/range-flags.ts';
 import { checkMode } from '../../input/configuration/resolve-settings.ts';

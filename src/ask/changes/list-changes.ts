@@ -1,0 +1,285 @@
+import { count } from '../../base/format-count.ts';
+import { joinHostPort } from '../../kernel/address.ts';
+import type { KernelDelta } from '../../kernel/delta.ts';
+import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
+import {
+  type ChangeKind,
+  type KernelChange,
+  changeOf,
+  namesOf,
+  ownedBy,
+  subtract,
+  turn,
+  type ChangedObject,
+  type Counted,
+  countsOf,
+} from './kernel-change.ts';
+import type { SideOwners, Owners } from '../../kube-proxy/owners.ts';
+import { itemOf } from '../../kernel/diff-by-key.ts';
+import {
+  serviceOf,
+  type TimeoutsChange,
+  virtualServerKey,
+  type VirtualServerChange,
+} from '../../kernel/ipvs/ipvs-delta.ts';
+import { formatCreate, type SetChange } from '../../kernel/ipset/ipset.ts';
+import { entryKey, formatEntry, type SetEntry } from '../../kernel/ipset/set-entry.ts';
+import { formatRealServer, formatServiceOptions, type RealServer } from '../../kernel/ipvs/ipvs.ts';
+import type { LinkChange } from '../../kernel/link/link.ts';
+import type { ProxyPortChange } from '../../kernel/balancer/balancer.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
+import { countChainChanges, listChainChanges } from './chain-changes.ts';
+import { listNftChanges } from './nft-changes.ts';
+
+/** For each kind, the function that lists its changes, in reading order. */
+const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideOwners) => readonly KernelChange[] } = {
+  virtualServers: serverChanges,
+  links: (changes, owners) => changes.flatMap((each) => linkChanges(each, owners)),
+  sets: (changes, owners) => changes.flatMap((each) => setChanges(each, owners)),
+  proxyPorts: (changes) => changes.map(proxyPortChange),
+  iptables: listChainChanges,
+  nftables: listNftChanges,
+  sysctls: (changes) => changes.map(({ name, from, to }) => sysctlChange(name, from, to)),
+  ipvsTimeouts: (change) => (change ? [timeoutsChange(change)] : []),
+  modules: (changes) => changes.map(({ change, name }) => moduleChange(name, change)),
+};
+
+/** Service objects first, what every node has last. */
+export const readingOrder = Object.keys(lists) as readonly ObjectKind[];
+
+/** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
+export function listKernelChanges(
+  delta: KernelDelta,
+  owners: SideOwners,
+  order: readonly ObjectKind[] = readingOrder,
+): readonly KernelChange[] {
+  const ofKind = <K extends ObjectKind>(kind: K): readonly KernelChange[] => lists[kind](delta[kind], owners);
+  return order.flatMap((kind) => ofKind(kind));
+}
+
+export interface ChangeCount {
+  readonly object: ChangedObject;
+  readonly change: ChangeKind;
+  readonly number: number;
+}
+
+/** Kinds whose changes are counted without comparing rules one by one. */
+const counters: { readonly [K in ObjectKind]?: (delta: KernelDelta) => readonly Counted[] } = {
+  iptables: ({ iptables }) => countChainChanges(iptables),
+};
+
+const none = (): undefined => undefined;
+const noOwners: Owners = {
+  ofChain: none,
+  ofRule: none,
+  ofEntry: none,
+  ofServer: none,
+  ofAddress: none,
+  ofNftChain: none,
+  ofNftSet: none,
+  ofNftElement: none,
+};
+
+/**
+ * How many objects a delta changes, whoever owns them, in the order in which a node gets new objects; for each object, additions
+ * come first.
+ */
+export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
+  return objectKinds.flatMap((kind) => {
+    const counts =
+      counters[kind]?.(delta) ?? listKernelChanges(delta, { from: noOwners, to: noOwners }, [kind]).flatMap(countsOf);
+    const objects = [...new Set(counts.map(([object]) => object))];
+    return objects.flatMap((object) =>
+      (['added', 'changed', 'removed'] as const).flatMap((change) => {
+        const same = counts.filter((each) => each[0] === object && each[1] === change);
+        const number = same.reduce((sum, [, , each]) => sum + each, 0);
+        return number === 0 ? [] : [{ object, change, number }];
+      }),
+    );
+  });
+}
+
+/** JSON uses other names for some objects than reports do. */
+const kinds = {
+  'virtual server': 'virtual-server',
+  set: 'set',
+  'set entry': 'set-entry',
+  link: 'link',
+  address: 'address',
+  sysctl: 'sysctl',
+  'proxy port': 'proxy-port',
+  'IPVS timeouts': 'ipvs-timeouts',
+  'kernel module': 'module',
+  setting: 'setting',
+} as const;
+
+/** A change to an object that no Service port owns. */
+function changeOfNode(
+  object: keyof typeof kinds,
+  change: ChangeKind,
+  subject: string,
+  fields: KernelChange['fields'],
+): KernelChange {
+  return { owner: undefined, object, change, subject, kind: kinds[object], fields };
+}
+
+/** A sysctl. `reason`: why this value, if the node decided it ("32768 × 4 cores"). */
+export function sysctlChange(
+  name: string,
+  from: string | undefined,
+  to: string | undefined,
+  reason?: string,
+): KernelChange {
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const subject = `${name}: ${from ?? '(not set)'} → ${to ?? '(left as it is)'}${why}`;
+  return changeOfNode('sysctl', changeOf(from, to), subject, { name, from, to, reason });
+}
+
+/** A kernel module that is loaded or no longer wanted. */
+export function moduleChange(name: string, change: ChangeKind): KernelChange {
+  return changeOfNode('kernel module', change, name, { name });
+}
+
+/** A file of the node that kpc-apply writes, which no state shows. '' for a missing file. */
+export function settingChange(name: string, from: string, to: string): KernelChange {
+  return changeOfNode('setting', 'changed', `${name}: ${turn(from, to)}`, { name, from, to });
+}
+
+/** A port of the balancer, with its endpoints. Dumps do not show it, so its owner is always known. */
+function proxyPortChange({ from, to }: ProxyPortChange): KernelChange {
+  const port = itemOf({ from, to });
+  const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);
+  const same = (text: string): string => text;
+  const [added, removed] = [subtract(after ?? [], before ?? [], same), subtract(before ?? [], after ?? [], same)];
+  const edits = [...namesOf('+', 'endpoint', added), ...namesOf('−', 'endpoint', removed)].join('; ');
+  const change = changeOf(from, to);
+  const what =
+    change === 'changed' ? `: ${edits || 'other options'}` : ` with ${count(port.endpoints.length, 'endpoint')}`;
+  const { protocol, address, port: number, origin } = port;
+  const fields = { protocol, address: address.text, port: number, added, removed };
+  return {
+    ...changeOfNode('proxy port', change, `${protocol} ${number}${what}`, fields),
+    ...ownedBy(origin?.servicePort, port),
+  };
+}
+
+function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
+  const value = (seconds: number) => (seconds === 0 ? '(left as it is)' : `${seconds} s`);
+  const subject = (['tcp', 'tcpFin', 'udp'] as const)
+    .filter((name) => from[name] !== to[name])
+    .map((name) => `${name.toLowerCase()} ${value(from[name])} → ${value(to[name])}`)
+    .join(', ');
+  return changeOfNode('IPVS timeouts', 'changed', subject, { from, to });
+}
+
+/** An object with its content; content that no Service port owns is only counted. */
+function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
+  const owned = content.filter(({ owner }) => owner !== undefined);
+  return [whole(content.length - owned.length), ...owned];
+}
+
+function linkChanges(step: LinkChange, owners: SideOwners): readonly KernelChange[] {
+  const change = step.to ? 'added' : 'removed';
+  const isWhole = step.kind === 'link';
+  const { name: link, addresses } = isWhole ? itemOf(step) : { name: step.link, addresses: [itemOf(step)] };
+  const owner = change === 'added' ? owners.to : owners.from;
+  const listed = addresses.map((each): KernelChange => {
+    const fields = { link, address: each.address.text };
+    const subject = `${fields.address} on ${link}`;
+    return { ...changeOfNode('address', change, subject, fields), ...ownedBy(owner.ofAddress(each), each) };
+  });
+  if (!isWhole) return listed;
+  return withContent(listed, (free) => {
+    const subject = link + (free > 0 ? ` with ${count(free, 'address', 'addresses')}` : '');
+    const whole = changeOfNode('link', change, subject, { link, addresses: free });
+    return { ...whole, holds: [['address', change, free]] };
+  });
+}
+
+/** A set itself, if more than its entries change, and its entries. */
+function setChanges(step: SetChange, owners: SideOwners): readonly KernelChange[] {
+  const isWhole = step.kind === 'set';
+  const { from, to } = isWhole ? step : { from: undefined, to: step.set };
+  const set = isWhole ? itemOf(step) : step.set;
+  const [before, after] = [from?.entries ?? [], to?.entries ?? []];
+  const { removed, added } = isWhole
+    ? { removed: subtract(before, after, entryKey), added: subtract(after, before, entryKey) }
+    : step;
+  const family = setFamily(set);
+  const entryChange = (entry: SetEntry, change: 'added' | 'removed'): KernelChange => {
+    const fields = { set: set.name, value: formatEntry(entry) };
+    const owner = (change === 'added' ? owners.to : owners.from).ofEntry(set, entry);
+    const listed = changeOfNode('set entry', change, `${set.name} ${fields.value}`, fields);
+    return { ...listed, family, ...ownedBy(owner, entry) };
+  };
+  const entries = [
+    ...removed.map((entry) => entryChange(entry, 'removed')),
+    ...added.map((entry) => entryChange(entry, 'added')),
+  ];
+  if (!isWhole) return entries;
+  return withContent(entries, (free) => {
+    const change = changeOf(from, to);
+    const lines = { ...(from && { from: formatCreate(from) }), ...(to && { to: formatCreate(to) }) };
+    const holding = free > 0 ? ` with ${count(free, 'entry', 'entries')}` : '';
+    const subject = set.name + (change === 'changed' ? `: ${lines.from} → ${lines.to}` : holding);
+    const whole = changeOfNode('set', change, subject, { set: set.name, entries: free, ...lines });
+    return { ...whole, family, ...(change === 'changed' ? {} : { holds: [['set entry', change, free]] }) };
+  });
+}
+
+/** One change for each virtual server, including its real servers. */
+function serverChanges(changes: readonly VirtualServerChange[], owners: SideOwners): readonly KernelChange[] {
+  const servers = new Map<string, [VirtualServerChange, ...VirtualServerChange[]]>();
+  for (const change of changes) {
+    const key = virtualServerKey(serviceOf(change));
+    const known = servers.get(key);
+    if (known) known.push(change);
+    else servers.set(key, [change]);
+  }
+  return [...servers.values()].map((server) => serverChange(server, owners));
+}
+
+function serverChange(
+  changes: readonly [VirtualServerChange, ...VirtualServerChange[]],
+  owners: SideOwners,
+): KernelChange {
+  const service = serviceOf(changes[0]);
+  const whole = changes.find((each) => each.kind === 'service');
+  const change = whole ? changeOf(whole.from, whole.to) : 'changed';
+  const { protocol, port } = service;
+  const own = change === 'changed' ? [] : service.realServers.map(nameOfReal);
+  const reals = changes.filter((each) => each.kind === 'real-server');
+  const added = change === 'added' ? own : reals.flatMap(({ from, to }) => (from ? [] : [nameOfReal(to)]));
+  const removed = change === 'removed' ? own : reals.flatMap(({ from, to }) => (to ? [] : [nameOfReal(from)]));
+  const edited = reals.flatMap(({ from, to }) =>
+    from && to ? [{ server: nameOfReal(to), from: optionsOf(from), to: optionsOf(to) }] : [],
+  );
+  const options = {
+    ...(whole?.from && { optionsFrom: formatServiceOptions(whole.from).trim() }),
+    ...(whole?.to && { optionsTo: formatServiceOptions(whole.to).trim() }),
+  };
+  const edits = [
+    ...(whole?.from && whole.to ? [`${options.optionsFrom} → ${options.optionsTo}`] : []),
+    ...namesOf('+', 'real server', added),
+    ...namesOf('−', 'real server', removed),
+    ...edited.map((real) => `real server ${real.server} ${real.from} → ${real.to}`),
+  ];
+  const address = service.address.text;
+  const what = change === 'changed' ? `: ${edits.join('; ')}` : ` with ${count(own.length, 'real server')}`;
+  const subject = `${protocol} ${joinHostPort(address, port)}${what}`;
+  const fields = { protocol, address, port, ...options, added, removed, edited };
+  return {
+    ...changeOfNode('virtual server', change, subject, fields),
+    ...ownedBy((change === 'removed' ? owners.from : owners.to).ofServer(service), service),
+  };
+}
+
+function nameOfReal({ address, port }: RealServer): string {
+  return joinHostPort(address.text, port);
+}
+
+/** "-m -w 1": all ipvsadm options of a real server, without its name. */
+function optionsOf(server: RealServer): string {
+  return formatRealServer(server).trim().split(' ').slice(2).join(' ');
+}

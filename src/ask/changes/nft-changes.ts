@@ -1,0 +1,212 @@
+import { count } from '../../base/format-count.ts';
+import { joinHostPort } from '../../kernel/address.ts';
+import { itemOf, pairUp, type Pair } from '../../kernel/diff-by-key.ts';
+import type { Family } from '../../kernel/family.ts';
+import { diffNftTables, type NftChange, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts';
+import type { Element } from '../../kernel/nftables/element.ts';
+import { formatElementValue, formatKey, quote } from '../../kernel/nftables/format-expression.ts';
+import { formatBaseChain, formatSetProperties } from '../../kernel/nftables/format.ts';
+import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../../kernel/nftables/nft-meaning.ts';
+import {
+  isLearned,
+  type NftChain,
+  type NftMap,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+} from '../../kernel/nftables/table.ts';
+import {
+  changeOf,
+  compareRules,
+  countsOf,
+  describeRuleEdits,
+  namesOf,
+  ownedBy,
+  subtract,
+  tableWords,
+  type ChangeKind,
+  type KernelChange,
+} from './kernel-change.ts';
+import { targetsOf, type SideOwners } from '../../kube-proxy/owners.ts';
+
+interface At {
+  readonly family: Family;
+  readonly table: string;
+}
+
+type AnySet = NftSet | NftMap;
+
+export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwners): readonly KernelChange[] {
+  return deltas.flatMap((delta): readonly KernelChange[] => {
+    if (delta.kind === 'table') return tableChanges(delta, owners);
+    return delta.changes.flatMap((each) => changesOf(each, { family: delta.family, table: delta.name }, owners));
+  });
+}
+
+/**
+ * An added or removed table: lists what Service ports own in it and counts the rest. Or a table that is replaced because one side
+ * has parts that kpc only knows as text: then with all other differences.
+ */
+function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly KernelChange[] {
+  const { from, to } = pair;
+  const { family, name: table } = itemOf(pair);
+  const at = { family, table };
+  const change = changeOf(from, to);
+  const nothing: NftTable = { family, name: table, chains: new Map(), sets: new Map(), counters: new Map() };
+  const plain = (each: NftTable = nothing): NftTable => ({ ...each, strange: undefined });
+  const all = listNftChanges(diffNftTables([plain(from)], [plain(to)]), owners);
+  if (from && to) {
+    // The first line of each such part: "counter hits".
+    const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
+    const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
+    const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
+    const parts = [...(gone === '' ? [] : [`without ${gone}`]), ...(come === '' ? [] : [`with ${come}`])];
+    const what = `: made anew ${parts.join(' and ')}`;
+    return [nftChange(at, 'table', change, table, what, { strangeFrom, strangeTo }), ...all];
+  }
+  const free = all.filter(({ owner }) => owner === undefined);
+  const [chains, sets] = ['nft-chain', 'nft-set'].map((kind) => free.filter((each) => each.kind === kind).length);
+  const what = ` with ${count(chains ?? 0, 'chain')} and ${count(sets ?? 0, 'set')}`;
+  const whole = nftChange(at, 'table', change, table, what, { chains, sets });
+  return [{ ...whole, holds: free.flatMap(countsOf) }, ...all.filter(({ owner }) => owner !== undefined)];
+}
+
+/** The kinds of a table's objects in JSON. */
+const nftKinds = {
+  table: 'nft-table',
+  counter: 'nft-counter',
+  chain: 'nft-chain',
+  set: 'nft-set',
+  map: 'nft-set',
+  'set element': 'nft-element',
+} as const;
+
+/** A change to an object in a table that no Service port owns; `what` follows the name. */
+function nftChange(
+  at: At,
+  object: keyof typeof nftKinds,
+  change: ChangeKind,
+  name: string,
+  what: string,
+  fields: object,
+): KernelChange {
+  const subject = `${name} (${tableWords(at.family, 'nftables')})${what}`;
+  const { family } = at;
+  return { owner: undefined, object, change, subject, family, kind: nftKinds[object], fields: { ...at, ...fields } };
+}
+
+function changesOf(step: NftChange, at: At, owners: SideOwners): readonly KernelChange[] {
+  switch (step.kind) {
+    case 'counter': {
+      // No counter belongs to a single Service port.
+      const { name } = itemOf(step);
+      return [nftChange(at, 'counter', changeOf(step.from, step.to), name, '', { counter: name })];
+    }
+    case 'chain':
+      // A chain that is only rewritten does not differ.
+      return step.from === step.to ? [] : [chainChange(step, at, owners)];
+    case 'set':
+      return setChanges(step, at, owners);
+    case 'elements':
+      return pairElements(step.removed, step.added).map((pair) => elementChange(step.set, pair, at, owners));
+  }
+}
+
+function chainChange(pair: Pair<NftChain>, at: At, owners: SideOwners): KernelChange {
+  const { from, to } = pair;
+  const chain = itemOf(pair);
+  const change = changeOf(from, to);
+  const edits = compareRules(from?.rules.map(ruleMeaning) ?? [], to?.rules.map(ruleMeaning) ?? []);
+  // If nothing else differs, the rules' targets do.
+  const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
+  const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
+  const hasBase = from && to && !isSameBase(from.base, to.base);
+  const base = hasBase ? { from: describeBase(from), to: describeBase(to) } : undefined;
+  const endpoints = [...namesOf('+', 'endpoint', targets.added), ...namesOf('−', 'endpoint', targets.removed)];
+  const differences = [
+    ...(base ? [`${base.from || 'no hook'} → ${base.to || 'no hook'}`] : []),
+    ...(endpoints.length > 0 ? endpoints : describeRuleEdits(edits, false)),
+  ];
+  const rules = ` with ${count(to ? edits.rulesTo : edits.rulesFrom, 'rule')}`;
+  const what = change === 'changed' ? `: ${differences.join(', ')}` : rules;
+  const ofTargets = { endpointsAdded: targets.added, endpointsRemoved: targets.removed };
+  const fields = { chain: chain.name, ...edits, ...(base && { base }), ...ofTargets };
+  const owner = (to ? owners.to : owners.from).ofNftChain(chain);
+  return { ...nftChange(at, 'chain', change, chain.name, what, fields), ...ownedBy(owner, chain) };
+}
+
+/** Its hook and policy; '' for a chain without a hook. */
+function describeBase({ base }: NftChain): string {
+  return base ? formatBaseChain(base).replace(/;$/, '') : '';
+}
+
+/** The rules without the endpoints that they send packets to. */
+function shapeOf({ rules }: NftChain): string {
+  const shape = (rule: NftRule): NftRule => ({
+    ...rule,
+    expressions: rule.expressions.map((expression) =>
+      expression.kind === 'dnat' || expression.kind === 'dnat-random' ? { kind: 'unknown', text: 'dnat' } : expression,
+    ),
+  });
+  return rules.map((rule) => ruleMeaning(shape(rule))).join('\n');
+}
+
+function targetNames(chain: NftChain): readonly string[] {
+  return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
+}
+
+/** Elements that rules write into a set belong to the traffic, and are not listed. */
+function setChanges(pair: Pair<AnySet>, at: At, owners: SideOwners): readonly KernelChange[] {
+  const { from, to } = pair;
+  const set = itemOf(pair);
+  const change = changeOf(from, to);
+  const own = to ? owners.to : owners.from;
+  const isLost = [from, to].some((each) => each && isLearned(each));
+  const [before, after] = [from?.elements ?? [], to?.elements ?? []];
+  const pairs = pairElements(subtract(before, after, elementMeaning), subtract(after, before, elementMeaning));
+  const elements = isLost ? [] : pairs.map((each) => elementChange(set, each, at, owners));
+  const owned = elements.filter(({ owner }) => owner !== undefined);
+  const all = isLearned(set) ? [] : set.elements;
+  const free = all.filter((each) => own.ofNftElement(at.family, set, each) === undefined).length;
+  const properties = { ...(from && { from: propertiesOf(from) }), ...(to && { to: propertiesOf(to) }) };
+  const holding = free === 0 ? '' : ` with ${count(free, 'element')}`;
+  const what = change === 'changed' ? `: ${properties.from} → ${properties.to}` : holding;
+  const fields = { set: set.name, isMap: set.kind === 'map', elements: free, ...properties };
+  const whole = { ...nftChange(at, set.kind, change, set.name, what, fields), ...ownedBy(own.ofNftSet(set), set) };
+  if (change === 'changed') return [whole, ...elements];
+  return [{ ...whole, holds: [['set element', change, free]] }, ...owned];
+}
+
+function propertiesOf(set: AnySet): string {
+  return formatSetProperties({ ...set, comment: undefined }).join('; ');
+}
+
+/** Pairs elements in both lists whose value changes. Elements that are only removed come first. */
+function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
+  const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
+  return [...pairs.filter(({ to }) => !to), ...pairs.filter(({ to }) => to)];
+}
+
+function elementChange(set: AnySet, pair: Pair<Element>, at: At, owners: SideOwners): KernelChange {
+  const { from, to } = pair;
+  const change = changeOf(from, to);
+  const element = itemOf(pair);
+  const values = { from: from && textOfValue(from), to: to && textOfValue(to) };
+  const key = formatKey(element.key);
+  const value = values.to ?? values.from;
+  const whole = value === undefined ? '' : ` : ${value}`;
+  const what = change === 'changed' ? `: ${values.from ?? '(nothing)'} → ${values.to ?? '(nothing)'}` : whole;
+  const owner = (to ? owners.to : owners.from).ofNftElement(at.family, set, element);
+  const fields = { set: set.name, key, ...values };
+  const listed = nftChange(at, 'set element', change, set.name, ` ${key}${what}`, fields);
+  return { ...listed, ...ownedBy(owner, element) };
+}
+
+/** What an element leads to, and its comment; undefined for a bare key. */
+function textOfValue({ value, comment }: Element): string | undefined {
+  const parts = [
+    ...(value === undefined ? [] : [formatElementValue(value)]),
+    ...(comment === undefined ? [] : [`comment ${quote(comment)}`]),
+  ];
+  return parts.length === 0 ? undefined : parts.join(' ');
+}

@@ -1,0 +1,159 @@
+import { count, formatCount } from '../../base/format-count.ts';
+import { portAddresses, type ShownPort } from '../../cluster/model.ts';
+import { deleteArguments, findStaleFlows } from '../../cluster/stale-flows.ts';
+import type { TrackedFlow } from '../../kernel/conntrack.ts';
+import type { Family } from '../../kernel/family.ts';
+import { tableNames } from '../../kernel/iptables/iptables.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import type { Release } from '../../kube-proxy/releases.ts';
+import { cutLines, line, type DescriptionLine } from './describe-words.ts';
+import { describeFlowChange, flowChangeJson, followChange, isTranslated, type FlowChange } from './flow-change.ts';
+
+/** Stale flows between the same two ends. */
+interface StaleGroup {
+  /** Their Service port; undefined if no Service is there any more. */
+  readonly port: ShownPort | undefined;
+  readonly destination: string;
+  readonly endpoint: string;
+  readonly because: keyof typeof reasons;
+  flows: number;
+  unanswered: number;
+  /** Deletes these flows and no others. */
+  readonly command: string;
+}
+
+const reasons = {
+  'not-serving': 'which is no serving endpoint of it',
+  'no-rule': 'to which no rule leads now',
+  untranslated: 'which is no endpoint: begun before the Service had rules here',
+  'no-service': 'where no Service is now: it was deleted, or another program translates them',
+} as const;
+
+/** Listed UDP flows that go where nothing serves: kube-proxy does not delete TCP and SCTP connections. */
+export interface FlowFindings {
+  /** Number of listed UDP flows. */
+  readonly listed: number;
+  /** The most flows first. */
+  readonly stale: readonly StaleGroup[];
+  /** What happens to flows if the dump's Services become those of the manifests; undefined without manifests. */
+  readonly change: FlowChange | undefined;
+}
+
+/** What flows are compared with. */
+export interface FlowContext {
+  /** The Service ports from manifests, with each endpoint's status. */
+  readonly known: readonly ShownPort[];
+  /** The Service ports that a dump shows, with the endpoints that its rules lead to. */
+  readonly shown: readonly ShownPort[];
+  readonly state: KernelState;
+  /** Whether the dump shows all Services of a family: anything not among them belongs to no Service. */
+  readonly showsAll: (family: Family) => boolean;
+  /** Whether the dump names its Service ports. */
+  readonly namesPorts: boolean;
+  /** The manifests' release; undefined without manifests. */
+  readonly release: Release | undefined;
+}
+
+/** Finds the stale flows in a listing. Manifests override rules, which show no status. */
+export function findFlows(flows: readonly TrackedFlow[], context: FlowContext): FlowFindings {
+  const { known, shown, state, showsAll, namesPorts, release } = context;
+  const own = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const isToNode = (flow: TrackedFlow) => isTranslated(flow) || own.has(flow.destination.address.text);
+  const udp = flows.filter(({ protocol }) => protocol === 'udp');
+  const ports = [...shown, ...known];
+  const fromManifests = new Set(known);
+  const groups = new Map<string, StaleGroup>();
+  const add = (flow: TrackedFlow, port: StaleGroup['port'], because: StaleGroup['because']): void => {
+    const command = ['conntrack', ...deleteArguments(flow)].join(' ');
+    const [destination, endpoint] = [formatSocketAddress(flow.destination), formatSocketAddress(flow.answers)];
+    const group = groups.get(command) ?? { port, destination, endpoint, because, flows: 0, unanswered: 0, command };
+    groups.set(command, group);
+    group.flows++;
+    if (!flow.isReplied) group.unanswered++;
+  };
+  for (const { flow, port } of findStaleFlows(udp, { ports }, { withoutEndpoints: true, ofGone: 'none', isToNode })) {
+    const reason = fromManifests.has(port) ? 'not-serving' : 'no-rule';
+    add(flow, port, isTranslated(flow) ? reason : 'untranslated');
+  }
+  const leadsSomewhere = targetsOf(ports, state);
+  for (const flow of udp) {
+    if (isTranslated(flow) && showsAll(flow.family) && !leadsSomewhere(flow)) add(flow, undefined, 'no-service');
+  }
+  const areNamed = (family: Family) => shown.every((port) => port.family !== family || port.service !== undefined);
+  const isBeforeKnown = (family: Family): boolean => namesPorts && showsAll(family) && areNamed(family);
+  const change = release && followChange(udp, { before: shown, after: known, release, isBeforeKnown, isToNode });
+  return { listed: udp.length, stale: [...groups.values()].sort((a, b) => b.flows - a.flows), change };
+}
+
+/** Whether a flow goes to a Service, or where any program's rule leads. */
+function targetsOf(ports: readonly ShownPort[], state: KernelState): (flow: TrackedFlow) => boolean {
+  const targets = new Set(ports.flatMap(({ endpoints = [] }) => endpoints.map(({ label }) => label)));
+  const fronts = new Set<string>();
+  for (const shown of ports) {
+    for (const { address } of portAddresses(shown)) fronts.add(formatSocketAddress({ address, port: shown.port ?? 0 }));
+    if (shown.nodePort) fronts.add(String(shown.nodePort));
+  }
+  for (const tables of Object.values(state.iptables)) {
+    for (const chain of tableNames.flatMap((name) => [...(tables[name]?.values() ?? [])])) {
+      for (const arg of chain.rules.flatMap(({ args }) => args)) {
+        if (arg.kind !== 'jump' || arg.target.kind !== 'dnat') continue;
+        const { address, port } = arg.target;
+        targets.add(port === undefined ? address.text : formatSocketAddress({ address, port }));
+      }
+    }
+  }
+  return ({ destination, answers }) =>
+    fronts.has(formatSocketAddress(destination)) ||
+    fronts.has(String(destination.port)) ||
+    targets.has(formatSocketAddress(answers)) ||
+    targets.has(answers.address.text);
+}
+
+/** The findings, with commands that delete exactly these flows. `isAsked` selects Service ports. */
+export function describeFlows(
+  { listed, stale, change }: FlowFindings,
+  limit: number,
+  isAsked: (port: ShownPort | undefined) => boolean = () => true,
+): readonly DescriptionLine[] {
+  const groups = stale.filter(({ port }) => isAsked(port));
+  const total = groups.reduce((sum, { flows }) => sum + flows, 0);
+  const changed = change && describeFlowChange(change, isAsked);
+  const title = `${count(listed, 'flow')} of UDP, ${total === 0 ? 'none' : formatCount(total)} stale`;
+  return [
+    line('heading', 0, title),
+    ...cutLines(
+      groups.flatMap((group) => [
+        line('bad', 1, `${groupName(group)}: ${groupWords(group)}`),
+        line('plain', 2, group.command),
+      ]),
+      limit * 2,
+      1,
+    ),
+    ...(changed ? [line('heading', 0, changed.title)] : []),
+    ...cutLines(
+      (changed?.lines ?? []).map((text) => line('plain', 1, text)),
+      limit,
+      1,
+    ),
+  ];
+}
+
+function groupName({ port, destination }: StaleGroup): string {
+  return `${port?.service === undefined ? '' : `${port.label}, `}${destination}/udp`;
+}
+
+function groupWords({ endpoint, flows, unanswered, because }: StaleGroup): string {
+  const silent =
+    unanswered === 0 ? '' : unanswered === flows ? ' without an answer' : `, ${unanswered} without an answer,`;
+  return `${count(flows, 'flow')}${silent} to ${endpoint}, ${reasons[because]}`;
+}
+
+export function flowsJson({ listed, stale, change }: FlowFindings, isAsked: (port: ShownPort | undefined) => boolean) {
+  const groups = stale.filter(({ port }) => isAsked(port));
+  return {
+    listed,
+    stale: groups.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })),
+    ...(change ? { change: flowChangeJson(change, isAsked) } : {}),
+  };
+}

@@ -1,0 +1,48 @@
+import type { MasqueradedClients } from '../../cluster/plan-masquerade.ts';
+import { kernelPortJson, portJson } from '../diff/port-facts.ts';
+import { describeLeftovers, type ShownServices } from '../../snapshot/decompile.ts';
+import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
+import type { ServiceDescription } from './describe-services.ts';
+import { podWords } from './describe-words.ts';
+
+/** A Service from manifests or a bundle in --output json of kpc describe. */
+export function serviceJson(description: ServiceDescription) {
+  return {
+    ...description,
+    ports: description.ports.map(({ label, ...each }) => ({
+      servicePort: label,
+      ...each,
+      families: each.families.map(({ port, endpoints, masquerade, ...use }) => {
+        return { ...portJson(port), endpoints, ...use, masquerade: masqueradeJson(masquerade) };
+      }),
+    })),
+  };
+}
+
+/** A Service port from a dump in --output json. */
+export function decompiledJson(port: DecompiledPort) {
+  const { endpoints: _, ...known } = kernelPortJson(port);
+  return {
+    servicePort: port.label,
+    ...known,
+    fallback: port.fallback,
+    masquerade: masqueradeJson(port.masquerade),
+    endpoints: port.endpoints?.map(({ label: endpoint, takes, draining }) => ({ endpoint, takes, draining })),
+  };
+}
+
+/** All Services of a dump, and leftovers of another mode, in --output json. */
+export function dumpJson({ ports, leftovers }: ShownServices) {
+  const left = describeLeftovers(leftovers);
+  return { servicePorts: ports.map(decompiledJson), leftovers: left.length > 0 ? left : undefined };
+}
+
+function masqueradeJson(masquerade: Masquerade | undefined) {
+  if (!masquerade) return undefined;
+  const { clusterIP, external } = masquerade;
+  return { clusterIP: clusterIP && clientsJson(clusterIP), external: external && clientsJson(external) };
+}
+
+function clientsJson(clients: MasqueradedClients) {
+  return clients.kind === 'all-but-pods' ? { kind: 'all-but' as const, clients: podWords(clients.pods) } : clients;
+}

@@ -1,0 +1,102 @@
+import { parseDuration } from '../../base/duration.ts';
+import { count, formatCount } from '../../base/format-count.ts';
+import { joinWords } from '../../base/join-words.ts';
+import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
+import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { cutLines, line, type DescriptionLine } from './describe-words.ts';
+
+/** kube-proxy's mode according to its log. */
+export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
+  return proxyModes.find((mode) => mode === log.facts.get('mode')?.[0]);
+}
+
+/** Flags that shape rules, or that name such settings. */
+const shapingFlag =
+  /^--(?:bind-address|cluster-cidr|config|conntrack-.*|detect-local-mode|feature-gates|hostname-override|ip(?:tables|vs)-.*|masquerade-all|nftables-.*|nodeport-addresses|pod-.*|proxy-mode)$/;
+
+const unsetFlags: ReadonlySet<string> = new Set(['', '[]', '0', '0s', 'false']);
+
+/** Describes a kube-proxy log: the setup, then problems and what to do. */
+export function describeLog(log: ProxyLog, limit: number): readonly DescriptionLine[] {
+  const { lines, firstTime, lastTime, unknown } = log;
+  const span = firstTime === undefined ? '' : `, from ${firstTime} to ${lastTime ?? firstTime}`;
+  const plain = (text: string): DescriptionLine => line('plain', 1, text);
+  const problems = [...log.problems.values()];
+  return [
+    line('heading', 0, `kube-proxy's log: ${count(lines, 'line')}${span}`),
+    ...setUpWords(log).map(plain),
+    ...(problems.length === 0 ? [line('good', 1, 'no problem that kpc knows')] : []),
+    ...cutLines(
+      problems.flatMap(({ problem: { meaning, advice }, at, count: times, detail }) => [
+        line('bad', 1, `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${at.file}:${at.line})`),
+        ...(detail === '' ? [] : [line('dim', 2, shorten(detail))]),
+        line('plain', 2, `→ ${advice}`),
+      ]),
+      limit * 3,
+      1,
+    ),
+    ...(unknown.lines === 0 ? [] : [line('dim', 1, unknownWords(log))]),
+  ];
+}
+
+function setUpWords(log: ProxyLog): readonly string[] {
+  const { facts, sysctls, slowest } = log;
+  const mode = modeOfLog(log);
+  const [version = '', ips = ''] = (['version', 'node-ips'] as const).map((fact) => facts.get(fact)?.[0]);
+  const flags = [...log.flags].filter(([name, value]) => shapingFlag.test(name) && !unsetFlags.has(value));
+  const sets = [...sysctls].map(([name, value]) => `${name.replaceAll('/', '.')}=${value}`);
+  const inMode = mode ? `mode ${mode}${modeReason(log)}` : version && 'mode unknown';
+  return [
+    version ? `${inMode}, ${version}` : inMode,
+    ips && `node addresses ${ips.replace(/"IPv[46]":|"/g, '').replaceAll(',', ', ')}`,
+    flags.length > 0 ? `flags ${flags.map(([name, value]) => `${name}=${value}`).join(' ')}` : '',
+    sets.length > 0 ? `sysctls set: ${joinWords(sets)}` : '',
+    slowest ? syncWords(slowest, facts.get('periods')?.[0], log.syncs) : '',
+  ].filter((text) => text !== '');
+}
+
+/** Why kube-proxy is in that mode, as far as the log says. */
+function modeReason({ problems, facts, flags }: ProxyLog): string {
+  const [asked, file] = [flags.get('--proxy-mode'), flags.get('--config')];
+  if (problems.has('fallback')) return ', because IPVS does not work here';
+  if (problems.has('default-mode') || facts.has('assumed-mode')) return ', the default: none is configured';
+  if (file) return `, from ${file} or the default`;
+  return asked ? ', from --proxy-mode' : '';
+}
+
+function syncWords(slowest: NonNullable<ProxyLog['slowest']>, period: string | undefined, syncs: number): string {
+  const least = period === undefined ? undefined : parseDuration(period);
+  const isSlow = least !== undefined && least > 0 && slowest.seconds > least;
+  const beside = isSlow ? `, more than minSyncPeriod (${period}): changes wait for it; nftables mode takes less` : '';
+  return `${count(syncs, 'sync')}, the slowest in ${slowest.elapsed}${beside}  (${slowest.file}:${slowest.line})`;
+}
+
+const longestShown = 300;
+
+function shorten(text: string): string {
+  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+}
+
+function unknownWords({ unknown: { lines, errors, firstError } }: ProxyLog): string {
+  const first = firstError
+    ? `, ${count(errors, 'error')} among them, the first at ${firstError.file}:${firstError.line}`
+    : '';
+  return `${count(lines, 'line')} that kpc does not know${first}`;
+}
+
+export function logJson(log: ProxyLog) {
+  const { lines, problems, facts, flags, sysctls, slowest, unknown } = log;
+  return {
+    lines,
+    mode: modeOfLog(log),
+    version: facts.get('version')?.[0],
+    flags: Object.fromEntries(flags),
+    sysctls: Object.fromEntries(sysctls),
+    slowestSync: slowest?.seconds,
+    problems: [...problems.values()].map(({ problem, at, count: times, detail }) => {
+      const { code, meaning, advice, releases, source } = problem;
+      return { code, meaning, advice, releases, source, count: times, ...at, detail };
+    }),
+    unknown: { lines: unknown.lines, errors: unknown.errors },
+  };
+}

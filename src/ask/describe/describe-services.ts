@@ -1,0 +1,249 @@
+import {
+  chooseEndpoints,
+  explainEndpoints,
+  explainUnboundHints,
+  usesLocalEndpoints,
+  type EndpointUse,
+} from '../../cluster/endpoint-choice.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../../snapshot/port-faults.ts';
+import { conditionOf } from '../diff/service-changes.ts';
+import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
+import { listKernelChanges } from '../changes/list-changes.ts';
+import type { Owners } from '../../kube-proxy/owners.ts';
+import { diffStates } from '../../kernel/delta.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { joinHostPort, parseAddress } from '../../kernel/address.ts';
+import type { AssignedService } from '../../cluster/assign-addresses.ts';
+import type { DecompiledPort } from '../../snapshot/decompiled-port.ts';
+
+/** One Service as data. Fields that do not apply are undefined. */
+export type ServiceDescription = ReturnType<typeof describeService>;
+
+/** One Service port: what kube-proxy knows about it in each family, and its kernel objects. */
+export type PortDescription = ServiceDescription['ports'][number];
+
+export type PortInFamily = PortDescription['families'][number];
+
+export type EndpointDescription = PortInFamily['endpoints'][number];
+
+export function describeService(
+  service: ServiceInfo,
+  labels: ReadonlySet<string> | undefined,
+  view: CompiledSnapshot,
+  clusterDomain: string,
+) {
+  const { cluster, assumed } = view;
+  const name = `${service.namespace}/${service.name}`;
+  const own = cluster.servicePorts.filter((port) => `${port.namespace}/${port.service}` === name);
+  const chosen = assumed.services.find((each) => each.service === name);
+  return {
+    /** "namespace/name". */
+    service: name,
+    type: service.type,
+    /** Why kube-proxy programs nothing for it. */
+    skipped: service.skipped,
+    /** As written; undefined if the input lacks the Service, or the Service has none. */
+    selector: view.written.get(name)?.spec.selector,
+    clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
+    /** The values of these that kpc chose because the input lacks them. */
+    assumed: chosen && withoutName(chosen),
+    place: service.place?.locate(),
+    ports: [...groupBy(own, ({ label }) => label)]
+      .filter(([label]) => !labels || labels.has(label))
+      .map(([label, ports]) => ({
+        /** "namespace/name:port". */
+        label,
+        place: ports[0]?.places?.port.locate(),
+        targetPort: ports[0] && targetOf(ports[0], view),
+        problems: problemsOf(ports, view),
+        families: ports.map((port) => describePort(port, service, view)),
+        kernel: collectKernelItems(label, ports, view),
+      })),
+    dns: dnsRecords(service, clusterDomain),
+    environment: environmentVariables(service),
+  };
+}
+
+/** Why there are no endpoints, or what is doubtful about the existing ones. */
+function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly string[] | undefined {
+  const problems = ports.flatMap((port) => {
+    const why = chooseEndpoints(port, view.node).hasAny ? undefined : whyNoEndpoint(port, view);
+    const undeclared = faultsOf(port, view).filter(({ code }) => code === 'undeclared-port');
+    return [...(why === undefined ? [] : [why]), ...undeclared.map(faultWords)];
+  });
+  return problems.length === 0 ? undefined : [...new Set(problems)];
+}
+
+/** The values without the Service's name, for output that already names it. */
+export function withoutName({ service: _, ...values }: AssignedService): Omit<AssignedService, 'service'> {
+  return values;
+}
+
+function describePort(port: ServicePort, service: ServiceInfo, view: CompiledSnapshot) {
+  const { node } = view;
+  const fallback = fallbackOf(port, service, view);
+  return {
+    port,
+    endpoints: explainEndpoints(port, node).map((use) =>
+      // Local traffic then uses the Cluster endpoints.
+      describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
+    ),
+    /** What happens to traffic without an endpoint. */
+    fallback,
+    /** Why the endpoints' zone hints do not apply on this node. */
+    unboundHints: explainUnboundHints(port, node),
+    masquerade: view.shownPort(port.label, port.family)?.masquerade,
+  };
+}
+
+function fallbackOf(
+  port: ServicePort,
+  service: ServiceInfo,
+  { node, settings }: CompiledSnapshot,
+): 'no-endpoints-given' | DecompiledPort['fallback'] {
+  const choice = chooseEndpoints(port, node);
+  if (!choice.hasAny) return service.endpointsGiven === false ? 'no-endpoints-given' : 'no-endpoints';
+  if (!usesLocalEndpoints(port) || choice.local.length > 0) return undefined;
+  return choice.cluster.length > 0 ? modeFacts[settings.mode].localWithoutEndpoints : 'local-drops';
+}
+
+function describeEndpoint({ endpoint, cluster, local }: EndpointUse) {
+  const { nodeName, zoneHints, nodeHints, assumed } = endpoint.status;
+  return {
+    endpoint: endpoint.label,
+    node: nodeName,
+    condition: conditionOf(endpoint),
+    /** How it is used for traffic of policy Cluster and of policy Local; undefined if the port has none. */
+    cluster: cluster?.kind,
+    local: local?.kind,
+    zoneHints: zoneHints.length > 0 ? zoneHints : undefined,
+    nodeHints: nodeHints.length > 0 ? nodeHints : undefined,
+    /** Set if its Pod was assumed for a workload. */
+    assumed: assumed ? true : undefined,
+    place: endpoint.place?.locate(),
+  };
+}
+
+export type KernelItem = ReturnType<typeof collectKernelItems>[number];
+
+/**
+ * The kernel objects of a label's Service ports: what compiling only these adds to a node without Services. If several Service
+ * ports need an entry or address, a state holds it once, under the first one's name.
+ */
+function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: CompiledSnapshot) {
+  const [without, alone] = [[], ports].map((servicePorts) =>
+    compile({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] }),
+  );
+  if (!without || !alone) return [];
+  // If two Service ports claim the same address and port, the state shows which one has it.
+  const holders: Owners = {
+    ...owners,
+    ofServer: (server) => owners.ofServer({ ...server, origin: undefined }),
+    ofNftElement: (family, set, { value, key, ...element }) =>
+      owners.ofNftElement(family, set, value ? { key } : { key, ...element }),
+  };
+  return listKernelChanges(diffStates(without, alone), { from: holders, to: holders }).flatMap((change) => {
+    const { owner, kind, fields, place } = change;
+    if (owner === undefined) return [];
+    const takenBy = owner === label ? undefined : owner;
+    const options = kind === 'virtual-server' ? `, ${String(fields['optionsTo'])}` : '';
+    // Drops the "+" of rules added to a chain that every node has: here they are present.
+    const whole = describeKernelChange(change).replace(/: \+ (?=\d)/, ': ');
+    // An object that belongs to another Service port has different content.
+    const text = takenBy === undefined ? whole + options : whole.replace(/ with \d+ real servers?$/, '');
+    return [{ kind, ...fields, text, rules: rulesOf(change), takenBy, place: place?.locate() }];
+  });
+}
+
+/** The rules of a chain as the tools list them. */
+function rulesOf({ kind, rules, fields }: KernelChange): readonly string[] | undefined {
+  if (rules) return rules.added.map((rule) => `-A ${rules.chain} ${rule}`);
+  return kind === 'nft-chain' ? (fields['added'] as readonly string[]) : undefined;
+}
+
+/** A record of the cluster's DNS; names end with a dot. */
+export interface DnsRecord {
+  readonly name: string;
+  readonly type: 'A' | 'AAAA' | 'SRV' | 'CNAME';
+  readonly value: string;
+}
+
+/**
+ * The DNS answers for a Service's names, following DNS-based service discovery (version 1.1.0) and CoreDNS: a headless Service
+ * has its ready endpoints' addresses, each under its hostname, or else under the address with dashes.
+ */
+function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRecord[] {
+  const name = `${service.name}.${service.namespace}.svc.${clusterDomain}.`;
+  const named = service.ports.filter((port) => port.name !== '');
+  switch (service.skipped) {
+    case 'external-name': {
+      const value = service.externalName ?? '';
+      return [{ name, type: 'CNAME', value: value.endsWith('.') ? value : `${value}.` }];
+    }
+    case 'headless': {
+      const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
+      const share = Math.max(1, Math.floor(100 / Math.max(1, ready.length)));
+      const hosts = ready.map(({ hostname, address }) => `${hostname || address.replace(/[.:]/g, '-')}.${name}`);
+      return [
+        ...ready.map(({ address }) => addressRecord(name, address)),
+        ...ready.map(({ address }, i) => addressRecord(hosts[i] ?? '', address)),
+        // Only EndpointSlices have the number of a named target port, so this uses the Service port's number.
+        ...named.flatMap((port) => {
+          const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
+          return hosts.map((host) => serviceRecord(name, port, `${share} ${number} ${host}`));
+        }),
+      ];
+    }
+    case 'no-cluster-ip':
+      return [];
+    case undefined:
+      return [
+        ...service.clusterIPs.map((address) => addressRecord(name, address)),
+        ...named.map((port) => serviceRecord(name, port, `100 ${port.port} ${name}`)),
+      ];
+  }
+}
+
+function addressRecord(name: string, address: string): DnsRecord {
+  return { name, type: parseAddress(address)?.family === 'ipv6' ? 'AAAA' : 'A', value: address };
+}
+
+function serviceRecord(name: string, port: ServiceInfo['ports'][number], rest: string): DnsRecord {
+  return { name: `_${port.name}._${port.protocol.toLowerCase()}.${name}`, type: 'SRV', value: `0 ${rest}` };
+}
+
+/**
+ * The variables for containers in the Service's namespace, in the kubelet's order (envvars.FromServices): none for a Service
+ * without a cluster IP. Containers of all namespaces have those of default/kubernetes.
+ */
+function environmentVariables(service: ServiceInfo): readonly { readonly name: string; readonly value: string }[] {
+  const [host] = service.clusterIPs;
+  const [first] = service.ports;
+  if (service.skipped !== undefined || host === undefined || first === undefined) return [];
+  const prefix = variableName(service.name);
+  const url = ({ protocol, port }: typeof first) => `${protocol.toLowerCase()}://${joinHostPort(host, port)}`;
+  const named = service.ports.filter(({ name }) => name !== '');
+  const variables: readonly (readonly [name: string, value: string])[] = [
+    ['SERVICE_HOST', host],
+    ['SERVICE_PORT', String(first.port)],
+    ...named.map(({ name, port }) => [`SERVICE_PORT_${variableName(name)}`, String(port)] as const),
+    ['PORT', url(first)],
+    ...service.ports.flatMap((port) => {
+      const name = `PORT_${port.port}_${port.protocol}`;
+      return [
+        [name, url(port)],
+        [`${name}_PROTO`, port.protocol.toLowerCase()],
+        [`${name}_PORT`, String(port.port)],
+        [`${name}_ADDR`, host],
+      ] as const;
+    }),
+  ];
+  return variables.map(([name, value]) => ({ name: `${prefix}_${name}`, value }));
+}
+
+function variableName(text: string): string {
+  return text.replaceAll('-', '_').toUpperCase();
+}

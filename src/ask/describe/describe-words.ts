@@ -1,0 +1,320 @@
+import { assignedTexts } from '../../cluster/assign-addresses.ts';
+import { isPlacedByKpc, placeWithout } from '../../cluster/assumed-workloads.ts';
+import type { UnboundHints } from '../../cluster/endpoint-choice.ts';
+import type { LocalTraffic } from '../../cluster/local-traffic.ts';
+import { portAddresses, type ShownPort } from '../../cluster/model.ts';
+import type { MasqueradedClients } from '../../cluster/plan-masquerade.ts';
+import { count, formatCount } from '../../base/format-count.ts';
+import { familyNames } from '../../kernel/family.ts';
+import type { Location } from '../../kernel/place.ts';
+import { tableWords } from '../changes/kernel-change.ts';
+import type {
+  EndpointDescription,
+  KernelItem,
+  PortDescription,
+  PortInFamily,
+  ServiceDescription,
+} from './describe-services.ts';
+import { addressWords, listPolicies } from '../diff/port-facts.ts';
+import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
+import type { SharedSubject } from './find-items.ts';
+import type { Because, PortRole } from './find-subject.ts';
+
+/** `depth` is the indentation. */
+export interface DescriptionLine {
+  readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad';
+  readonly depth: number;
+  readonly text: string;
+  /** The cells of a table row, aligned when printed. */
+  readonly cells?: readonly string[];
+}
+
+/** The node's name, how many lines of a list to print, and whether to show kernel objects. */
+export interface NodeWords {
+  readonly hasRules: boolean;
+  readonly node: string;
+  readonly limit: number;
+}
+
+export function describeServiceInWords(
+  description: ServiceDescription,
+  because: readonly Because[],
+  words: NodeWords,
+): readonly DescriptionLine[] {
+  const { service, type, skipped, selector, place, ports, dns, environment, clusterIPs, assumed } = description;
+  const chosen = new Set(assumed ? assignedTexts(assumed) : []);
+  const mark: Mark = (value) => (chosen.has(value) ? `${value} (assumed)` : value);
+  return [
+    line('heading', 0, `Service ${service}${at(place)}`),
+    ...because.flatMap((each) => plain(describeBecause(each))),
+    ...plain(`type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`),
+    ...plain(selector && `selector ${selectorWords(selector)}`),
+    ...plain(clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`),
+    ...ports.flatMap((port) => portLines(port, words, mark)),
+    ...section(
+      'DNS names, as pods see them',
+      dns.map(({ name, type: record, value }) => `${name} ${record} ${value}`),
+      words.limit,
+    ),
+    ...section(
+      `Environment variables of containers in namespace ${service.split('/')[0] ?? ''} created after this Service`,
+      words.hasRules ? environment.map(({ name, value }) => `${name}=${value}`) : [],
+      words.limit,
+    ),
+  ];
+}
+
+/** As kubectl takes it: "app=web,tier=front". */
+function selectorWords(selector: Readonly<Record<string, string>>): string {
+  return Object.entries(selector)
+    .map(([name, value]) => `${name}=${value}`)
+    .join();
+}
+
+const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]: string } = {
+  headless: ', headless (clusterIP: None): kube-proxy programs nothing, DNS answers with the endpoints',
+  'external-name': ': kube-proxy programs nothing, DNS answers with another name',
+  'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
+};
+
+/** How the subject relates to the Service; undefined if it is the Service itself. */
+function describeBecause(because: Because): string | undefined {
+  switch (because.kind) {
+    case 'endpoint':
+      return `this is its endpoint ${because.endpoint}`;
+    case 'chain':
+      return `${because.chain} is ${because.to === undefined ? 'one of its chains' : `its chain for endpoint ${because.to}`}`;
+    case 'affinity-set':
+      return `${because.set} is the set of the clients of ${because.endpoint === undefined ? 'one of its endpoints' : `endpoint ${because.endpoint}`}`;
+    case 'rule':
+      return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
+    case 'rule-elsewhere':
+      return `a rule of chain ${because.chain} for this Service; this rule is not on this node`;
+    default:
+      return roleWords[because.kind];
+  }
+}
+
+const roleWords: { readonly [K in Exclude<PortRole['kind'], 'endpoint'>]: string | undefined } = {
+  name: undefined,
+  'cluster-ip': 'this is its cluster IP',
+  'external-ip': 'this is one of its external IPs',
+  'load-balancer-ip': "this is its load balancer's address",
+  unknown: 'this is one of its addresses',
+  port: 'this is its port',
+  'node-port': 'this is its node port',
+  'health-check-node-port': 'this is its health check node port',
+};
+
+/** Marks a value that kpc chose. */
+type Mark = (value: string) => string;
+
+function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
+  return [
+    line('heading', 0, `Port ${port.label}${at(port.place)}`),
+    ...(port.targetPort === undefined ? [] : plain(`target port ${port.targetPort}`)),
+    ...(port.problems ?? []).map((text) => line('bad', 1, text)),
+    ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
+    ...(words.hasRules ? section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2) : []),
+  ];
+}
+
+function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
+  const { port, endpoints, fallback, masquerade, unboundHints } = use;
+  const addresses = portAddresses(port).map(({ kind, address: { text } }) =>
+    kind === 'cluster-ip' ? `${text} port ${port.port}/${port.protocol}` : `${addressWords[kind]} ${mark(text)}`,
+  );
+  if (port.nodePort > 0) addresses.push(`node port ${mark(String(port.nodePort))}`);
+  const used = formatCount(endpoints.filter(isUsedInWords).length);
+  const family = dual ? `${familyNames[port.family]} ` : '';
+  return [
+    ...plain(addresses.join(', ')),
+    ...pathLines(port, fallback, masquerade),
+    ...plain(unboundHints && hintWords(unboundHints)),
+    ...plain(`${count(endpoints.length, `${family}endpoint`)}, ${used} used on ${words.node}`),
+    ...cutLines(endpoints.map(endpointLine), words.limit, 2),
+  ];
+}
+
+/** A Service port from a dump, as far as the state shows it. */
+export function describeDecompiled(port: DecompiledPort, limit: number): readonly DescriptionLine[] {
+  const endpoints = (port.endpoints ?? []).map(({ label, takes, draining }) => {
+    const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
+    return line('plain', 2, label + (draining ? '  weight 0: no new connections' : use));
+  });
+  // A rule for several ports, or for all but one, shows no port of a Service.
+  const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
+  return [
+    line('heading', 0, port.label),
+    ...portAddresses(port).flatMap(({ kind, address }) => plain(`${addressWords[kind]} ${address.text} ${number}`)),
+    ...(port.nodePort ? plain(`node port ${port.nodePort}/${port.protocol}`) : []),
+    ...pathLines(port, port.fallback, port.masquerade),
+    ...plain(headEndpoints(port)),
+    ...cutLines(endpoints, limit, 2),
+  ];
+}
+
+function headEndpoints({ endpoints, service, internalPolicyLocal, scheduler, proxyPort }: DecompiledPort): string {
+  if (proxyPort !== undefined && !endpoints)
+    return `endpoints: unknown, because kube-proxy itself takes connections, at port ${proxyPort}, and chooses one`;
+  if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
+  // Objects that lead to endpoints and are not in the dump.
+  const lacking = service === undefined ? 'the virtual servers' : 'what leads to them';
+  const known = scheduler === undefined ? lacking : 'the real servers';
+  return `endpoints: unknown, because the dump does not show ${internalPolicyLocal === undefined ? known : 'all the chains that lead to them'}`;
+}
+
+/** Policies, source ranges, what happens without an endpoint, and which clients are masqueraded. */
+function pathLines(
+  port: ShownPort,
+  fallback: PortInFamily['fallback'],
+  masquerade: Masquerade = {},
+): readonly DescriptionLine[] {
+  const masqueraded = [
+    ...(masquerade.clusterIP ? [`traffic to the cluster IP${clientWords(masquerade.clusterIP)}`] : []),
+    ...(masquerade.external ? [`external traffic${clientWords(masquerade.external)}`] : []),
+  ];
+  return [
+    ...plain(
+      listPolicies(port)
+        .map(({ text }) => text)
+        .join(', '),
+    ),
+    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback, port))]),
+    ...plain(masqueraded.length > 0 && `masqueraded: ${masqueraded.join(', ')}`),
+  ];
+}
+
+function clientWords(clients: MasqueradedClients): string {
+  switch (clients.kind) {
+    case 'all':
+      return '';
+    case 'node':
+      return ' of the node itself';
+    case 'all-but-pods':
+      return ` that is not from ${podWords(clients.pods)}`;
+  }
+}
+
+/** How kube-proxy recognises the node's pods: "10.244.0.0/24" or "interface cni0". */
+export function podWords(pods: LocalTraffic): string {
+  switch (pods.kind) {
+    case 'from-network':
+      return pods.network.text;
+    case 'from-interface':
+      return `interface ${pods.name}`;
+    case 'from-interfaces':
+      return `interface ${pods.prefix}*`;
+  }
+}
+
+function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>, port: ShownPort): string {
+  switch (fallback) {
+    case 'no-endpoints-given':
+      return 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service';
+    case 'no-endpoints':
+      return 'no endpoint can take traffic: connections are refused';
+    case 'local-drops':
+      return isPlacedByKpc(port)
+        ? `traffic of policy Local is dropped ${placeWithout(port)}: none is assumed on this one`
+        : 'no endpoint on this node: traffic of policy Local is dropped';
+    case 'local-to-all':
+      return `no endpoint ${isPlacedByKpc(port) ? 'assumed ' : ''}on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes`;
+  }
+}
+
+function hintWords(hints: UnboundHints): string {
+  switch (hints.kind) {
+    case 'endpoint-without-hint':
+      return `zone hints are ignored: endpoint ${hints.endpoint} has none`;
+    case 'node-without-zone':
+      return 'zone hints are ignored: the node has no label topology.kubernetes.io/zone';
+    case 'none-for-zone':
+      return `zone hints are ignored: none is for zone ${hints.zone}`;
+  }
+}
+
+function endpointLine(endpoint: EndpointDescription): DescriptionLine {
+  const words = `${useWords(endpoint)}${endpoint.assumed ? ' (assumed)' : ''}${at(endpoint.place)}`;
+  const cells = [endpoint.endpoint, endpoint.node ?? '', words];
+  return { ...line(isUsedInWords(endpoint) ? 'good' : 'dim', 2, cells.join('  ')), cells };
+}
+
+function isUsedInWords({ cluster, local }: EndpointDescription): boolean {
+  return [cluster, local].some((kind) => kind === 'ready' || kind === 'last-resort');
+}
+
+/** Whether an endpoint is used, and why. */
+function useWords(endpoint: EndpointDescription): string {
+  const { cluster, local } = endpoint;
+  if (cluster === undefined || local === undefined || cluster === local) {
+    return reasonWords(cluster ?? local, endpoint);
+  }
+  return `for policy Cluster ${reasonWords(cluster, endpoint)}; for policy Local ${reasonWords(local, endpoint)}`;
+}
+
+function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDescription): string {
+  const { condition, nodeHints = [], zoneHints = [] } = endpoint;
+  const words: { readonly [K in NonNullable<typeof kind>]: string } = {
+    ready: 'used',
+    'last-resort': 'used: terminating but still serving, and no endpoint is ready',
+    'not-ready': `not used: ${condition}`,
+    terminating: 'not used: terminating, and other endpoints are ready',
+    'other-node-hinted': `not used: its hints are for ${nodeHints.join(', ')}`,
+    'other-zone-hinted': `not used: its hints are for zone ${zoneHints.join(', ')}`,
+    'other-node': 'not used: it runs on another node',
+  };
+  return kind === undefined ? 'not used' : words[kind];
+}
+
+function kernelLines({ text, rules = [], takenBy, place }: KernelItem): readonly string[] {
+  const taken = takenBy === undefined ? '' : `: taken by ${takenBy}, which claims it too`;
+  return [`${text}${taken}${at(place)}`, ...rules.map((rule) => `  ${rule}`)];
+}
+
+/** Describes an object that several Service ports share. */
+export function describeSharedInWords(
+  { kind, name, family, table, type, items }: SharedSubject,
+  limit: number,
+): readonly DescriptionLine[] {
+  const owners = new Set(items.flatMap(({ owner }) => owner ?? []));
+  const ofPorts = owners.size === 0 ? '' : `, of ${count(owners.size, 'Service port')}`;
+  const where = family && table ? ` (${tableWords(family, table)})` : '';
+  const entries = `${name}${where}, ${type ?? ''}: ${count(items.length, 'entry', 'entries')}${ofPorts}`;
+  const title = {
+    chain: `Chain ${name}${where}: ${count(items.length, 'rule')}${ofPorts}`,
+    set: `Set ${entries}`,
+    map: `Map ${entries}`,
+    rule: `A rule of chain ${name}${where}, which every node has: it belongs to no Service`,
+  }[kind];
+  const lines = items.map(({ text, owner }) =>
+    owner === undefined ? line('plain', 1, text) : line('good', 1, `${text}  ${owner}`),
+  );
+  return [line('heading', 0, title), ...cutLines(lines, limit, 1)];
+}
+
+function section(title: string, texts: readonly string[], limit: number): readonly DescriptionLine[] {
+  const lines = texts.flatMap((text) => plain(text));
+  return texts.length === 0 ? [] : [line('heading', 0, title), ...cutLines(lines, limit, 1)];
+}
+
+/** A plain line below a heading; none for empty text. */
+function plain(text: string | false | undefined): readonly DescriptionLine[] {
+  return text ? [line('plain', 1, text)] : [];
+}
+
+/** The first lines, and a count of the rest. */
+export function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
+  if (lines.length <= limit + 1) return lines;
+  const hidden = lines.length - limit;
+  return [...lines.slice(0, limit), line('dim', depth, `… and ${formatCount(hidden)} more`)];
+}
+
+/** "  (svc.yaml:12)", or nothing. */
+function at(place: Location | undefined): string {
+  return place ? `  (${place.file}:${place.line})` : '';
+}
+
+export function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
+  return { role, depth, text };
+}

@@ -1,0 +1,146 @@
+import { count, formatCount } from '../../base/format-count.ts';
+import { joinWords } from '../../base/join-words.ts';
+import { portAddresses, type ShownPort } from '../../cluster/model.ts';
+import { findGonePorts, findStaleFlows, forgottenFlows } from '../../cluster/stale-flows.ts';
+import type { TrackedFlow } from '../../kernel/conntrack.ts';
+import type { Family } from '../../kernel/family.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { behavioursOf, type Release } from '../../kube-proxy/releases.ts';
+
+/** What a release's kube-proxy does with UDP flows when a node's Services become those of manifests. */
+export interface FlowChange {
+  readonly release: Release;
+  /** The flows without a serving endpoint afterwards, and those for which that is unknown; the most flows first. */
+  readonly groups: readonly FlowGroup[];
+}
+
+/** Flows between the same two ends. */
+interface FlowGroup {
+  /** Their Service port; undefined if unknown. */
+  readonly port: ShownPort | undefined;
+  readonly destination: string;
+  readonly endpoint: string;
+  readonly kubeProxy: Fate;
+  flows: number;
+}
+
+/** Unknown if it depends on which Service port had the address before, and the dump does not show that. */
+type Fate = keyof typeof fates;
+
+const fates = {
+  forgets: 'forgotten',
+  keeps: 'kept',
+  unknown: 'unknown, because the dump does not show which Service port had this address',
+} as const;
+
+/** The Services before and after a change, and what flows are compared with. */
+export interface ChangedServices {
+  /** As the dump shows them. */
+  readonly before: readonly ShownPort[];
+  readonly after: readonly ShownPort[];
+  readonly release: Release;
+  /** Whether the dump shows all Service ports of a family, with names. */
+  readonly isBeforeKnown: (family: Family) => boolean;
+  readonly isToNode: (flow: TrackedFlow) => boolean;
+}
+
+/** Follows UDP flows through a change of Services as the release's kube-proxy would: see forgottenFlows. */
+export function followChange(flows: readonly TrackedFlow[], services: ChangedServices): FlowChange {
+  const { release } = services;
+  const fateOf = fateFinder(flows, services);
+  const groups = new Map<string, FlowGroup>();
+  for (const flow of flows) {
+    const found = fateOf(flow);
+    if (!found) continue;
+    const { port, kubeProxy } = found;
+    const [destination, endpoint] = [formatSocketAddress(flow.destination), formatSocketAddress(flow.answers)];
+    const key = [kubeProxy, destination, endpoint].join(' ');
+    const group = groups.get(key) ?? { port, destination, endpoint, kubeProxy, flows: 0 };
+    groups.set(key, group);
+    group.flows++;
+  }
+  return { release, groups: [...groups.values()].sort((a, b) => b.flows - a.flows) };
+}
+
+/** Returns a function that finds a flow's fate: undefined if it continues to an endpoint, or goes to no Service. */
+function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
+  const { before, after, release, isBeforeKnown, isToNode } = services;
+  const rules = forgottenFlows(behavioursOf(release));
+  const gone = findGonePorts(
+    before.filter(({ family }) => isBeforeKnown(family)),
+    after,
+  );
+  const portsOf = (found: ReturnType<typeof findStaleFlows>) => new Map(found.map(({ flow, port }) => [flow, port]));
+  const forgotten = portsOf(findStaleFlows(flows, { ports: after, gone }, { ...rules, isToNode }));
+  // Treating all former ports as gone also includes flows to addresses that a port has lost.
+  const everything = { withoutEndpoints: true, ofGone: 'to-addresses', isToNode } as const;
+  const stale = portsOf(findStaleFlows(flows, { ports: after, gone: before }, everything));
+  const live = frontsOf(after);
+  const former = frontsOf(before);
+  /** Whether the fate would differ if a removed port had had the address. */
+  const dependsOnBefore = (flow: TrackedFlow): boolean => {
+    if (rules.ofGone === 'none' || isBeforeKnown(flow.family)) return false;
+    return rules.ofGone === 'to-cluster-ip' || !live.has(formatSocketAddress(flow.destination));
+  };
+  return (flow: TrackedFlow): { readonly port: ShownPort | undefined; readonly kubeProxy: Fate } | undefined => {
+    const byForgetting = forgotten.get(flow);
+    if (byForgetting) return { port: byForgetting, kubeProxy: 'forgets' };
+    const nodePort = nodePortOf(flow);
+    const isOfNodePort = isTranslated(flow) && isToNode(flow) && !former.has(formatSocketAddress(flow.destination));
+    if (isOfNodePort && live.has(nodePort)) return undefined;
+    const byNodePort = isOfNodePort ? former.get(nodePort) : undefined;
+    if (byNodePort) return { port: byNodePort, kubeProxy: 'keeps' };
+    const port = stale.get(flow);
+    if (dependsOnBefore(flow) && (port ?? isTranslated(flow))) return { port, kubeProxy: 'unknown' };
+    return port && { port, kubeProxy: 'keeps' };
+  };
+}
+
+/** UDP ports by "address:port", and by family and node port. */
+function frontsOf(ports: readonly ShownPort[]): ReadonlyMap<string, ShownPort> {
+  const fronts = new Map<string, ShownPort>();
+  for (const shown of ports.filter(({ protocol }) => protocol === 'UDP')) {
+    const { family, port = 0, nodePort } = shown;
+    for (const { address } of portAddresses(shown)) fronts.set(formatSocketAddress({ address, port }), shown);
+    if (nodePort) fronts.set(`${family} ${nodePort}`, shown);
+  }
+  return fronts;
+}
+
+function nodePortOf({ family, destination }: TrackedFlow): string {
+  return `${family} ${destination.port}`;
+}
+
+/** Whether a flow goes elsewhere than its client sends. */
+export function isTranslated({ destination, answers }: TrackedFlow): boolean {
+  return formatSocketAddress(destination) !== formatSocketAddress(answers);
+}
+
+/** A change in words, without groups that `isAsked` excludes: a title and a line for each; undefined if nothing is left. */
+export function describeFlowChange(
+  { release, groups }: FlowChange,
+  isAsked: (port: ShownPort | undefined) => boolean = () => true,
+): { readonly title: string; readonly lines: readonly string[] } | undefined {
+  const asked = groups.filter(({ port }) => isAsked(port));
+  if (asked.length === 0) return undefined;
+  const totals = Object.entries({ forgets: 'forgotten', keeps: 'kept', unknown: 'unknown' }).flatMap(
+    ([fate, words]) => {
+      const total = asked.reduce((sum, { kubeProxy, flows }) => sum + (kubeProxy === fate ? flows : 0), 0);
+      return total === 0 ? [] : [`${formatCount(total)} ${words}`];
+    },
+  );
+  const lines = asked.map(({ port, destination, endpoint, flows, kubeProxy }) => {
+    const name = port?.service === undefined ? '' : `${port.label}, `;
+    return `${name}${destination}/udp: ${count(flows, 'flow')} to ${endpoint}: ${fates[kubeProxy]}`;
+  });
+  const title = `Stale UDP flows after a change to the Services of the manifests, with kube-proxy ${release}: ${joinWords(totals)}`;
+  return { title, lines };
+}
+
+export function flowChangeJson(
+  { release, groups }: FlowChange,
+  isAsked: (port: ShownPort | undefined) => boolean = () => true,
+) {
+  const asked = groups.filter(({ port }) => isAsked(port));
+  return { release, flows: asked.map(({ port, ...group }) => ({ servicePort: port?.label, ...group })) };
+}

@@ -1,0 +1,198 @@
+import { count } from '../../base/format-count.ts';
+import { joinWords } from '../../base/join-words.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import { weighServersOfSides } from '../../snapshot/server-owners.ts';
+import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
+import { describeSkipped } from '../../dumps/dump.ts';
+import { jumpsToOwn } from '../../dumps/rule-listings.ts';
+import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
+import { families } from '../../kernel/family.ts';
+import { tableNames } from '../../kernel/iptables/iptables.ts';
+import { portalChains } from '../../kube-proxy/chain-names.ts';
+import type { Evidence } from '../../kube-proxy/evidence.ts';
+import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
+import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { findFlows, flowsJson, type FlowFindings } from './describe-flows.ts';
+import type { FlowChange } from './flow-change.ts';
+import { dumpJson } from './describe-json.ts';
+import { logJson, modeOfLog } from './describe-log.ts';
+import {
+  dormantCause,
+  findLostJumps,
+  findUnshownJumps,
+  jumpCommand,
+  leadsToServices,
+  lostJumpCause,
+  unshownJumpWords,
+} from '../../snapshot/lost-jumps.ts';
+
+/** What a dump shows of Services, and of the manifests' Services that name its contents. */
+export interface DumpReading {
+  readonly dump: DumpedSnapshot;
+  readonly flows: FlowFindings | undefined;
+  /** Sentences on what the reading assumes, and what the dump lacks. */
+  readonly notes: readonly string[];
+  /** Sentences on what was skipped. */
+  readonly skipped: readonly string[];
+  /** Says that no Service is shown, why, and what to add; undefined if anything is known about Services. */
+  readonly nothing: { readonly text: string; readonly help: string | undefined } | undefined;
+}
+
+export function readDumped(dump: DumpedSnapshot): DumpReading {
+  const { state, coverage, named, shown } = dump;
+  const { mode, ports } = shown;
+  const known = named?.servicePorts ?? [];
+  const showsAll = (family: Parameters<typeof showsServices>[2]): boolean =>
+    mode !== undefined && showsServices(coverage, mode, family);
+  const namesPorts = mode !== undefined && modeFacts[mode].namesServices !== 'none';
+  const told = { known, shown: ports, state, showsAll, namesPorts, release: dump.release };
+  const flows = dump.flows && findFlows(dump.flows, told);
+  const evidence = state.virtualServers.map(weighServersOfSides(dump, dump));
+  const notes = [...(mode ? jumpNotes(dump, mode) : []), ...notesOf(dump, evidence)];
+  return { dump, flows, notes, skipped: describeSkipped(dump.doubts), nothing: findNothing(dump) };
+}
+
+/** Whether manifests beside a dump say which Services there are. */
+export function knowsServices({ named }: DumpedSnapshot): boolean {
+  return (named?.servicePorts ?? []).length > 0;
+}
+
+/** What happens to a dump's flows if its Services become the other side's; undefined if it lists none. */
+export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefined {
+  if (from.kind !== 'dump' || !from.flows || to.kind === 'dump') return undefined;
+  return readDumped(from.namedBy(to.cluster, to.settings.release)).flows?.change;
+}
+
+function jumpNotes(side: Snapshot, mode: ProxyMode): readonly string[] {
+  const lost = families.flatMap((family) => findLostJumps(side, mode, family));
+  const unshown = findUnshownJumps(side, mode).filter(leadsToServices);
+  const notes = [
+    ...byTarget(lost).map(
+      ([{ to }, from]) =>
+        `nothing in ${from} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
+    ),
+    ...byTarget(unshown).map(
+      ([jump, from]) => `${unshownJumpWords({ ...jump, from })}; add all that ${jumpCommand(jump)} prints`,
+    ),
+  ];
+  return [...new Set(notes)];
+}
+
+/** Jumps to one chain, with the names of the chains that lack them. */
+function byTarget(jumps: readonly MissingJump[]): readonly (readonly [MissingJump, string])[] {
+  const groups = groupBy(jumps, (jump) => `${jump.to} ${jumpCommand(jump)}`);
+  return [...groups.values()].map((group) => {
+    const names = new Set(group.map(({ from }) => from));
+    return [group[0], joinWords([...names], 'or')];
+  });
+}
+
+export function readingJson(read: DumpReading) {
+  const {
+    flows,
+    dump: { log, shown },
+  } = read;
+  return {
+    ...remarksJson(read),
+    ...dumpJson(shown),
+    flows: flows && flowsJson(flows, () => true),
+    log: log && logJson(log),
+  };
+}
+
+/** A dump's skipped outputs, for programs. */
+export function remarksJson({ skipped }: Pick<DumpReading, 'skipped'>) {
+  return { skipped: skipped.length > 0 ? skipped : undefined };
+}
+
+function notesOf(
+  { shown: { mode, ports }, coverage, log, named }: DumpedSnapshot,
+  evidence: readonly Evidence[],
+): readonly string[] {
+  const notes: string[] = [];
+  const isNamed = named !== undefined || log !== undefined;
+  const said = log && modeOfLog(log);
+  if (said && mode && said !== mode) notes.push(differentModes(said, mode));
+  const facts = mode && modeFacts[mode];
+  if (facts?.namesServices === 'none' && ports.some(({ service }) => service === undefined)) {
+    const which = isNamed ? 'Services that no manifest names are' : 'Services are';
+    const advice = isNamed ? '' : ': add manifests with -f to name them';
+    notes.push(`${which} shown by address, because the state of a node in ${facts.title} holds no names${advice}`);
+  }
+  const doubtful = evidence.filter((each) => each === 'possible').length;
+  if (doubtful > 0) {
+    const advice = 'add the output of ipset save and ip -j addr to find out';
+    notes.push(`${doubtful} of the virtual servers may be another program's: ${advice}`);
+  }
+  const others = evidence.filter((each) => each === 'none').length;
+  if (others > 0) {
+    const why = "another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets";
+    notes.push(`${count(others, 'virtual server')} left out: ${why}`);
+  }
+  if (facts && facts.kinds.has('proxyPorts') && !coverage.proxyPorts) {
+    notes.push(
+      `in ${facts.title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
+    );
+  }
+  // Manifests beside a listing of flows alone show which Services there are.
+  const lacking = missingFiles(mode, coverage);
+  if (lacking.length > 0 && (mode !== undefined || !isNamed)) {
+    notes.push(`the dump does not hold all of ${lacking.join(', ')}: there may be more Services`);
+  }
+  return notes;
+}
+
+function differentModes(said: ProxyMode, shown: ProxyMode): string {
+  return `the log is of kube-proxy in ${modeFacts[said].title}, and the dump shows ${modeFacts[shown].title}: they are of two nodes or times`;
+}
+
+/** The tools that print a mode's Services, except those whose whole output the dump has. */
+function missingFiles(mode: ProxyMode | undefined, coverage: Coverage): readonly string[] {
+  const served = mode ? modeFacts[mode].families : saveTools.map(([family]) => family);
+  const missing: { readonly [K in keyof Shown]?: readonly string[] } = {
+    iptables: saveTools.flatMap(([family, tool]) =>
+      !served.includes(family) || showsRules(coverage, family) ? [] : [tool],
+    ),
+    nftables: lackingNftables(coverage).map((name) => `the ${name} rules of nft list ruleset`),
+    sets: coverage.sets ? [] : ['ipset save'],
+    virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
+  };
+  const kinds = mode ? modeFacts[mode].serviceKinds : (['iptables', 'sets', 'virtualServers'] as const);
+  return kinds.flatMap((kind) => missing[kind] ?? []);
+}
+
+const saveTools = [
+  ['ipv4', 'iptables-save'],
+  ['ipv6', 'ip6tables-save'],
+] as const;
+
+function findNothing(side: DumpedSnapshot): DumpReading['nothing'] {
+  const { mode, ports } = side.shown;
+  if (ports.length > 0 || knowsServices(side) || side.log) return undefined;
+  const ofIptables = ': nft lists its rules of iptables mode, and what iptables-save prints names their Services';
+  const dormant = families.flatMap((family) => dormantCause(side, family) ?? [])[0];
+  const why =
+    dormant !== undefined
+      ? `: ${dormant}`
+      : showsIptablesAsNft(side)
+        ? ofIptables
+        : mode === undefined
+          ? whyNoMode(side)
+          : '';
+  return {
+    text: `the dump shows no Service${why}`,
+    help:
+      side.flows && 'add what iptables-save, nft list ruleset or ipvsadm -Sn prints, or manifests, to find stale flows',
+  };
+}
+
+function whyNoMode({ state, doubts }: Snapshot): string {
+  if (doubts.some(({ kind }) => kind === 'unread' || kind === 'cut-line')) return ': not all of it could be read';
+  const tables = families.flatMap((family) =>
+    tableNames.map((name) => [name, state.iptables[family]?.[name]] as const),
+  );
+  if (tables.some(([name, chains]) => chains && jumpsToOwn(name, chains))) {
+    return ": its rules go to kube-proxy's chains, which it lacks";
+  }
+  return ': it holds no chains, sets or virtual servers of a kube-proxy';
+}

@@ -1,0 +1,243 @@
+import { fitRows, joinCells } from '../../base/fit-columns.ts';
+import { formatCount } from '../../base/format-count.ts';
+import { printable } from '../../base/printable.ts';
+import { assignedTexts } from '../../cluster/assign-addresses.ts';
+import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../../cluster/endpoint-choice.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import { portAddresses, type PortAddress, type ServicePort, type ShownPort } from '../../cluster/model.ts';
+import { faultsOf } from '../../snapshot/port-faults.ts';
+import { families } from '../../kernel/family.ts';
+import { withoutName } from './describe-services.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+
+/** Columns of the table of all Services. Values that kpc assumed have a star. */
+const headings = {
+  /** "namespace/name", or what a dump calls it. */
+  service: 'SERVICE',
+  type: 'TYPE',
+  /** Cluster IPs, then load balancer IPs, then external IPs. */
+  addresses: 'ADDRESSES',
+  /** "80/TCP, 443/TCP". */
+  ports: 'PORTS',
+  nodePorts: 'NODE PORTS',
+  /** Ready of total: "2/3". */
+  endpoints: 'ENDPOINTS',
+  /** Policies other than the default. */
+  policies: 'POLICIES',
+  /** What an operator would ask about, such as missing endpoints. */
+  notes: 'NOTES',
+} as const;
+
+type ServiceRow = { readonly [Column in keyof typeof headings]: string };
+
+/** Columns omitted if no Service has a value there. */
+const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'policies', 'notes']);
+
+/** One row for each Service, in the cluster's order. */
+export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
+  return eachService(view).map((known) => {
+    const { service, assumed } = known;
+    const chosen = new Set(assumed ? assignedTexts(assumed) : []);
+    const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
+    const nodePorts = service.ports.flatMap(({ nodePort }) => (nodePort === 0 ? [] : [String(nodePort)]));
+    return {
+      service: `${service.namespace}/${service.name}`,
+      type: service.type,
+      addresses: addressesOf(known).map(star).join(', '),
+      ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
+      nodePorts: [...new Set(nodePorts)].map(star).join(', '),
+      endpoints: countReady(known, view.assumed.pods),
+      policies: policiesOf(known).join(', '),
+      notes: oddities(known, view).join(', '),
+    };
+  });
+}
+
+function addressesOf({ service, ports }: KnownService): readonly string[] {
+  switch (service.skipped) {
+    case 'headless':
+      return ['headless'];
+    case 'external-name':
+      return [service.externalName ?? ''];
+    case 'no-cluster-ip':
+      return ['none yet'];
+    case undefined: {
+      const balanced = ports.flatMap(({ loadBalancerIPs }) => loadBalancerIPs);
+      const outer = [...balanced, ...ports.flatMap(({ externalIPs }) => externalIPs)];
+      return [...new Set([...service.clusterIPs, ...outer.map(({ text }) => text)])];
+    }
+  }
+}
+
+/** Ready addresses of all, with a star if some are assumed. Addresses of two families belong to the same Pods. */
+function countReady({ service, ports, headless }: KnownService, assumed: ReadonlySet<string>): string {
+  if (headless) {
+    const isAssumed = service.headlessEndpoints.some(({ address }) => assumed.has(address));
+    return `${headless.used}/${headless.total}${isAssumed ? '*' : ''}`;
+  }
+  if (ports.length === 0) return '';
+  const all = ports.flatMap(({ endpoints }) => endpoints);
+  const counts = families.map((family) => {
+    const own = all.filter(({ address }) => address.family === family);
+    const distinct = (some: typeof all): number => new Set(some.map(({ address }) => address.text)).size;
+    return { ready: distinct(own.filter(({ status }) => status.ready)), all: distinct(own) };
+  });
+  const most = counts.reduce((a, b) => (b.all > a.all ? b : a));
+  return `${most.ready}/${most.all}${all.some(({ status }) => status.assumed) ? '*' : ''}`;
+}
+
+function policiesOf({ ports }: KnownService): readonly string[] {
+  const policies = ports.flatMap((port) => [
+    ...(port.internalPolicyLocal ? ['internal Local'] : []),
+    ...(port.externalPolicyLocal && isExternallyAccessible(port) ? ['external Local'] : []),
+    ...(port.affinitySeconds > 0 ? ['ClientIP'] : []),
+    ...(port.sourceRanges.length > 0 ? ['source ranges'] : []),
+  ]);
+  return [...new Set(policies)];
+}
+
+function oddities({ service, ports, choices, headless }: KnownService, view: CompiledSnapshot): readonly string[] {
+  const isUnserved = headless ? headless.used === 0 : ports.length > 0 && choices.every(({ hasAny }) => !hasAny);
+  const lacksLocal = ports.some((port, i) => {
+    const choice = choices[i];
+    return usesLocalEndpoints(port) && choice?.hasAny && choice.local.length === 0;
+  });
+  const isPending =
+    service.type === 'LoadBalancer' &&
+    ports.length > 0 &&
+    ports.every(({ loadBalancerIPs }) => loadBalancerIPs.length === 0);
+  return [
+    ...(service.skipped === 'no-cluster-ip' ? ['no cluster IP'] : []),
+    ...(isUnserved
+      ? [service.endpointsGiven === false ? 'endpoints not given' : `no endpoints${lackOf(ports, view)}`]
+      : []),
+    ...(lacksLocal ? ['none on this node'] : []),
+    ...(isPending ? ['no load balancer address'] : []),
+  ];
+}
+
+/** Why no port has an endpoint, in few words. */
+function lackOf(ports: readonly ServicePort[], view: CompiledSnapshot): string {
+  const [fault] = ports.flatMap((port) => faultsOf(port, view));
+  switch (fault?.code) {
+    case 'selects-nothing':
+      return ': selects no Pod';
+    case 'unknown-port':
+      return fault.arguments.name === '' ? '' : `: no port named ${fault.arguments.name}`;
+    case 'undeclared-port':
+    case undefined:
+      return '';
+  }
+}
+
+export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
+
+/** The table's rows as data, with real numbers and lists. */
+export function summarizeServices(view: CompiledSnapshot) {
+  return eachService(view).map(({ service, ports, choices, headless, assumed }) => {
+    // Counts an address and port once across all ports and families.
+    const labels = (endpoints: ServicePort['endpoints']) => endpoints.map(({ label }) => label);
+    const used = new Set(choices.flatMap(({ reachable }) => labels(reachable))).size;
+    const total = new Set(ports.flatMap(({ endpoints }) => labels(endpoints))).size;
+    return {
+      /** "namespace/name". */
+      service: `${service.namespace}/${service.name}`,
+      type: service.type,
+      /** Why kube-proxy programs nothing for it. */
+      skipped: service.skipped,
+      clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
+      externalName: service.externalName,
+      ports: service.ports.map(({ name, port, protocol, nodePort }) => {
+        return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
+      }),
+      /** How many endpoints the node uses, and how many exist; undefined if the Service cannot have any. */
+      endpoints: ports.length > 0 ? { used, total } : headless,
+      /** The values that kpc chose because the input lacks them. */
+      assumed: assumed && withoutName(assumed),
+    };
+  });
+}
+
+type KnownService = ReturnType<typeof eachService>[number];
+
+/** The Services in the cluster's order, with the endpoints that the node chooses for each port. */
+function eachService({ cluster, node, assumed }: CompiledSnapshot) {
+  const byService = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  const chosen = new Map(assumed.services.map((each) => [each.service, each]));
+  return cluster.services.map((service) => {
+    const { namespace, name, skipped, headlessEndpoints } = service;
+    const ports = byService.get(`${namespace}/${name}`) ?? [];
+    // The endpoints that a headless Service's name resolves to.
+    const used = headlessEndpoints.filter(({ ready }) => ready).length;
+    return {
+      service,
+      ports,
+      choices: ports.map((port) => chooseEndpoints(port, node)),
+      headless: skipped === 'headless' ? { used, total: headlessEndpoints.length } : undefined,
+      assumed: chosen.get(`${namespace}/${name}`),
+    };
+  });
+}
+
+export function rowsOfDump(ports: readonly ShownPort[]): readonly ServiceRow[] {
+  return ports.map((port) => ({
+    service: port.label,
+    type: kindsOf(port),
+    addresses: shownAddresses(port),
+    ports: port.port === undefined ? '' : `${port.port}/${port.protocol}`,
+    nodePorts: port.nodePort ? `${port.nodePort}/${port.protocol}` : '',
+    endpoints: port.endpoints === undefined ? '?' : String(port.endpoints.length),
+    policies: '',
+    notes: '',
+  }));
+}
+
+/** A node port in IPVS mode has no addresses of its own: it is on the node's addresses of one family. */
+function shownAddresses(port: ShownPort): string {
+  const addresses = portAddresses(port);
+  if (addresses.length > 0) return addresses.map(({ address }) => address.text).join(', ');
+  // In a part of a table, the chains may be all that was printed.
+  if (!port.nodePort) return '?';
+  return port.family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
+}
+
+/**
+ * The type that the state shows: a Service of type LoadBalancer without an address looks like a NodePort. In nftables mode an
+ * address besides the cluster IP may be a load balancer's or an external IP.
+ */
+function kindsOf(port: ShownPort): string {
+  const addresses = portAddresses(port);
+  const has = (which: PortAddress['kind']) => addresses.some(({ kind }) => kind === which);
+  // Only a LoadBalancer has a health check node port.
+  if (has('load-balancer-ip') || port.healthCheckNodePort) return 'LoadBalancer';
+  const orMore = has('cluster-ip') && has('unknown') ? ' or LoadBalancer' : '';
+  if (port.nodePort) return `NodePort${orMore}`;
+  if (has('cluster-ip')) return `ClusterIP${orMore}`;
+  return has('external-ip') ? 'external IP' : '';
+}
+
+/** Formats up to `rows` rows in columns, and a count of the rest. `width` is the terminal's. */
+export function formatRows(
+  rows: readonly ServiceRow[],
+  { rows: limit, width }: { readonly rows: number; readonly width?: number | undefined },
+): string {
+  const shown = rows.length <= limit + 1 ? rows : rows.slice(0, limit);
+  const columns = (Object.keys(headings) as (keyof ServiceRow)[]).filter(
+    (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),
+  );
+  const table = [headings, ...shown].map((row) => columns.map((column) => printable(row[column])));
+  const service = columns.indexOf('service');
+  const placeOf = (some: readonly (keyof ServiceRow)[]) =>
+    some.map((each) => columns.indexOf(each)).filter((i) => i >= 0);
+  const lines = fitRows(table, {
+    width,
+    weights: { [service]: 2 },
+    names: service,
+    first: placeOf(['notes', 'policies']),
+    lists: placeOf(['addresses', 'ports', 'nodePorts']),
+  }).map(joinCells);
+  const hidden = rows.length - shown.length;
+  if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
+  if (shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'))) lines.push('* assumed');
+  return lines.map((text) => `${text}\n`).join('');
+}

@@ -1,0 +1,163 @@
+import { groupBy } from '../../cluster/group-by.ts';
+import type { ProxySettings } from '../../cluster/objects.ts';
+import { diffStates, type KernelDelta } from '../../kernel/delta.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import type { Rule, Tables } from '../../kernel/iptables/iptables.ts';
+import { changedChain } from '../../kernel/iptables/iptables-delta.ts';
+import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';
+import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
+import { subtract, type KernelChange } from '../changes/kernel-change.ts';
+import { settingChange } from '../changes/list-changes.ts';
+import { labelInComment } from '../../kube-proxy/owners.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import type { StatePair } from './foreign-items.ts';
+import type { Gap } from './not-compared.ts';
+
+/**
+ * Drops sysctls that one side does not cover: a dump shows a whole node's, or only some of those that kube-proxy sets; a bundle
+ * has only its own. `unshownSysctls`: whether a side has sysctls that the other should show and does not.
+ */
+export function alignSides(
+  from: Snapshot,
+  to: Snapshot,
+): { readonly from: Snapshot; readonly to: Snapshot; readonly unshownSysctls: boolean } {
+  const align = (side: Snapshot, other: Snapshot) => {
+    const { shown: sysctls, unshown } = alignSysctls(side, other);
+    const state: KernelState = { ...side.state, sysctls, ipvsTimeouts: alignTimeouts(side, other) };
+    return { side: side.with({ state: () => state }), unshown };
+  };
+  const [before, after] = [align(from, to), align(to, from)];
+  return { from: before.side, to: after.side, unshownSysctls: before.unshown + after.unshown > 0 };
+}
+
+/** The sysctls that kube-proxy sets. Other sysctls of two nodes are unrelated to it. */
+const kubeProxySysctls: ReadonlySet<string> = new Set([
+  ...proxyModes.flatMap((mode) => [...modeFacts[mode].sysctls, ...modeFacts[mode].conditionalSysctls]),
+  'net.netfilter.nf_conntrack_max',
+  'net.netfilter.nf_conntrack_tcp_be_liberal',
+  'net.netfilter.nf_conntrack_tcp_timeout_close_wait',
+  'net.netfilter.nf_conntrack_tcp_timeout_established',
+  'net.netfilter.nf_conntrack_udp_timeout',
+  'net.netfilter.nf_conntrack_udp_timeout_stream',
+]);
+
+/** A side's sysctls to compare, and how many others the other side should show and does not. */
+function alignSysctls(
+  side: Snapshot,
+  other: Snapshot,
+): { readonly shown: KernelState['sysctls']; readonly unshown: number } {
+  const own = [...side.state.sysctls];
+  const isShared = ([name]: readonly [string, string]) => other.state.sysctls.has(name);
+  if (other.kind !== 'dump') {
+    return { shown: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, unshown: 0 };
+  }
+  const asked = own.filter(([name]) => side.kind !== 'dump' || kubeProxySysctls.has(name));
+  const shown = new Map(asked.filter(isShared));
+  return { shown, unshown: asked.length - shown.size };
+}
+
+/** A timeout of 0 stays unchanged. */
+function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefined {
+  const own = side.state.ipvsTimeouts;
+  if (side.kind !== 'dump' || other.kind === 'dump' || !own) return own;
+  const asked = other.state.ipvsTimeouts;
+  const pick = (name: keyof IpvsTimeouts) => ((asked?.[name] ?? 0) === 0 ? 0 : own[name]);
+  return { tcp: pick('tcp'), tcpFin: pick('tcpFin'), udp: pick('udp') };
+}
+
+/**
+ * Drops what a dump has in a family that the other side was not compiled for, except what belongs to Services: kube-proxy makes
+ * its own chains and sets in both families, whichever the Services use.
+ */
+export function dropUnusedFamily(
+  changes: readonly KernelChange[],
+  from: Snapshot,
+  to: Snapshot,
+): { readonly changes: readonly KernelChange[]; readonly gaps: readonly Gap[] } {
+  const isUnused = (family: Family, side: Snapshot, other: Snapshot) =>
+    other.kind === 'dump' && side.kind !== 'dump' && !side.families.includes(family);
+  const unused = families.filter((family) => isUnused(family, from, to) || isUnused(family, to, from));
+  const isLeftOut = ({ owner, family }: KernelChange) =>
+    owner === undefined && family !== undefined && unused.includes(family);
+  const found = new Set(changes.filter(isLeftOut).map(({ family }) => family));
+  return {
+    changes: changes.filter((change) => !isLeftOut(change)),
+    gaps: unused.filter((family) => found.has(family)).map((family): Gap => ({ part: 'base', family, held: true })),
+  };
+}
+
+/** Differences in the settings that kpc-apply uses on the node, if both sides were compiled. */
+export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChange[] {
+  if (!from.settings || !to.settings) return [];
+  const before = nodeSettings(from.settings);
+  const after = nodeSettings(to.settings);
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [old, wanted] = [before.get(name) ?? '', after.get(name) ?? ''];
+    return old === wanted ? [] : [settingChange(name, old, wanted)];
+  });
+}
+
+/** The settings that kpc-apply uses on the node, by name: no state shows them. */
+export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
+  return new Map([
+    ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
+    ...(programs(mode, 'virtualServers') ? [['ipvs.excludeCIDRs', ipvs.excludeCIDRs.join(',')] as const] : []),
+  ]);
+}
+
+/**
+ * Compares two states by what their rules do, ignoring comments; `comments` counts rules that only differ in those. Also reports
+ * a timeout that is left unchanged from now on, because it is no longer asked for.
+ */
+export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
+  const delta = diffStates(from, to);
+  const iptables: { [F in Family]?: Tables } = { ...from.iptables };
+  let comments = 0;
+  for (const family of families) {
+    for (const { table, changes } of delta.iptables[family] ?? []) {
+      const [before, after] = [from.iptables[family]?.[table], to.iptables[family]?.[table]];
+      const chains = new Map(before);
+      for (const name of new Set(changes.map(changedChain))) {
+        const [old, fresh] = [before?.get(name), after?.get(name)];
+        const pairs = old && fresh && pairRules(old.rules, fresh.rules);
+        if (!pairs || pairs.size === 0) continue;
+        comments += pairs.size;
+        const align = (rule: Rule): Rule => pairs.get(rule) ?? rule;
+        chains.set(name, { ...old, rules: old.rules.map(align), whole: old.whole?.map(align) });
+      }
+      iptables[family] = { ...iptables[family], [table]: chains };
+    }
+  }
+  const aligned = comments === 0 ? delta : diffStates({ ...from, iptables }, to);
+  const none: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
+  const [before, after] = [from.ipvsTimeouts ?? none, to.ipvsTimeouts ?? none];
+  const isSame = (['tcp', 'tcpFin', 'udp'] as const).every((name) => before[name] === after[name]);
+  return { delta: { ...aligned, ipvsTimeouts: isSame ? undefined : { from: before, to: after } }, comments };
+}
+
+/**
+ * Pairs each rule that the other side lacks with a rule there that only differs in its comment. A comment that names another
+ * Service port makes another rule; a comment without a name matches any.
+ */
+function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
+  const pairs = new Map<Rule, Rule>();
+  const made = groupBy(subtract(to, from, ruleMeaning), bareMeaning);
+  for (const rule of subtract(from, to, ruleMeaning)) {
+    const others: Rule[] = made.get(bareMeaning(rule)) ?? [];
+    const label = labelInComment(rule);
+    const isAlike = (other: Rule): boolean => labelInComment(other) === label;
+    const isSilent = (other: Rule): boolean => label === undefined || labelInComment(other) === undefined;
+    const other = others.find(isAlike) ?? others.find(isSilent);
+    if (!other) continue;
+    pairs.set(rule, other);
+    others.splice(others.indexOf(other), 1);
+  }
+  return pairs;
+}
+
+/** A rule's effect, without its comment. */
+function bareMeaning(rule: Rule): string {
+  return ruleMeaning({ args: rule.args.filter(({ kind }) => kind !== 'comment') });
+}

@@ -1,0 +1,115 @@
+import { count, formatCount } from '../../base/format-count.ts';
+import { isSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
+import { describeKernelChange, type ChangeKind, type KernelChange } from '../changes/kernel-change.ts';
+import { printable } from '../../base/printable.ts';
+import { describeGaps } from './not-compared.ts';
+import { reasonWords } from './reason-words.ts';
+
+/** A line for people. Its role says how to show it: with a sign, in colour, as an item of a list. */
+export interface ReportLine {
+  readonly role: 'heading' | 'title' | 'reason' | ChangeKind | 'more' | 'summary';
+  readonly text: string;
+}
+
+/** Lines that belong together; a blank line precedes the next block. */
+export type ReportBlock = readonly ReportLine[];
+
+/** How much of each list to print before "and 230 more"; Infinity for all. */
+export interface ReportLimits {
+  readonly servicePorts: number;
+  readonly lines: number;
+}
+
+/** A difference in words: Service port by Service port, then objects that belong to no Service, then a summary. */
+export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly ReportBlock[] {
+  const shown = diff.servicePorts.slice(0, limits.servicePorts);
+  const hidden = diff.servicePorts.slice(limits.servicePorts);
+  return [
+    ...shown.map((port) => reportServicePort(port, diff, limits.lines)),
+    ...(hidden.length === 0
+      ? []
+      : [[line('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(hidden)}`)]]),
+    ...otherPartNames.flatMap((part) => reportPart(otherParts[part].title, diff[part], limits.lines)),
+    [line('summary', summarizeDiff(diff))],
+  ];
+}
+
+function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDiff, limit: number): ReportBlock {
+  const unchanged = extent === 'all' ? 'nothing changes in the kernel' : 'nothing changes in what was compared';
+  const reasons = port.reasons.map((reason) => line('reason', reasonWords(reason)));
+  const kernel = port.kernel.map((change) => line(change.change, describeKernelChange(change)));
+  return [
+    line('heading', `${port.label} ${port.change}`),
+    ...cut(reasons, limit),
+    ...cut(kernel, limit),
+    ...(port.follows.length > 0 ? [line('more', `and ${count(port.follows.length, 'chain')} that follow`)] : []),
+    ...(kernel.length + port.follows.length === 0 && !isReadBack ? [line('more', unchanged)] : []),
+  ];
+}
+
+function reportPart(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
+  if (changes.length === 0) return [];
+  const lines = changes.map((change) => line(change.change, describeKernelChange(change)));
+  return [[line('title', title), ...cut(lines, limit)]];
+}
+
+function summarizeDiff(diff: SideDiff): string {
+  if (isSame(diff)) return summarizeSame(diff);
+  // Two parts may share a name.
+  const others = new Map<string, number>();
+  for (const part of otherPartNames) {
+    const { what } = otherParts[part];
+    others.set(what, (others.get(what) ?? 0) + diff[part].length);
+  }
+  const parts = [
+    ...(diff.servicePorts.length > 0 ? [summarizeKinds(diff.servicePorts)] : []),
+    ...[...others].flatMap(([what, number]) => (number > 0 ? [`${count(number, 'difference')} in ${what}`] : [])),
+  ];
+  const missed = describeGaps(diff.gaps).join(', ');
+  return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.${countComments(diff)}`;
+}
+
+/** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" if all changed alike. */
+function summarizeKinds(differing: readonly ServicePortDiff[]): string {
+  const ports = count(differing.length, 'Service port');
+  const kinds = (['changed', 'added', 'removed'] as const).flatMap((kind) => {
+    const number = differing.filter(({ change }) => change === kind).length;
+    return number > 0 ? [[kind, number] as const] : [];
+  });
+  if (kinds.length === 1) return `${ports} ${kinds[0]?.[0]}`;
+  return `${ports} differ: ${kinds.map(([kind, number]) => `${formatCount(number)} ${kind}`).join(', ')}`;
+}
+
+/** A note on comments, which do nothing to a packet. */
+function countComments({ comments }: SideDiff): string {
+  if (comments === 0) return '';
+  return ` ${count(comments, 'rule')} ${comments === 1 ? 'differs in its comment' : 'differ in their comments'} alone.`;
+}
+
+/** Says what was not compared, so that "no difference" does not read as a full comparison. */
+function summarizeSame(diff: SideDiff): string {
+  const { extent, gaps } = diff;
+  if (extent === 'all') return `No difference.${countComments(diff)}`;
+  const missed = describeGaps(gaps).join(', ');
+  return `No difference in what could be compared${countCompared(diff)}; not compared: ${missed}.${countComments(diff)}`;
+}
+
+/** Says how few Service ports were compared, if nothing else was. */
+function countCompared({ compared }: SideDiff): string {
+  if (!compared) return '';
+  const { all, withoutEndpoints: lacking } = compared;
+  const without = lacking === 0 ? '' : lacking === all ? ', without endpoints' : `, ${lacking} without endpoints`;
+  return ` (${count(all, 'Service port')}${without})`;
+}
+
+/** A line of a report; the text may contain anything. */
+export function line(role: ReportLine['role'], text: string): ReportLine {
+  return { role, text: printable(text) };
+}
+
+/** The first lines, and how many more there are. If only one more line follows, prints it, because the count would take a line too. */
+function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
+  if (lines.length <= limit + 1) return lines;
+  const hidden = lines.slice(limit);
+  return [...lines.slice(0, limit), line('more', `and ${formatCount(hidden.length)} more`)];
+}

@@ -1,0 +1,214 @@
+import { groupBy } from '../../cluster/group-by.ts';
+import { serviceName, type Cluster, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
+import { isForeign } from '../../dumps/dump.ts';
+import { diffStates } from '../../kernel/delta.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { findLeftChains, leftChainTitles } from '../../kube-proxy/left-behind.ts';
+import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { alignSides, diffAligned, diffSettings, dropUnusedFamily } from './align-sides.ts';
+import { separate, type StatePair } from './foreign-items.ts';
+import { extentOf, findGaps, type Extent, type Gap } from './not-compared.ts';
+import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
+import { listKernelChanges } from '../changes/list-changes.ts';
+import { findOwners, indexChains } from '../../kube-proxy/owners.ts';
+import { readBack, type ReadChanges } from './read-back.ts';
+import { diffServices, type ServicePortChange } from './service-changes.ts';
+import { findNodePortReasons } from './service-reasons.ts';
+import { nameServers } from '../../snapshot/server-owners.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+
+/** Parts of a report for differences not known to belong to a Service: the title, and a name for use in sentences. */
+export const otherParts = {
+  base: { title: 'What belongs to no Service', what: 'what belongs to no Service' },
+  // Empty unless asked for.
+  foreign: { title: "What is not kube-proxy's", what: "what is not kube-proxy's" },
+  // Chains of a mode that the dump's node no longer runs.
+  dead: { title: leftChainTitles.dead, what: 'what iptables mode left' },
+  live: { title: leftChainTitles.live, what: 'what iptables mode left' },
+  unaccounted: {
+    title: "What may be kube-proxy's or another program's: the dump does not show which",
+    what: "what may be kube-proxy's",
+  },
+} as const;
+
+/** The names of these parts, in report order. */
+export const otherPartNames = Object.keys(otherParts) as readonly (keyof typeof otherParts)[];
+
+/** How two sides differ, as data. */
+export interface SideDiff extends Readonly<Record<keyof typeof otherParts, readonly KernelChange[]>> {
+  /** Sorted by label. */
+  readonly servicePorts: readonly ServicePortDiff[];
+  /** Whether the reasons come from the states alone. */
+  readonly isReadBack: boolean;
+  /** How many rules only differ in comments. They count as equal. */
+  readonly comments: number;
+  /** What was not compared because a side does not show it. */
+  readonly gaps: readonly Gap[];
+  readonly extent: Extent;
+  /** The Service ports that were read back, if nothing else was compared. */
+  readonly compared: ReadChanges['compared'] | undefined;
+}
+
+/** The difference of one Service port: the reasons, if both sides have Services, and the kernel changes. */
+export interface ServicePortDiff extends ServicePortChange {
+  /** "namespace/name", or the label if the Service is unknown. */
+  readonly service: string;
+  readonly kernel: readonly KernelChange[];
+  /** Other kernel changes, which the reasons fully explain. */
+  readonly follows: readonly KernelChange[];
+}
+
+/** How to compare two sides. */
+interface DiffChoices {
+  /** Whether to compare what is not kube-proxy's as well. */
+  readonly foreign: boolean;
+  /** Whether to read Service ports from the states if a side does not record its Services. */
+  readonly readsBack?: boolean;
+}
+
+/** Compares two sides by meaning, without what one of them does not show and what is not kube-proxy's. */
+export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices): SideDiff {
+  const { from, to, unshownSysctls } = alignSides(one, other);
+  const { own, foreign, unshown, whole } = separate(from, to);
+  const changed = from.kind !== 'dump' && to.kind !== 'dump' ? diffServices(from, to) : undefined;
+  const renames = changed?.flatMap(({ label, formerLabel }) =>
+    formerLabel === undefined ? [] : [[formerLabel, label] as const],
+  );
+  const states = statesOf(from, to);
+  const chains = indexChains(states);
+  const owners = {
+    from: findOwners(states, new Map(renames), chains),
+    to: findOwners(statesOf(to, from), new Map(), chains),
+  };
+  const listPair = (pair: StatePair) => listKernelChanges(diffStates(pair.from, pair.to), owners);
+  const { delta, comments } = diffAligned(own);
+  const changes = listKernelChanges(delta, owners);
+  const leftOf = findLeftovers(from, to);
+  const ofNode = changes.filter((change) => leftOf(change) === undefined);
+  const kept = dropUnusedFamily(ofNode, from, to);
+  const read = changed || !options.readsBack ? undefined : readBack(from, to, owners);
+  const reasons = changed ?? read?.changes ?? [];
+  // A change is reported under its Service port, if that is reported.
+  const labels = new Set(reasons.map(({ label }) => label));
+  const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);
+  const doubtful = listPair(unshown);
+  const reported = groupBy([...kept.changes, ...doubtful.filter(isExplained)], ({ owner = '' }) => owner);
+  const gaps = [...findGaps({ from, to, whole, unshownSysctls }), ...kept.gaps].filter(
+    ({ doubt }) => options.foreign || !doubt || !isForeign(doubt),
+  );
+  const extent = extentOf(gaps, own, from, to);
+  const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
+  return {
+    servicePorts: listServicePorts(reported, reasons, from, to, read),
+    // Changes that belong to no Service port.
+    base: [...(reported.get('') ?? []), ...diffSettings(from, to)],
+    foreign: options.foreign ? listPair(foreign()) : [],
+    dead: changes.filter((change) => leftOf(change) === 'dead'),
+    live: changes.filter((change) => leftOf(change) === 'live'),
+    unaccounted: doubtful.filter((each) => !isExplained(each)),
+    isReadBack: read !== undefined,
+    comments,
+    gaps,
+    extent: portsAlone ? 'part' : extent,
+    compared: portsAlone,
+  };
+}
+
+/** Whether there is nothing to report. */
+export function isSame(diff: SideDiff): boolean {
+  return diff.servicePorts.length === 0 && otherPartNames.every((part) => diff[part].length === 0);
+}
+
+/** The states that explain the items of `side`; its own origins come first. */
+function statesOf(side: Snapshot, other: Snapshot): readonly KernelState[] {
+  const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
+  // Without named virtual servers, a change of mode would look like Services removed and added.
+  const isUnnamed = side.kind === 'dump' && side.state.virtualServers.length > 0;
+  if (!isUnnamed || other.kind === 'dump' || other.state.virtualServers.length > 0) return states;
+  return [...states, nameServers(side.state, other.cluster)];
+}
+
+/** Reports iptables mode's leftovers on the dump's node: chains that nothing jumps to, and chains that packets still reach. */
+function findLeftovers(from: Snapshot, to: Snapshot): (change: KernelChange) => 'dead' | 'live' | undefined {
+  const left = new Map(
+    [from, to]
+      .filter(({ kind }) => kind === 'dump')
+      .flatMap(({ state }) => findLeftChains(state, modeOfState(state)))
+      .map(({ family, table, chain, reachedFrom }) => [
+        `${family} ${table} ${chain.name}`,
+        reachedFrom.length > 0 ? ('live' as const) : ('dead' as const),
+      ]),
+  );
+  return ({ family, rules }) => rules && left.get(`${family} ${rules.table} ${rules.chain}`);
+}
+
+/** Lists the changes by Service port, each with its reasons. */
+function listServicePorts(
+  byOwner: ReadonlyMap<string, readonly KernelChange[]>,
+  reasons: readonly ServicePortChange[],
+  from: Snapshot,
+  to: Snapshot,
+  read: ReadChanges | undefined,
+): readonly ServicePortDiff[] {
+  const explained = new Map(reasons.map((each) => [each.label, each]));
+  const before = from.cluster ? portsByLabel(from.cluster) : read?.shown.from;
+  const after = to.cluster ? portsByLabel(to.cluster) : read?.shown.to;
+  const types = { from: typesByName(from), to: typesByName(to) };
+  // Each port's place in manifests; the later side wins.
+  const written = [from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []);
+  const places = new Map(written.flatMap(({ label, places: own }) => (own ? [[label, own.port] as const] : [])));
+  const nodePortReasons = findNodePortReasons(from, to);
+  const labels = [...new Set([...explained.keys(), ...byOwner.keys()])].filter(Boolean).toSorted();
+  return labels.map((label): ServicePortDiff => {
+    const own = byOwner.get(label) ?? [];
+    const known = explained.get(label);
+    const [old, fresh] = [before?.get(known?.formerLabel ?? label), after?.get(label)];
+    const change = known?.change ?? kindOfPort(own, before?.has(label) === true, fresh !== undefined);
+    const isFollowing = (each: KernelChange) => known !== undefined && read?.follows(each, known.reasons) === true;
+    const [ports, typesOfSide] = change === 'added' ? [fresh, types.to] : [before?.get(label), types.from];
+    const [one] = fresh ?? old ?? [];
+    return {
+      service: one ? serviceName(one) : label,
+      label,
+      formerLabel: known?.formerLabel,
+      change,
+      reasons: [
+        ...(known?.reasons ?? []),
+        ...nodePortReasons(old, fresh),
+        // The properties of a Service port that only one side has.
+        ...(ports?.[0] && change !== 'changed'
+          ? [{ kind: 'facts', ports, type: typesOfSide.get(serviceName(ports[0])) } as const]
+          : []),
+      ],
+      kernel: own.filter((each) => !isFollowing(each)),
+      follows: own.filter(isFollowing),
+      place: known?.place ?? places.get(label),
+    };
+  });
+}
+
+/** The types of the Services that a side was compiled from, by "namespace/name". */
+function typesByName({ cluster }: Snapshot): ReadonlyMap<string, ServiceInfo['type']> {
+  return new Map((cluster?.services ?? []).map(({ namespace, name, type }) => [`${namespace}/${name}`, type]));
+}
+
+function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly ShownPort[]> {
+  return groupBy(servicePorts, ({ label }) => label);
+}
+
+/**
+ * For a Service port that neither side has among compared Services: it is new if all its kernel objects are, unless parts that
+ * were not compared, such as another mode's, had it before.
+ */
+function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere: boolean): ChangeKind {
+  const [first, ...others] = new Set(changes.map(effectOf));
+  if (others.length > 0 || (first === 'added' && wasThere) || (first === 'removed' && isThere)) return 'changed';
+  return first ?? 'changed';
+}
+
+/** A Service port only has rules in a shared chain: the chain's own change says nothing about the port. */
+function effectOf({ change, rules }: KernelChange): ChangeKind {
+  if (!rules || change !== 'changed' || rules.rulesFrom + rules.rulesTo === 0) return change;
+  if (rules.rulesFrom === 0) return 'added';
+  return rules.rulesTo === 0 ? 'removed' : 'changed';
+}

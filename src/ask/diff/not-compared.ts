@@ -1,0 +1,184 @@
+import { families, familyNames, type Family } from '../../kernel/family.ts';
+import type { TableName } from '../../kernel/iptables/iptables.ts';
+import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
+import type { ObjectKind } from '../../kernel/kinds.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
+import { programs, proxyModes } from '../../kube-proxy/modes.ts';
+import { unlistedWords } from '../../kube-proxy/unlisted-servers.ts';
+import type { StatePair } from './foreign-items.ts';
+import { workingTables } from '../../dumps/coverage.ts';
+import type { Doubt } from '../../dumps/dump.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+
+/** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
+export interface Gap {
+  readonly part: GapPart;
+  /** Undefined if the side lacks it for a reason other than the family. */
+  readonly family: Family | undefined;
+  /** For rules: the table, unless all are meant. */
+  readonly table?: TableName | undefined;
+  /** The dump file that may have held more; undefined for another part. */
+  readonly doubt?: Doubt | undefined;
+  /** Whether the side that shows it has kube-proxy objects there. */
+  readonly held: boolean;
+}
+
+const partNames = {
+  iptables: 'rules',
+  nftables: 'nftables rules',
+  sets: 'sets',
+  virtualServers: 'virtual servers',
+  proxyPorts: 'proxy ports',
+  links: 'addresses',
+  sysctls: 'sysctls',
+  ipvsTimeouts: 'IPVS timeouts',
+  base: 'rules and sets that belong to no Service',
+  rest: 'the rest',
+} as const satisfies Readonly<Record<Exclude<ObjectKind, 'modules'> | 'base' | 'rest', string>>;
+
+type GapPart = keyof typeof partNames;
+
+/** Kinds that a side may show for one family alone. */
+const familyKinds = ['nftables', 'iptables'] as const;
+
+type FamilyKind = (typeof familyKinds)[number];
+
+/** Parts that a side may show, in report order. Modules are not listed: they are in the kernel with whatever needs them. */
+type Part =
+  | { readonly kind: FamilyKind; readonly family: Family }
+  | { readonly kind: Exclude<GapPart & ObjectKind, FamilyKind>; readonly family: undefined };
+
+const parts: readonly Part[] = [
+  ...familyKinds.flatMap((kind) => families.map((family) => ({ kind, family }))),
+  ...(['sets', 'virtualServers', 'proxyPorts', 'links', 'sysctls', 'ipvsTimeouts'] as const).map((kind) => {
+    return { kind, family: undefined };
+  }),
+];
+
+interface ComparedSides {
+  readonly from: Snapshot;
+  readonly to: Snapshot;
+  /** Everything of kube-proxy's on each side, even if the other does not show it. */
+  readonly whole: StatePair;
+  /** Whether a side has sysctls that the other does not show. */
+  readonly unshownSysctls: boolean;
+}
+
+/** What was not compared between two sides. Ignores parts that no kube-proxy in their modes programs and neither side has. */
+export function findGaps(sides: ComparedSides): readonly Gap[] {
+  const { from, to, whole } = sides;
+  const isAsked = askedOf(from, to);
+  const ofParts = parts.flatMap((part): readonly Gap[] => {
+    const held = [whole.from, whole.to].some((state) => holds(state, part));
+    if ((!held && !isAsked(part.kind)) || (part.kind === 'ipvsTimeouts' && ![from, to].some(asksForTimeouts)))
+      return [];
+    return unshownParts(part, sides).map((table) => ({ part: part.kind, family: part.family, table, held }));
+  });
+  const doubts = [...from.doubts, ...to.doubts];
+  return [...ofParts, ...doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, held: false }))];
+}
+
+/** The tables that one of two sides does not show; undefined for a whole part. */
+function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): readonly (TableName | undefined)[] {
+  const coverages = [from.coverage, to.coverage];
+  switch (part.kind) {
+    case 'iptables': {
+      const isShown = (table: TableName) => coverages.every(({ iptables }) => iptables[part.family].includes(table));
+      const unshown = workingTables.filter((table) => !isShown(table));
+      return unshown.length === workingTables.length ? [undefined] : unshown;
+    }
+    case 'nftables':
+      return coverages.every(({ nftables }) => nftables.includes(part.family)) ? [] : [undefined];
+    case 'sets':
+    case 'virtualServers':
+    case 'proxyPorts':
+    case 'links':
+    case 'sysctls':
+    case 'ipvsTimeouts': {
+      const isLess = part.kind === 'sysctls' && unshownSysctls;
+      return !isLess && coverages.every((coverage) => coverage[part.kind]) ? [] : [undefined];
+    }
+  }
+}
+
+/** Whether a state holds kube-proxy objects. Sysctls and timeouts do not count, because every node has them. */
+function holds({ nftables, iptables, ...state }: KernelState, { kind, family }: Part): boolean {
+  switch (kind) {
+    case 'nftables':
+      return nftables.some((table) => table.family === family);
+    case 'iptables':
+      return hasRules(iptables[family] ?? {});
+    case 'sets':
+    case 'virtualServers':
+    case 'proxyPorts':
+      return state[kind].length > 0;
+    case 'links':
+      // The mere existence of a link does not show its purpose.
+      return state.links.some(({ addresses }) => addresses.length > 0);
+    case 'sysctls':
+    case 'ipvsTimeouts':
+      return false;
+  }
+}
+
+/** A dump shows no timeouts. That is a gap only if the other side sets some. */
+function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
+  return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
+}
+
+/**
+ * Which kinds of object to expect: those that kube-proxy programs in the sides' modes. Today's modes that write iptables rules
+ * leave similar objects, so if nothing shows the modes it may be any of them; nftables tables would show theirs.
+ */
+function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
+  const known = [from, to].flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
+  const ofRules = proxyModes.filter((mode) => programs(mode, 'iptables') && isModeOf(mode, newestRelease));
+  const modes = known.length === 0 || known.some((mode) => ofRules.includes(mode)) ? [...known, ...ofRules] : known;
+  return (kind) => modes.some((mode) => programs(mode, kind));
+}
+
+export type Extent = 'all' | 'part' | 'nothing';
+
+/** `compared`: what both sides show. */
+export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
+  if (gaps.length === 0) return 'all';
+  const isAsked = askedOf(from, to);
+  const isGap = ({ kind, family }: Part): boolean =>
+    gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
+  // If both sides show no part in common, the absence of objects proves nothing about the nodes.
+  if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
+  const isUnheld = gaps.every(({ held }) => !held);
+  return isUnheld || parts.some((part) => holds(compared.from, part) || holds(compared.to, part)) ? 'part' : 'nothing';
+}
+
+/** The names of the parts that were not compared, without repetition. */
+export function describeGaps(gaps: readonly Gap[]): readonly string[] {
+  const words = gaps.map(({ part, family, table, doubt }) => {
+    if (doubt) return describeDoubt(doubt);
+    const ofTable = table === undefined ? '' : ` of table ${table}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
+  });
+  return [...new Set(words)];
+}
+
+function describeDoubt(doubt: Doubt): string {
+  switch (doubt.kind) {
+    case 'unread':
+      return `what could not be read of ${doubt.file}`;
+    case 'empty':
+      return `what is not in ${doubt.file}, which is empty`;
+    case 'cut-line':
+      return `what may follow in ${doubt.file}, whose last line is cut off`;
+    case 'unlisted':
+      return `what ${doubt.file} lacks: ${unlistedWords(doubt)}`;
+    case 'second-listing':
+      return `${doubt.output} of another node in ${doubt.file}`;
+    case 'other-table':
+      return `table ${doubt.table} (nftables)`;
+    case 'other-variant':
+    case 'legacy-tables':
+      return `${familyNames[doubt.family]} rules of the other variant of iptables`;
+  }
+}

@@ -1,0 +1,90 @@
+import type { KernelChange } from '../changes/kernel-change.ts';
+import type { Owners, SideOwners } from '../../kube-proxy/owners.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import type { ShownPort } from '../../cluster/model.ts';
+import type { Rule } from '../../kernel/iptables/iptables.ts';
+import { jumpChain } from '../../kernel/restrict.ts';
+import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
+import { destinationOf } from '../../snapshot/decompile-iptables.ts';
+import { decompile } from '../../snapshot/decompile.ts';
+import type { DecompiledPort } from '../../snapshot/decompiled-port.ts';
+import { weighServersOfSides } from '../../snapshot/server-owners.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { coverForServices } from './foreign-items.ts';
+import type { ServicePortChange } from './service-changes.ts';
+import {
+  diffEndpointStates,
+  diffFields,
+  uniqueReasons,
+  type EndpointState,
+  type ServiceReason,
+} from './service-reasons.ts';
+
+/** The result of comparing Service ports read from states. */
+export interface ReadChanges {
+  readonly changes: readonly ServicePortChange[];
+  /** How many Service ports both sides have, and for how many of these a side shows no endpoints. */
+  readonly compared: { readonly all: number; readonly withoutEndpoints: number };
+  /** The Service ports that each side shows, by label, one per family. */
+  readonly shown: Readonly<Record<'from' | 'to', ReadonlyMap<string, readonly ShownPort[]>>>;
+  /** Whether these reasons fully explain a kernel change. */
+  readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
+}
+
+/**
+ * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its
+ * Services. What a state does not show of a port is not a difference.
+ */
+export function readBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
+  const weighServer = weighServersOfSides(from, to);
+  const read = (side: Snapshot, own: Owners) =>
+    groupBy(decompile(coverForServices(side), own, weighServer, side.coverage).ports, ({ label }) => label);
+  const [before, after] = [read(from, owners.from), read(to, owners.to)];
+  const changes: ServicePortChange[] = [];
+  const compared = { all: 0, withoutEndpoints: 0 };
+  for (const [label, ports] of after) {
+    const reasons = ports.flatMap((port) => {
+      const old = before.get(label)?.find(({ family }) => family === port.family);
+      if (!old) return [];
+      compared.all++;
+      if (!old.endpoints || !port.endpoints) compared.withoutEndpoints++;
+      return [...diffFields(old, port), ...diffEndpoints(old, port)];
+    });
+    if (reasons.length === 0) continue;
+    changes.push({ label, change: 'changed', reasons: uniqueReasons(reasons), place: undefined });
+  }
+  return { changes, compared, shown: { from: before, to: after }, follows };
+}
+
+/** A kernel only shows endpoints in use. */
+const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
+const drainingEndpoint: EndpointState = { ...usedEndpoint, condition: 'draining', used: false };
+
+function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly ServiceReason[] {
+  if (!from.endpoints || !to.endpoints) return [];
+  const statesOf = (endpoints: NonNullable<DecompiledPort['endpoints']>) =>
+    new Map(endpoints.map(({ label, draining }) => [label, draining ? drainingEndpoint : usedEndpoint]));
+  return diffEndpointStates(statesOf(from.endpoints), statesOf(to.endpoints));
+}
+
+/**
+ * Whether these reasons fully explain a kernel change: it adds or removes an endpoint's chain, or changes the rules that choose
+ * among endpoints.
+ */
+function follows({ change, rules }: KernelChange, reasons: readonly ServiceReason[]): boolean {
+  if (!rules || rules.shared || rules.reordered) return false;
+  const endpoints = new Set(
+    reasons.flatMap((each) =>
+      each.kind === 'endpoint-added' || each.kind === 'endpoint-removed' ? [each.endpoint] : [],
+    ),
+  );
+  if (endpoints.size === 0) return false;
+  const { edited } = rules;
+  const kind = parseServiceChain(rules.chain)?.kind;
+  if (kind === 'cluster' || kind === 'local') {
+    const leadsTo = (rule: Rule) => parseServiceChain(jumpChain(rule) ?? '')?.kind;
+    return change === 'changed' && edited.every((rule) => leadsTo(rule) === 'endpoint');
+  }
+  if (kind !== 'endpoint' || change === 'changed') return false;
+  return endpoints.has(destinationOf(edited)?.label ?? '');
+}

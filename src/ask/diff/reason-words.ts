@@ -1,0 +1,129 @@
+import { turn } from '../changes/kernel-change.ts';
+import { familyNames } from '../../kernel/family.ts';
+import { kernelPortJson, listFacts, portJson, type WriteValue } from './port-facts.ts';
+import type { EndpointState, ServiceReason, Skip } from './service-reasons.ts';
+
+/** A reason in Kubernetes terms, on one line. */
+export function reasonWords(reason: ServiceReason, write: WriteValue = String): string {
+  switch (reason.kind) {
+    case 'service-added':
+    case 'service-removed':
+    case 'port-added':
+    case 'port-removed':
+      return wholeWords[reason.kind];
+    case 'programmed':
+      return `${skipWords(reason.from)} → ${skipWords(reason.to)}`;
+    case 'port-renamed':
+      return `port renamed: ${turn(reason.from, reason.to)}`;
+    case 'field':
+      return `${reason.field} ${turn(write(reason.from), write(reason.to))}`;
+    case 'node-port':
+      return `${nodePortField(reason, write)} ${turn(reason.from, reason.to)}`;
+    case 'list': {
+      const items = [
+        ...reason.added.map((item) => `+ ${write(item)}`),
+        ...reason.removed.map((item) => `− ${write(item)}`),
+      ];
+      return `${reason.field}: ${items.join(', ')}`;
+    }
+    case 'scaled':
+      return `endpoints ${reason.from} → ${reason.to}`;
+    case 'endpoint-added':
+      return `endpoint ${reason.endpoint} ${addedWords(reason.state)}`;
+    case 'endpoint-removed': {
+      const { node, condition } = reason.state;
+      if (condition === 'draining') return `endpoint ${reason.endpoint} removed (it was draining)`;
+      return `endpoint ${reason.endpoint} ${node === undefined ? 'removed' : `removed (was on ${node})`}`;
+    }
+    case 'endpoint-changed':
+      return `endpoint ${reason.endpoint} ${changedWords(reason.from, reason.to).join(', ')}`;
+    case 'fault':
+      return reason.fault;
+    case 'behaviour': {
+      const { from, to, pullRequests, samePackets } = reason;
+      const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
+      const effect = samePackets ? '; packets meet the same' : '';
+      return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does}${effect} (${pulls})`;
+    }
+    case 'facts':
+      return listFacts(reason.ports, reason.type, write)
+        .map(({ text }) => text)
+        .join(', ');
+  }
+}
+
+/** A reason for programs; its kind decides the other fields. */
+export interface ReasonJson {
+  readonly kind: Exclude<ServiceReason['kind'], 'node-port'>;
+  readonly text: string;
+  readonly [field: string]: unknown;
+}
+
+export function reasonJson(reason: ServiceReason): ReasonJson {
+  const text = reasonWords(reason);
+  switch (reason.kind) {
+    case 'node-port':
+      return { kind: 'field', field: nodePortField(reason), from: reason.from, to: reason.to, text };
+    case 'facts': {
+      const { kind, ports, type } = reason;
+      return {
+        kind,
+        families: ports.map((port) => (type === undefined ? kernelPortJson(port) : portJson(port, type))),
+        text,
+      };
+    }
+    default:
+      return { ...reason, text };
+  }
+}
+
+const wholeWords = {
+  'service-added': 'Service added',
+  'service-removed': 'Service removed',
+  'port-added': 'port added to the Service',
+  'port-removed': 'port removed from the Service',
+} as const;
+
+function skipWords(skip: Skip): string {
+  switch (skip) {
+    case undefined:
+      return 'programmed by kube-proxy';
+    case 'headless':
+      return 'headless (clusterIP: None)';
+    case 'external-name':
+      return 'type ExternalName';
+    case 'no-cluster-ip':
+      return 'without a cluster IP';
+    case 'absent':
+      return 'absent';
+  }
+}
+
+/** "IPv4 node port 30080 listens on". */
+function nodePortField(
+  { family, port, what }: ServiceReason & { readonly kind: 'node-port' },
+  write: WriteValue = String,
+): string {
+  return `${family === undefined ? '' : `${familyNames[family]} `}node port ${write(String(port))} ${what}`;
+}
+
+function addedWords({ condition, node, used }: EndpointState): string {
+  if (condition === 'draining') return 'drains: its real server has weight 0 and gets no new connections';
+  const parts = [
+    ...(condition === 'ready' ? [] : [condition]),
+    ...(node === undefined ? [] : [`on ${node}`]),
+    ...(used || condition !== 'ready' ? [] : ['not used on this node']),
+  ];
+  return parts.length === 0 ? 'added' : `added (${parts.join(', ')})`;
+}
+
+function changedWords(from: EndpointState, to: EndpointState): readonly string[] {
+  const hints = turn(from.hints.join(' '), to.hints.join(' '));
+  return [
+    ...(from.condition === to.condition ? [] : [`${to.condition} (was ${from.condition})`]),
+    ...(from.node === to.node ? [] : [`now on ${to.node ?? 'no node'} (was on ${from.node ?? 'no node'})`]),
+    ...(from.zone === to.zone ? [] : [`zone ${turn(from.zone ?? '', to.zone ?? '')}`]),
+    ...(from.hints.join() === to.hints.join() ? [] : [`hints ${hints}`]),
+    ...(from.used === to.used ? [] : [to.used ? 'now used on this node' : 'no longer used on this node']),
+  ];
+}

@@ -1,0 +1,235 @@
+import { explainEndpoints, isUsed } from '../../cluster/endpoint-choice.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../../cluster/model.ts';
+import { compareText } from '../../kernel/compare-text.ts';
+import type { Place } from '../../kernel/place.ts';
+import { changeOf, type ChangeKind } from '../changes/kernel-change.ts';
+import { faultsOf, faultWords } from '../../snapshot/port-faults.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import {
+  diffEndpointStates,
+  diffFields,
+  field,
+  list,
+  programmed,
+  scaled,
+  type EndpointState,
+  uniqueReasons,
+  type ServiceReason,
+} from './service-reasons.ts';
+
+/** The differences of one Service port, or of a Service that kube-proxy does not program. */
+export interface ServicePortChange {
+  /** "namespace/name:port" on side TO, or on FROM if it is gone. */
+  readonly label: string;
+  /** The label on side FROM, if the port was renamed. */
+  readonly formerLabel?: string | undefined;
+  readonly change: ChangeKind;
+  readonly reasons: readonly ServiceReason[];
+  /** The port in side TO's manifests, else FROM's; undefined if neither side has manifests. */
+  readonly place: Place | undefined;
+}
+
+/** Compares two clusters Service port by Service port. Returns those that differ, sorted by label. */
+export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): readonly ServicePortChange[] {
+  const [before, after] = [indexCluster(from.cluster), indexCluster(to.cluster)];
+  const renames = findRenames(before, after);
+  const renamedFrom = new Set(renames.values());
+  const changes: ServicePortChange[] = [...diffUnprogrammed(before, after)];
+  for (const [label, ports] of after.ports) {
+    const formerLabel = renames.get(label);
+    const old = before.ports.get(formerLabel ?? label);
+    const service = serviceOf(ports, after);
+    const place = ports[0]?.places?.port ?? service?.place;
+    if (!old) {
+      const reasons = [...whyOneSided('added', serviceOf(ports, before)), ...newFaults([], ports, from, to)];
+      changes.push({ label, change: 'added', reasons, place });
+      continue;
+    }
+    const reasons = [
+      ...(formerLabel === undefined ? [] : diffPortNames(old, ports)),
+      ...diffServiceFields(serviceOf(old, before), service, ports[0]?.portName),
+      ...diffPorts(old, ports, from, to),
+    ];
+    if (reasons.length === 0) continue;
+    const faults = newFaults(old, ports, from, to);
+    changes.push({ label, formerLabel, change: 'changed', reasons: [...reasons, ...faults], place });
+  }
+  for (const [label, ports] of before.ports) {
+    if (after.ports.has(label) || renamedFrom.has(label)) continue;
+    const service = serviceOf(ports, after);
+    const place = service?.place ?? ports[0]?.places?.port;
+    changes.push({ label, change: 'removed', reasons: whyOneSided('removed', service), place });
+  }
+  return changes.sort((a, b) => compareText(a.label, b.label));
+}
+
+/** Faults in a port's endpoints that only side TO has. */
+function newFaults(
+  before: readonly ServicePort[],
+  after: readonly ServicePort[],
+  from: CompiledSnapshot,
+  to: CompiledSnapshot,
+): readonly ServiceReason[] {
+  const known = new Set(before.flatMap((port) => faultsOf(port, from).map(faultWords)));
+  const fresh = after.flatMap((port) => faultsOf(port, to)).filter((fault) => !known.has(faultWords(fault)));
+  return uniqueReasons(fresh.map((fault) => ({ kind: 'fault', code: fault.code, fault: faultWords(fault) })));
+}
+
+interface ClusterIndex {
+  /** "namespace/name" → Service. */
+  readonly services: ReadonlyMap<string, ServiceInfo>;
+  /** Label → the port in each family and protocol. */
+  readonly ports: ReadonlyMap<string, readonly ServicePort[]>;
+}
+
+function indexCluster(cluster: Cluster): ClusterIndex {
+  return {
+    services: new Map(cluster.services.map((service) => [`${service.namespace}/${service.name}`, service])),
+    ports: groupBy(cluster.servicePorts, ({ label }) => label),
+  };
+}
+
+function serviceOf([port]: readonly ServicePort[], index: ClusterIndex): ServiceInfo | undefined {
+  return port && index.services.get(`${port.namespace}/${port.service}`);
+}
+
+/**
+ * New label → old label, if a port of a Service has another name but the same number and protocol: to kube-proxy it is another
+ * Service port.
+ */
+function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {
+  const numberOf = ([port]: readonly ServicePort[]) =>
+    port ? `${port.namespace}/${port.service} ${port.port}/${port.protocol}` : '';
+  const gone = new Map<string, string>();
+  for (const [label, ports] of before.ports) if (!after.ports.has(label)) gone.set(numberOf(ports), label);
+  const renames = new Map<string, string>();
+  for (const [label, ports] of after.ports) {
+    const old = before.ports.has(label) ? undefined : gone.get(numberOf(ports));
+    if (old === undefined) continue;
+    renames.set(label, old);
+    gone.delete(numberOf(ports));
+  }
+  return renames;
+}
+
+function diffPortNames([old]: readonly ServicePort[], [fresh]: readonly ServicePort[]): readonly ServiceReason[] {
+  return [{ kind: 'port-renamed', from: old?.portName ?? '', to: fresh?.portName ?? '' }];
+}
+
+/** Why only one side has a port; `other` is its Service on the side that lacks it. */
+function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined): readonly ServiceReason[] {
+  if (!other) return [{ kind: `service-${change}` }];
+  if (other.skipped === undefined) return [{ kind: `port-${change}` }];
+  return change === 'added' ? programmed(other.skipped, undefined) : programmed(undefined, other.skipped);
+}
+
+/** Services that kube-proxy programs on neither side; they still have DNS names. */
+function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly ServicePortChange[] {
+  return [...new Set([...before.services.keys(), ...after.services.keys()])].flatMap((label) => {
+    const [from, to] = [before.services.get(label), after.services.get(label)];
+    if ([from, to].some((service) => service && service.skipped === undefined)) return [];
+    const counts = [from, to].map((service) => service?.headlessEndpoints.length ?? 0);
+    const reasons: readonly ServiceReason[] = [
+      ...(from && to ? [] : [{ kind: to ? 'service-added' : 'service-removed' } as const]),
+      ...programmed(from ? from.skipped : 'absent', to ? to.skipped : 'absent'),
+      ...(from && to ? [...field('type', from.type, to.type), ...list('ports', portsOf(from), portsOf(to))] : []),
+      ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
+      ...(from && to ? diffNames(from, to) : scaled(counts[0] ?? 0, counts[1] ?? 0)),
+    ];
+    return reasons.length === 0 ? [] : [{ label, change: changeOf(from, to), reasons, place: (to ?? from)?.place }];
+  });
+}
+
+function portsOf({ ports }: ServiceInfo): readonly string[] {
+  return ports.map(({ name, port, protocol }) => `${name} ${port}/${protocol}`);
+}
+
+/** DNS answers for the Service and for its Pods' host names. */
+function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
+  const ready = [from, to].map((service) => service.headlessEndpoints.filter((endpoint) => endpoint.ready));
+  const [names = [], others = []] = ready.map((endpoints) => endpoints.map(({ address }) => address));
+  const [hosts = [], otherHosts = []] = ready.map((endpoints) =>
+    endpoints.flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`])),
+  );
+  return [...list('addresses in DNS', names, others), ...list('host names in DNS', hosts, otherHosts)];
+}
+
+function diffServiceFields(
+  from: ServiceInfo | undefined,
+  to: ServiceInfo | undefined,
+  name: string | undefined,
+): readonly ServiceReason[] {
+  if (!from || !to) return [];
+  const targetOf = ({ ports }: ServiceInfo) =>
+    String((ports.find((port) => port.name === name) ?? ports[0])?.targetPort ?? '');
+  return [
+    ...field('type', from.type, to.type),
+    // If the port was renamed, `from` has no port of this name: skip targetPort.
+    ...(from.ports.some((port) => port.name === name) ? field('targetPort', targetOf(from), targetOf(to)) : []),
+  ];
+}
+
+/** Compares the ports of one label, family by family. What both families share is said once. */
+function diffPorts(
+  from: readonly ServicePort[],
+  to: readonly ServicePort[],
+  fromSide: CompiledSnapshot,
+  toSide: CompiledSnapshot,
+): readonly ServiceReason[] {
+  const reasons: ServiceReason[] = [];
+  for (const port of to) {
+    const ofFamily = from.filter(({ family }) => family === port.family);
+    const old =
+      ofFamily.find(({ protocol }) => protocol === port.protocol) ?? (ofFamily.length === 1 ? ofFamily[0] : undefined);
+    if (!old) {
+      reasons.push(...list('families', [], [port.family]));
+      continue;
+    }
+    const ofPort = [...field('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
+    reasons.push(...ofPort);
+    // Nearly all Service ports are the same on both sides, and so is then what a node makes of their endpoints.
+    if (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide)) {
+      for (const each of diffEndpointStates(statesOf(old, fromSide), statesOf(port, toSide))) reasons.push(each);
+    }
+  }
+  for (const port of from) {
+    if (to.every(({ family }) => family !== port.family)) reasons.push(...list('families', [port.family], []));
+  }
+  return uniqueReasons(reasons);
+}
+
+/** Whether two ports that differ in no field of their own have the same endpoints, and the same node looks at them. */
+function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapshot, toSide: CompiledSnapshot): boolean {
+  const isSameNode = fromSide.node.name === toSide.node.name && fromSide.node.zone === toSide.node.zone;
+  const isSameReach = from.hasIgnoredExternalIPs === to.hasIgnoredExternalIPs;
+  if (!isSameNode || !isSameReach || from.endpoints.length !== to.endpoints.length) return false;
+  return from.endpoints.every(({ label, status }, i) => {
+    const other = to.endpoints[i];
+    return (
+      other?.label === label &&
+      (['nodeName', 'zone', 'ready', 'serving', 'terminating', 'nodeHints', 'zoneHints'] as const).every(
+        (name) => String(status[name]) === String(other.status[name]),
+      )
+    );
+  });
+}
+
+/** What a node makes of the endpoints of a port, by "ip:port". */
+function statesOf(port: ServicePort, { node }: CompiledSnapshot): ReadonlyMap<string, EndpointState> {
+  return new Map(
+    explainEndpoints(port, node).map(({ endpoint, cluster, local }) => {
+      const { nodeName, zone, nodeHints, zoneHints } = endpoint.status;
+      const used = isUsed(cluster) || isUsed(local);
+      const hints = [...nodeHints, ...zoneHints];
+      return [endpoint.label, { condition: conditionOf(endpoint), node: nodeName, zone, hints, used }];
+    }),
+  );
+}
+
+/** An endpoint's conditions in words. */
+export function conditionOf({ status: { ready, serving, terminating } }: Endpoint): EndpointState['condition'] {
+  if (ready) return 'ready';
+  if (!terminating) return 'not ready';
+  return serving ? 'terminating' : 'terminating, not serving';
+}

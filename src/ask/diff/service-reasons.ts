@@ -1,0 +1,236 @@
+import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
+import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
+import { findDumpListeners } from '../../dumps/coverage.ts';
+import type { Family } from '../../kernel/family.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
+import {
+  describeListeners,
+  findLocalhostHandling,
+  findNodePortListeners,
+  type NodePort,
+} from '../../kube-proxy/node-port-listeners.ts';
+import { itemOf, pairUp } from '../../kernel/diff-by-key.ts';
+import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
+
+/** One reason why a Service port differs. */
+export type ServiceReason =
+  /** The whole Service, or one port of it. */
+  | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }
+  /** kube-proxy programs nothing for it on one side. */
+  | { readonly kind: 'programmed'; readonly from: Skip; readonly to: Skip }
+  | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
+  /** A value; '' for none. */
+  | { readonly kind: 'field'; readonly field: string; readonly from: string; readonly to: string }
+  /** Where a node port is reached, in words. `family` is set if the port has both. */
+  | {
+      readonly kind: 'node-port';
+      readonly family: Family | undefined;
+      readonly port: number;
+      readonly what: 'listens on' | 'on localhost:';
+      readonly from: string;
+      readonly to: string;
+    }
+  /** List items that only one side has. */
+  | {
+      readonly kind: 'list';
+      readonly field: string;
+      readonly added: readonly string[];
+      readonly removed: readonly string[];
+    }
+  | { readonly kind: 'scaled'; readonly from: number; readonly to: number }
+  | { readonly kind: 'endpoint-added' | 'endpoint-removed'; readonly endpoint: string; readonly state: EndpointState }
+  | {
+      readonly kind: 'endpoint-changed';
+      readonly endpoint: string;
+      readonly from: EndpointState;
+      readonly to: EndpointState;
+    }
+  /** Faults in the endpoints that only side TO has, in words. */
+  | { readonly kind: 'fault'; readonly code: PortFault['code']; readonly fault: string }
+  /** The kube-proxies of the two releases do this differently. */
+  | {
+      readonly kind: 'behaviour';
+      readonly behaviour: string;
+      readonly from: ReleaseBehaviour;
+      readonly to: ReleaseBehaviour;
+      readonly pullRequests: readonly number[];
+      /** Set if the rules differ, but not the fate of packets. */
+      readonly samePackets?: true;
+    }
+  /** The properties of a port that only one side has, in each of its families. */
+  | {
+      readonly kind: 'facts';
+      readonly ports: readonly ShownPort[];
+      /** Undefined for a kernel's port, whose type is unknown. */
+      readonly type: ServiceInfo['type'] | undefined;
+    };
+
+interface ReleaseBehaviour {
+  readonly release: string;
+  readonly does: string;
+}
+
+/** Why kube-proxy programs nothing for a Service; undefined if it does. */
+export type Skip = ServiceInfo['skipped'] | 'absent';
+
+/** A reason if kube-proxy programs something on only one side. */
+export function programmed(from: Skip, to: Skip): readonly ServiceReason[] {
+  return from === to ? [] : [{ kind: 'programmed', from, to }];
+}
+
+/** A reason if a value differs; '' for none. */
+export function field(name: string, from: string, to: string): readonly ServiceReason[] {
+  return from === to ? [] : [{ kind: 'field', field: name, from, to }];
+}
+
+/** A reason if the items of a list differ. */
+export function list(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
+  const [before, after] = [new Set(from), new Set(to)];
+  const added = to.filter((item) => !before.has(item));
+  const removed = from.filter((item) => !after.has(item));
+  return added.length + removed.length === 0 ? [] : [{ kind: 'list', field: name, added, removed }];
+}
+
+/** A reason if the number of endpoints differs. */
+export function scaled(from: number, to: number): readonly ServiceReason[] {
+  return from === to ? [] : [{ kind: 'scaled', from, to }];
+}
+
+/** An endpoint on one side. */
+export interface EndpointState {
+  /** `draining`: its real server has weight 0, so it keeps its connections and gets no new ones. */
+  readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving' | 'draining';
+  readonly node: string | undefined;
+  readonly zone?: string | undefined;
+  /** The zones and nodes named in its hints. */
+  readonly hints: readonly string[];
+  /** Whether the node sends traffic to it. */
+  readonly used: boolean;
+}
+
+/** By "ip:port". */
+type EndpointStates = ReadonlyMap<string, EndpointState>;
+
+/** Compares a port's endpoints: their number, then each one. */
+export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
+  const countOf = (states: EndpointStates): number =>
+    [...states.values()].filter(({ condition }) => condition !== 'draining').length;
+  const reasons: ServiceReason[] = [...scaled(countOf(before), countOf(after))];
+  for (const pair of pairUp(before, after, ([name]) => name)) {
+    const [endpoint, state] = itemOf(pair);
+    const [from, to] = [pair.from?.[1], pair.to?.[1]];
+    if (!from || !to) reasons.push({ kind: from ? 'endpoint-removed' : 'endpoint-added', endpoint, state });
+    else if (JSON.stringify(from) !== JSON.stringify(to))
+      reasons.push({ kind: 'endpoint-changed', endpoint, from, to });
+  }
+  return reasons;
+}
+
+/**
+ * Compares the addresses on which node ports listen on both sides. Two modes may listen on different ones: the number in the
+ * manifests stays, but some node addresses stop answering.
+ */
+export function findNodePortReasons(
+  from: Snapshot,
+  to: Snapshot,
+): (before: readonly ShownPort[] | undefined, after: readonly ShownPort[] | undefined) => readonly ServiceReason[] {
+  const [old, fresh] = [wordsOfNodePorts(from), wordsOfNodePorts(to)];
+  return (before = [], after = []) => {
+    const kept = after.filter(
+      ({ family, protocol, nodePort }) =>
+        nodePort &&
+        before.some((each) => each.family === family && each.protocol === protocol && each.nodePort === nodePort),
+    );
+    const isDual = new Set(kept.map(({ family }) => family)).size > 1;
+    const reasons = kept.flatMap(({ family, protocol, nodePort: port = 0 }) => {
+      const [one, other] = [old({ family, protocol, port }), fresh({ family, protocol, port })];
+      return (['listens on', 'on localhost:'] as const).flatMap((what): readonly ServiceReason[] => {
+        const [earlier, later] = [one[what], other[what]];
+        if (earlier === undefined || later === undefined || earlier === later) return [];
+        return [{ kind: 'node-port', family: isDual ? family : undefined, port, what, from: earlier, to: later }];
+      });
+    });
+    return uniqueReasons(reasons);
+  };
+}
+
+/** A side's addresses where a node port listens, in words; undefined if unknown. */
+function wordsOfNodePorts({ kind, state, coverage }: Snapshot) {
+  const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
+  // Only the rules of nftables mode show how connections on localhost end.
+  const isNft = state.nftables.some(({ name }) => isKubeProxyTable(name));
+  const onLocalhost = isNft ? findLocalhostHandling(state) : undefined;
+  return (nodePort: NodePort) => {
+    const listeners = find(nodePort);
+    return {
+      'listens on': listeners.kind === 'unknown' ? undefined : describeListeners(listeners),
+      'on localhost:': onLocalhost?.(nodePort),
+    };
+  };
+}
+
+/** Drops repeated reasons: both families of a Service port may have the same. */
+export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
+  return reasons.length < 2 ? reasons : [...new Map(reasons.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** Fields to compare besides addresses, session affinity, source ranges and endpoints; undefined if unknown. */
+const comparedFields: Readonly<Record<string, (port: ShownPort) => number | string | undefined>> = {
+  port: ({ port }) => port,
+  nodePort: ({ nodePort }) => nodePort,
+  internalTrafficPolicy: internalPolicyOf,
+  // An absent policy means the default.
+  externalTrafficPolicy: (port) =>
+    externalPolicyOf(port) ?? (port.externalPolicyLocal === undefined ? undefined : 'Cluster'),
+  healthCheckNodePort: ({ healthCheckNodePort }) => healthCheckNodePort,
+  scheduler: ({ scheduler }) => scheduler,
+  forwarding: ({ forwarding }) => forwarding,
+};
+
+/**
+ * The differences of two Service ports, except the protocol, which an excerpt of rules may not show. A field that a side does not
+ * show is no difference. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
+ */
+export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
+  const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
+  const [ranges, others] = [from, to].map(({ sourceRanges }) => sourceRanges?.map(({ text }) => text));
+  return [
+    ...diffAddresses(from, to),
+    ...Object.entries(comparedFields).flatMap(([name, valueOf]) => {
+      const [old, fresh] = [valueOf(from), valueOf(to)];
+      return old === undefined || fresh === undefined ? [] : field(name, String(old || ''), String(fresh || ''));
+    }),
+    ...(before === undefined || after === undefined
+      ? []
+      : field('sessionAffinity', affinityWords(before), affinityWords(after))),
+    ...(ranges && others ? list('loadBalancerSourceRanges', ranges, others) : []),
+  ];
+}
+
+function affinityWords(seconds: number): string {
+  return seconds === 0 ? 'None' : `ClientIP for ${seconds} s`;
+}
+
+/** An address that one side lacks is no difference if that side may have more than it shows. */
+function diffAddresses(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
+  const [before, after] = [portAddresses(from), portAddresses(to)];
+  const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
+    addresses.flatMap(({ kind, address }) => (wanted === undefined || kind === wanted ? [address.text] : []));
+  const listed = (name: string, wanted?: PortAddress['kind']): readonly ServiceReason[] => {
+    const [old, fresh] = [textsOf(before, wanted), textsOf(after, wanted)];
+    return list(
+      name,
+      to.hidesAddresses ? old.filter((each) => fresh.includes(each)) : old,
+      from.hidesAddresses ? fresh.filter((each) => old.includes(each)) : fresh,
+    );
+  };
+  // An address of unknown kind on one side may have any kind on the other.
+  if ([...before, ...after].some(({ kind }) => kind === 'unknown')) return listed('addresses');
+  // Whatever kube-proxy programs has a cluster IP.
+  const clusterIPs = from.clusterIP && to.clusterIP ? ([from.clusterIP.text, to.clusterIP.text] as const) : undefined;
+  return [
+    ...(clusterIPs ? field('clusterIP', ...clusterIPs) : []),
+    ...listed('externalIPs', 'external-ip'),
+    ...listed('load balancer addresses', 'load-balancer-ip'),
+  ];
+}

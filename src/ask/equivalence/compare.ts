@@ -1,0 +1,232 @@
+import type { Address } from '../../kernel/address.ts';
+import { families } from '../../kernel/family.ts';
+import { isSameEnd } from '../../packet/explore.ts';
+import { isArrival, workingShare, type Fate, type Packet, type PacketProtocol, type Way } from '../../packet/packet.ts';
+import type { AskedSource } from '../../packet/step.ts';
+import { isUnknownOwn } from '../../packet/own-address.ts';
+import { wholeState } from '../trace/knowledge.ts';
+import { packetOf, type Destination } from '../trace/question.ts';
+import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
+import type { Scene } from '../trace/scene.ts';
+import { Likeness } from './likeness.ts';
+import { type PortKey, Questions } from './questions.ts';
+import { representatives, type Only } from './representatives.ts';
+import { Clients, existsOn, ownAddresses, type PlacedSender } from './senders.ts';
+
+/** A class of packets that the two sides treat differently, with one packet as an example. */
+export interface Difference {
+  readonly sender: PlacedSender;
+  readonly packet: Packet;
+  readonly from: Fate;
+  readonly to: Fate;
+  /** Whether first packets end alike and only their connections differ. */
+  readonly isOfConnection: boolean;
+}
+
+export interface Counts {
+  /** One packet was sent for each class. */
+  readonly classes: number;
+  /** Classes without an answer on either side. */
+  readonly unknown: number;
+  /** Sentences on why, and what would settle it, without repetition. */
+  readonly reasons: ReadonlySet<string>;
+}
+
+/** A destination, and its turn if each destination is asked separately. */
+interface Target extends Destination {
+  readonly turn: number;
+}
+
+/** A destination that is equivalent to another. */
+export interface Like extends Target {
+  /** Translates an address of the other destination to this one: its endpoint to the endpoint here. Other addresses stay. */
+  readonly insteadOf: (address: string) => string;
+}
+
+/** Receives a difference with its destination's turn, and the equivalent destinations of other Services. */
+type Found = (difference: Difference, alike: readonly Like[], turn: number) => void;
+
+export interface ComparisonOptions {
+  /** Skips what another node represents. */
+  readonly only?: Only | undefined;
+  /** Whether to ask each destination separately, even if others are equivalent. */
+  readonly isSingle?: boolean;
+}
+
+/**
+ * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them: destinations and
+ * ports are split at every value that occurs, sources at those that rules on the packet's path match. Of destinations that only
+ * differ in their Service, one is asked for all; the counts include all.
+ */
+export function compareScenes(
+  from: Scene,
+  to: Scene,
+  found: Found,
+  { only, isSingle = false }: ComparisonOptions = {},
+): Counts {
+  const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
+  const nodes = ownAddresses([from, to]);
+  const endpoints = [from, to].flatMap((scene) =>
+    [...scene.side.endpoints.values()].map(({ address }) => address.text),
+  );
+  const clients = new Clients([from, to], asked, nodes, new Set(endpoints));
+  const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
+  const counts = { classes: 0, unknown: 0, reasons: new Set<string>() };
+  for (const { target, alike } of groupTargets(destinationsOf(asked, nodes, only), likeness)) {
+    const ask = (asks: Target, same: readonly Like[]): Answer => {
+      const answer = compareTarget([from, to], asks, clients, nodes);
+      const times = isFirm(answer) ? 1 + same.length : 1;
+      counts.classes += answer.classes * times;
+      counts.unknown += answer.unknown;
+      for (const reason of answer.reasons) counts.reasons.add(reason);
+      for (const difference of answer.differences) found(difference, times > 1 ? same : [], asks.turn);
+      return answer;
+    };
+    // If the result is uncertain, each destination may have its own reasons.
+    if (!isFirm(ask(target, alike))) for (const each of alike) ask(each, []);
+  }
+  return counts;
+}
+
+interface Group {
+  readonly target: Target;
+  readonly alike: Like[];
+  readonly addresses: readonly string[];
+}
+
+/** Equivalent destinations, grouped under the first of them. */
+function groupTargets(
+  destinations: Iterable<readonly [Address, ReadonlySet<PortKey>]>,
+  likeness: Likeness | undefined,
+): Iterable<Group> {
+  const groups = new Map<string, Group>();
+  let turn = 0;
+  for (const [address, keys] of destinations) {
+    for (const key of keys) {
+      const [protocol, port] = key.split(' ');
+      const target = {
+        address,
+        port: Number(port),
+        protocol: protocol as PacketProtocol,
+        label: undefined,
+        turn: turn++,
+      };
+      const { shape, addresses } = likeness?.describe(address, key) ?? {
+        shape: `${address.text} ${key}`,
+        addresses: [],
+      };
+      const group = groups.get(shape);
+      if (!group) groups.set(shape, { target, alike: [], addresses });
+      else group.alike.push({ ...target, insteadOf: (text) => addresses[group.addresses.indexOf(text)] ?? text });
+    }
+  }
+  return groups.values();
+}
+
+/** The result of all packets to one destination. */
+interface Answer extends Counts {
+  readonly differences: readonly Difference[];
+}
+
+function isFirm({ unknown, differences }: Answer): boolean {
+  return unknown === 0 && differences.every(({ from, to }) => from.verdict !== 'unknown' && to.verdict !== 'unknown');
+}
+
+function compareTarget(
+  scenes: readonly [Scene, Scene],
+  target: Destination,
+  clients: Clients,
+  nodes: ReadonlyMap<string, Address>,
+): Answer {
+  const { address } = target;
+  const answer = { classes: 0, unknown: 0, reasons: new Set<string>(), differences: [] as Difference[] };
+  const sources = new Set<AskedSource>();
+  const reached = new Map<string, Address>();
+  const senders = [...clients.usual[address.family]];
+  const done = new Set<string>();
+  for (let at = 0; at < senders.length; at++) {
+    const sender = senders[at] as PlacedSender;
+    if (existsOn(nodes, sender, address)) {
+      const packet = packetOf(sender, target);
+      const fates = [scenes[0].evaluate(packet), scenes[1].evaluate(packet)] as const;
+      answer.classes++;
+      const [from, to] = fates;
+      const isOfConnection = endsAlike(fates, nodes);
+      if (!isOfConnection || !workAlike(fates, scenes))
+        answer.differences.push({ sender, packet, from, to, isOfConnection });
+      else if (fates.some(({ verdict }) => verdict === 'unknown')) {
+        answer.unknown++;
+        for (const [side, scene] of scenes.entries()) {
+          for (const reason of fates[side]?.reasons ?? [])
+            answer.reasons.add(reasonSentence(reasonWords(reason, address.family, scene)));
+        }
+      }
+      for (const fate of fates) {
+        for (const value of fate.sources) sources.add(value);
+        // An endpoint cannot answer a packet from its own address.
+        for (const each of fate.endpoints) reached.set(each.address.text, each.address);
+      }
+    }
+    // Rules on the way of one sender's packet may distinguish further senders.
+    if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
+  }
+  return answer;
+}
+
+/** One address of each class, with ports that represent all its ports. */
+function* destinationsOf(
+  asked: Questions,
+  nodes: ReadonlyMap<string, Address>,
+  only: Only | undefined,
+): Generator<readonly [Address, ReadonlySet<PortKey>]> {
+  const { destinations, spans, ports: unbound } = asked;
+  const known = [...[...destinations.values()].map(({ address }) => address), ...nodes.values()];
+  const others = families.flatMap((family) =>
+    representatives(family, spans, ({ text }) => destinations.has(text) || nodes.has(text)),
+  );
+  const free = asked.freePorts();
+  const turns = { ipv4: 0, ipv6: 0 };
+  const all = new Map([...known, ...others].map((each) => [each.text, each]));
+  for (const address of [...all.values()].toSorted((a, b) => a.family.localeCompare(b.family))) {
+    const isNode = nodes.has(address.text);
+    if (only && !isNode && !only.addresses.has(address.text)) continue;
+    const own = destinations.get(address.text);
+    const named = [...(own?.ports ?? []), ...(isNode ? [...unbound.values()].flat() : [])];
+    const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
+    // An address only matched with certain ports is, on any other port, like the addresses around it.
+    const isWhole = own?.isWhole !== false;
+    // In kube-proxy's rules, a port on any address leads to the node's own addresses: elsewhere, one port of each chain is enough.
+    if (isWhole && !isNode)
+      for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as PortKey);
+    if (isNode || isWhole) for (const key of free) keys.add(key);
+    if (!own && !isNode) for (const key of asked.foreignPorts) keys.add(key);
+    yield [address, keys];
+  }
+}
+
+/** iptables rounds probabilities. */
+const tolerance = 1e-6;
+
+/** Whether a packet ends alike on both sides. The node's own addresses count as one source. */
+export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
+  const endOf = ({ verdict, endpoint, source }: Way): string => {
+    const where = endpoint ? `${endpoint.address.text} ${endpoint.port}` : '';
+    return isArrival(verdict) ? `${verdict} ${where} ${sourceWord(source, nodes)}` : verdict;
+  };
+  return isSameEnd(from.ways, to.ways, endOf, tolerance);
+}
+
+/**
+ * Whether the share of connections that may work is the same on both sides, as far as known. Without its routes, a side never
+ * shows that a connection works.
+ */
+function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
+  if (from.verdict === 'unknown' || scenes.every(({ side: { routes } }) => !routes.ipv4 && !routes.ipv6)) return true;
+  const [before, after] = [workingShare(from, isArrival), workingShare(to, isArrival)];
+  return before.least <= after.most + tolerance && after.least <= before.most + tolerance;
+}
+
+/** The source that receivers see: an address, or "node" for any of the node's own. */
+export function sourceWord(source: Fate['source'], nodes: ReadonlyMap<string, Address>): string {
+  return source === 'masqueraded' || isUnknownOwn(source) || nodes.has(source.text) ? 'node' : source.text;
+}

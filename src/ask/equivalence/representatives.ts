@@ -1,0 +1,131 @@
+import { addressAt, addressBits, describeSpecial, type Address } from '../../kernel/address.ts';
+import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
+import type { Family } from '../../kernel/family.ts';
+import { portAddresses, type Cluster, type ServicePort, type ShownPort } from '../../cluster/model.ts';
+import { zoneLabel } from '../../cluster/node-context.ts';
+import type { Node } from '../../cluster/objects.ts';
+import { isSingle, portKey, type PortKey } from './questions.ts';
+
+/** Documentation addresses. They represent the rest of the world, unless a span separates them from it. */
+const preferred = { ipv4: 0xc6336463n, ipv6: 0x20010db8ffff00000000000000000063n };
+
+/** Bounds of the addresses that hosts never have. */
+const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
+  ipv4: [1n << 24n, 127n << 24n, 128n << 24n, 224n << 24n],
+  ipv6: [2n, 0xfe80n << 112n, 0xfec0n << 112n, 0xff00n << 112n],
+};
+
+/**
+ * One address for each class that the spans cannot distinguish. Skips addresses that `isTaken` (classes of their own) and those
+ * that no host has, such as multicast. A class with one of the `known` addresses needs no other.
+ */
+export function representatives(
+  family: Family,
+  spans: readonly AddressSpan[],
+  isTaken: (address: Address) => boolean,
+  known: readonly Address[] = [],
+): readonly Address[] {
+  const own = spans.filter((span) => span.family === family && !isSingle(span));
+  const edges = own.flatMap(({ first, last }) => [first, last + 1n]);
+  const starts = [...new Set([preferred[family], ...worldCuts[family], ...edges])].sort((a, b) => (a < b ? -1 : 1));
+  const membershipOf = (at: bigint): string =>
+    own.map(({ first, last }) => (first <= at && at <= last ? 1 : 0)).join('');
+  const isKnown = new Set(known.map((address) => membershipOf(spanOf(address).first)));
+  const found = new Map<string, Address>();
+  for (const [i, start] of starts.entries()) {
+    const membership = membershipOf(start);
+    if (isKnown.has(membership) || (found.has(membership) && start !== preferred[family])) continue;
+    const end = starts[i + 1] ?? 1n << BigInt(addressBits[family]);
+    const address = firstFree(family, start, end, isTaken);
+    if (address) found.set(membership, address);
+  }
+  return [...found.values()];
+}
+
+function firstFree(
+  family: Family,
+  start: bigint,
+  end: bigint,
+  isTaken: (address: Address) => boolean,
+): Address | undefined {
+  // A network's first address is rarely a host's.
+  for (let at = end - start > 2n ? start + 1n : start; at < end; at++) {
+    const address = addressAt(family, at);
+    if (describeSpecial(address) !== undefined) return undefined;
+    if (!isTaken(address)) return address;
+  }
+  return undefined;
+}
+
+/** The part of a node's packets to compare: those to these addresses, and to these ports of the node itself. */
+export interface Only {
+  readonly addresses: ReadonlySet<string>;
+  readonly ports: ReadonlySet<PortKey>;
+}
+
+/** The packets that involve these Service ports. */
+export function packetsTo(servicePorts: readonly ShownPort[]): Only {
+  const addresses = new Set<string>();
+  const ports = new Set<PortKey>();
+  for (const port of servicePorts) {
+    const { protocol, nodePort, healthCheckNodePort, endpoints = [] } = port;
+    for (const { address } of [...portAddresses(port), ...endpoints]) if (address) addresses.add(address.text);
+    if (nodePort) ports.add(portKey(protocol, nodePort));
+    if (healthCheckNodePort) ports.add(portKey('tcp', healthCheckNodePort));
+  }
+  return { addresses, ports };
+}
+
+/** A node that represents others, with the packets to compare; undefined for all. */
+export interface StandIn {
+  readonly node: string;
+  readonly only: Only | undefined;
+}
+
+/**
+ * The nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
+ * to a Service depends on whether it has endpoints of that Service (if a traffic policy or hints use this), its zone, its kinds
+ * of addresses, which of them are also Service addresses, and whether it has any endpoints at all.
+ */
+export function chooseStandIns(
+  nodes: ReadonlyMap<string, Node>,
+  { servicePorts }: Cluster,
+  names: readonly string[],
+): readonly StandIn[] {
+  const bound = servicePorts.filter(looksAtPlace);
+  const external = new Set(
+    servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
+  );
+  const hosts = new Set(servicePorts.flatMap(({ endpoints }) => endpoints.map(({ status }) => status.nodeName)));
+  const hosted = bound.map(({ endpoints }) => {
+    const counts = new Map<string | undefined, number>();
+    for (const { status } of endpoints) counts.set(status.nodeName, (counts.get(status.nodeName) ?? 0) + 1);
+    return counts;
+  });
+  const seen = new Set<string>();
+  const isNew = (key: string): boolean => !seen.has(key) && Boolean(seen.add(key));
+  return names.flatMap((name): readonly StandIn[] => {
+    const node = nodes.get(name);
+    const zone = node?.metadata.labels[zoneLabel] ?? '';
+    const kinds = (node?.addresses ?? []).map(({ type, address }) => `${type} ${address.includes(':') ? 6 : 4}`);
+    const shared = (node?.addresses ?? []).map(({ address }) => address).filter((text) => external.has(text));
+    const families = (node?.podCIDRs ?? []).map((cidr) => (cidr.includes(':') ? 6 : 4));
+    const isWhole = isNew([zone, node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|'));
+    const addresses = new Set<string>();
+    const ports = new Set<PortKey>();
+    for (const [i, port] of bound.entries()) {
+      const here = hosted[i]?.get(name) ?? 0;
+      const share = here === 0 ? 'none' : here === port.endpoints.length ? 'all' : 'some';
+      if (!isNew(`${port.label} ${port.family} ${port.protocol} ${zone} ${share}`)) continue;
+      for (const { text } of [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs]) addresses.add(text);
+      ports.add(portKey(port.protocol, port.nodePort)).add(portKey('tcp', port.healthCheckNodePort));
+    }
+    if (isWhole) return [{ node: name, only: undefined }];
+    return addresses.size > 0 ? [{ node: name, only: { addresses, ports } }] : [];
+  });
+}
+
+function looksAtPlace({ externalPolicyLocal, internalPolicyLocal, endpoints }: ServicePort): boolean {
+  const isHinted = endpoints.some(({ status }) => status.zoneHints.length > 0 || status.nodeHints.length > 0);
+  return externalPolicyLocal || internalPolicyLocal || isHinted;
+}

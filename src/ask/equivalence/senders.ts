@@ -1,0 +1,208 @@
+import {
+  addressAt,
+  addressBits,
+  hostNetwork,
+  isLinkLocal,
+  isLoopback,
+  numberOf,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
+import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
+import { spanOfValue } from '../../kernel/nftables/nft-meaning.ts';
+import type { AskedSource } from '../../packet/step.ts';
+import { readSender, senderKinds, type Sender } from '../trace/question.ts';
+import type { Scene } from '../trace/scene.ts';
+import { isSingle, type Questions } from './questions.ts';
+import { representatives } from './representatives.ts';
+
+/** `other-node` is another node of the cluster, or a Pod on one. */
+export type SenderPlace = 'node' | 'pod' | 'other-node' | 'outside';
+
+export interface PlacedSender extends Sender {
+  readonly place: SenderPlace;
+}
+
+const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace } = {
+  pod: 'pod',
+  'remote-pod': 'other-node',
+  node: 'node',
+  external: 'outside',
+};
+
+/**
+ * Whether the sender's packets to the address can reach a node with these own addresses. Every node programs all Services, so a
+ * Pod's packet to a Service is handled on the Pod's own node: other nodes only send packets to this node's own addresses.
+ */
+export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSender, to: Address): boolean {
+  const { enters, address: own, place } = sender;
+  // A loopback address belongs to each host itself, and a host's packets to itself do not pass here.
+  if (enters && (isLoopback(to) || own?.text === to.text)) return false;
+  if (own && isLoopback(own) && !isLoopback(to)) return false;
+  // No router forwards to a link-local address.
+  if (isLinkLocal(to) && (place === 'other-node' || place === 'outside') && !(own && isLinkLocal(own))) return false;
+  if (place === 'other-node' && !nodes.has(to.text)) return false;
+  // An address that a mode gives the node for a Service is never a client's.
+  return enters !== undefined || !own || nodes.has(own.text);
+}
+
+/** The node's addresses, without those that kube-proxy adds. */
+export function ownAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
+  const own = scenes.flatMap(({ links }) => links.flatMap(({ addresses }) => addresses));
+  return new Map(own.map(({ address }) => [address.text, address]));
+}
+
+/** One sender of each kind, and one for each class of sources that rules distinguish. */
+export class Clients {
+  readonly usual: { readonly [F in Family]: readonly PlacedSender[] };
+  readonly #scene: Scene;
+  readonly #held: ReadonlySet<string>;
+  readonly #isTaken: (address: Address) => boolean;
+  readonly #known = new Map<string, readonly PlacedSender[]>();
+  readonly #spans = new Map<AskedSource, readonly AddressSpan[]>();
+  readonly #byNetworks = new Map<string, readonly Address[]>();
+  readonly #nodes: ReadonlyMap<string, Address>;
+  readonly #places: Places;
+
+  constructor(
+    scenes: readonly [Scene, Scene],
+    { interfaces, destinations, held }: Questions,
+    nodes: ReadonlyMap<string, Address>,
+    endpoints: ReadonlySet<string>,
+  ) {
+    this.#scene = scenes.find(({ side }) => side.kind !== 'dump') ?? scenes[1];
+    this.#nodes = nodes;
+    this.#places = placesOf(scenes);
+    this.#held = held;
+    this.#isTaken = ({ text }) => destinations.has(text) || endpoints.has(text);
+    const usualOf = (family: Family): readonly PlacedSender[] =>
+      senderKinds.flatMap((from) => {
+        const found = [undefined, ...interfaces].flatMap((name) => this.#read(from, family, name));
+        return [...new Map(found.map((sender) => [sender.enters?.interface, sender])).values()];
+      });
+    this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
+  }
+
+  /** The place of a sender with that address, which is not the node's own. */
+  placeOf(address: Address): SenderPlace {
+    return this.#places.find(address) ?? 'outside';
+  }
+
+  #read(from: string, family: Family, inInterface?: string): readonly PlacedSender[] {
+    const sender = readSender({ from, inInterface, namespace: undefined }, family, this.#scene);
+    return sender.kind === 'read' ? [placeSender(from, sender.value, this.#places, this.#nodes)] : [];
+  }
+
+  /** Senders for the sources that rules match and for the remaining classes, except addresses already covered. */
+  toldApart(
+    family: Family,
+    asked: ReadonlySet<AskedSource>,
+    reached: ReadonlyMap<string, Address>,
+    done: Set<string>,
+  ): readonly PlacedSender[] {
+    const own = [...asked].flatMap((value) => this.#spansOf(value)).filter((span) => span.family === family);
+    const networks = own.filter((span) => !isSingle(span));
+    const key = [family, ...new Set(networks.map(({ first, last }) => `${first} ${last}`))].join();
+    let others = this.#byNetworks.get(key);
+    if (!others) {
+      const known = this.usual[family].flatMap(({ address }) => address ?? []);
+      others = representatives(family, networks, this.#isTaken, known);
+      this.#byNetworks.set(key, others);
+    }
+    const singles = own.filter(isSingle).map(({ first }) => addressAt(family, first));
+    return [...singles, ...reached.values(), ...others].flatMap(({ text }) => {
+      if (done.has(text)) return [];
+      done.add(text);
+      const senders = this.#known.get(text) ?? this.#read(text, family);
+      this.#known.set(text, senders);
+      return senders;
+    });
+  }
+
+  #spansOf(asked: AskedSource): readonly AddressSpan[] {
+    let spans = this.#spans.get(asked);
+    if (!spans) {
+      const values = isSet(asked) ? asked.map(({ address, network }) => address ?? network) : [asked];
+      spans = values
+        .flatMap((value) => (value && ('kind' in value ? spanOfValue(value) : spanOf(value))) ?? [])
+        .filter((span) => !isSingle(span) || !this.#held.has(addressAt(span.family, span.first).text));
+      this.#spans.set(asked, spans);
+    }
+    return spans;
+  }
+}
+
+/** Finds the place of a sender called `from`. `nodes` are the node's own addresses. */
+export function placeSender(
+  from: string,
+  sender: Sender,
+  places: Places,
+  nodes: ReadonlyMap<string, Address>,
+): PlacedSender {
+  const { address, enters } = sender;
+  const kind = senderKinds.find((each) => each === from);
+  const isOwn = !enters || !address || nodes.has(address.text);
+  const place = kind ? placesOfKinds[kind] : isOwn ? 'node' : (places.find(address) ?? 'outside');
+  return { ...sender, place };
+}
+
+/** Networks and who is in them; the first that contains an address wins. */
+export class Places {
+  /** The turn and place of each network, by prefix length and network bits. */
+  readonly #networks = new Map<string, readonly [turn: number, place: SenderPlace]>();
+  readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
+
+  constructor(places: Iterable<readonly [Network, SenderPlace]>) {
+    for (const [{ family, address, prefixLength }, place] of places) {
+      const key = prefixKey(address, prefixLength);
+      this.#lengths[family].add(prefixLength);
+      if (!this.#networks.has(key)) this.#networks.set(key, [this.#networks.size, place]);
+    }
+  }
+
+  find(address: Address): SenderPlace | undefined {
+    let first: readonly [turn: number, place: SenderPlace] | undefined;
+    for (const length of this.#lengths[address.family]) {
+      const found = this.#networks.get(prefixKey(address, length));
+      if (found && (!first || found[0] < first[0])) first = found;
+    }
+    return first?.[1];
+  }
+}
+
+function prefixKey(address: Address, length: number): string {
+  const { family } = address;
+  return `${family} ${length} ${numberOf(address) >> BigInt(addressBits[family] - length)}`;
+}
+
+/** Where senders are according to both sides of a node: endpoints, then Nodes with their Pods, then all Pods. */
+export function placesOf(scenes: readonly Scene[]): Places {
+  const at = (texts: readonly string[]) =>
+    texts.flatMap((text) => {
+      const address = parseAddress(text.trim());
+      const network = address ? hostNetwork(address) : parseNetwork(text.trim());
+      return network ? [[network, 'other-node'] as const] : [];
+    });
+  const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
+  // Only in a dump is it unknown where an endpoint is: manifests compiled for no named node have none there.
+  const known = scenes.flatMap(({ side: { endpoints } }) =>
+    [...endpoints.values()].map(({ address, isLocal = compiled.length === 0 }) => {
+      return [hostNetwork(address), isLocal ? 'pod' : 'other-node'] as const;
+    }),
+  );
+  const here = compiled.flatMap(({ node }) => node.podCIDRs.map((network) => [network, 'pod'] as const));
+  const others = scenes.flatMap(({ side: { objects } }) =>
+    objects.nodes.flatMap(({ object: { addresses, podCIDRs } }) =>
+      at([...addresses.map(({ address }) => address), ...podCIDRs]),
+    ),
+  );
+  return new Places([...known, ...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs))]);
+}
+
+function isSet(asked: AskedSource): asked is readonly SetEntry[] {
+  return Array.isArray(asked);
+}

@@ -1,0 +1,176 @@
+import { groupBy } from '../../cluster/group-by.ts';
+import { groupSlices } from '../../cluster/endpoints.ts';
+import type { Cluster, NodeContext, ServiceInfo, ServicePort } from '../../cluster/model.ts';
+import {
+  fullName,
+  type EndpointSlice,
+  type Node,
+  type ObjectMeta,
+  type Pod,
+  type ProxySettings,
+  type Service,
+  type Sourced,
+  type Workload,
+} from '../../cluster/objects.ts';
+import { ordinalLabels } from '../../cluster/slices/assume-pods.ts';
+import { selectPods } from '../../cluster/slices/select-pods.ts';
+import { compileNode, NodeMemo } from '../../snapshot/open/compile-node.ts';
+import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import { prepareChecked, type NodeOptions } from '../../snapshot/open/compile.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import type { Finding } from '../../base/findings/finding.ts';
+
+/** All that the rules look at. */
+export interface LintInput {
+  readonly loaded: LoadedInputs;
+  readonly settings: ProxySettings;
+  /** Whether flags or the input name the mode. Without that, the settings are kube-proxy's defaults. */
+  readonly namesMode: boolean;
+  readonly services: readonly LintedService[];
+  /** The Nodes of the input, none that is assumed. */
+  readonly nodes: readonly LintedNode[];
+  /** What kube-proxy programs into a node; of '', into one that the input does not name. */
+  readonly compile: (node: string) => KernelState;
+  /** These nodes; that of '' if there are none. */
+  readonly snapshots: () => readonly CompiledSnapshot[];
+}
+
+export interface LintedService extends Sourced<Service> {
+  /** "namespace/name". */
+  readonly name: string;
+  /** As it is written, without what kpc assigned. */
+  readonly written: Service;
+  /** Whether it was printed from a cluster, with running Pods: then it has no others. */
+  readonly isOfCluster: boolean;
+  readonly skipped: ServiceInfo['skipped'];
+  /** Of both families; none if it is skipped. */
+  readonly ports: readonly ServicePort[];
+  /** Those of the input. */
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  /** Whether the input shows all its endpoints: it has slices or Endpoints of it, or the Pods of a cluster. */
+  readonly knowsEndpoints: boolean;
+  /** The Pods of the input that it selects, and those that workloads would have. */
+  readonly selected: readonly Sourced<Pod>[];
+  /** Whether all that it selects belongs to workloads with no replicas. */
+  readonly isScaledToZero: boolean;
+}
+
+export interface LintedNode {
+  readonly name: string;
+  readonly object: Node | undefined;
+  readonly context: NodeContext;
+  readonly settings: ProxySettings;
+  /** The ports of a Service as this node sees them. */
+  readonly portsOf: (service: string) => readonly ServicePort[];
+}
+
+/** What lint reads, or the diagnostics alone if one of them is an error: nothing is known of the cluster then. */
+export function readLintInput(
+  loaded: LoadedInputs,
+  { node: only, ipFamily }: NodeOptions,
+): { readonly input: LintInput | undefined; readonly diagnostics: readonly Finding[] } {
+  const all = loaded.inputs.nodes.map(({ object }) => object.metadata.name).toSorted();
+  const names = only === undefined ? all : [only];
+  const flag = only === undefined ? undefined : names;
+  const { preparedFor, diagnostics } = prepareChecked(loaded, { names, flag }, []);
+  if (!preparedFor) return { input: undefined, diagnostics };
+  const groups = new Map<Cluster, ReadonlyMap<string, readonly ServicePort[]>>();
+  const portsOf = (cluster: Cluster) => {
+    const known = groups.get(cluster) ?? groupBy(cluster.servicePorts, serviceOf);
+    groups.set(cluster, known);
+    return (service: string) => known.get(service) ?? [];
+  };
+  const memo = new NodeMemo();
+  const compiled = (name: string) => compileNode(preparedFor(name), name, { ipFamily, name: 'manifests' }, memo);
+  const nodes = names.map((name): LintedNode => {
+    const { cluster, node, settings } = compiled(name);
+    return { name, object: loaded.nodes.get(name), context: node, settings, portsOf: portsOf(cluster) };
+  });
+  const input = {
+    loaded,
+    settings: loaded.settings,
+    namesMode: namesMode(loaded),
+    services: readServices(loaded, portsOf(loaded.cluster)),
+    nodes,
+    compile: (name: string) => compiled(name).state,
+    snapshots: () => (names.length > 0 ? names : ['']).map(compiled),
+  };
+  return { input, diagnostics };
+}
+
+/** Whether flags or the input name the mode. */
+export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
+  return configured || modeNote?.code !== 'default-mode';
+}
+
+export function serviceOf({ namespace, service }: ServicePort): string {
+  return fullName({ namespace, name: service });
+}
+
+function readServices(
+  { cluster, inputs, services }: LoadedInputs,
+  portsOf: (service: string) => readonly ServicePort[],
+): readonly LintedService[] {
+  const written = new Map(inputs.services.map(({ object }) => [fullName(object.metadata), object]));
+  const infos = new Map(cluster.services.map((info) => [fullName(info), info]));
+  const slices = groupSlices(inputs.slices);
+  const withEndpoints = new Set(inputs.endpoints.map(({ object }) => fullName(object.metadata)));
+  const hasRunningPods = inputs.pods.some(({ object }) => object.status !== undefined);
+  const isIdle = ({ object }: Sourced<Workload>): boolean => object.replicas === 0;
+  const idle = new Set(inputs.workloads.filter(isIdle).flatMap(asPods));
+  const pods = [...inputs.pods, ...inputs.workloads.filter((each) => !isIdle(each)).flatMap(asPods), ...idle];
+  const selections = new Map(selectPods(services, pods).map((each) => [each.label, each.pods]));
+  return services.flatMap(({ object, source }): readonly LintedService[] => {
+    const { namespace, name: short } = object.metadata;
+    const name = fullName(object.metadata);
+    const info = infos.get(name);
+    // What another proxy serves is its matter.
+    if (!info) return [];
+    const ports = portsOf(name);
+    const given = slices.get(namespace, short) ?? [];
+    const isGiven = given.length > 0 || withEndpoints.has(name);
+    const own = written.get(name) ?? object;
+    const isOfCluster = hasRunningPods && own.spec.clusterIP !== '';
+    const selected = selections.get(name) ?? [];
+    const isOfPods = isOfCluster && !ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed));
+    return [
+      {
+        object,
+        source,
+        name,
+        written: own,
+        isOfCluster,
+        skipped: info.skipped,
+        ports,
+        slices: given,
+        knowsEndpoints: isGiven || (isOfPods && info.endpointsGiven !== false),
+        selected,
+        isScaledToZero: selected.length > 0 && selected.every((pod) => idle.has(pod)),
+      },
+    ];
+  });
+}
+
+/** The template of a workload as a Pod, whose owner is the workload; of a StatefulSet, a Pod for each ordinal. */
+export function asPods({ object: workload, source }: Sourced<Workload>): readonly Sourced<Pod>[] {
+  const { kind, metadata, template, replicas = 1, firstOrdinal } = workload;
+  const { labels, spec } = template;
+  const owner = { kind, name: metadata.name };
+  const podOf = (name: string, added: ObjectMeta['labels']): Sourced<Pod> => ({
+    object: {
+      metadata: { ...metadata, name, labels: { ...labels, ...added } },
+      spec,
+      owner,
+      terminating: false,
+      status: undefined,
+      assumed: true,
+    },
+    source,
+  });
+  if (kind !== 'StatefulSet') return [podOf(metadata.name, {})];
+  return Array.from({ length: Math.max(1, replicas) }, (_, i) => {
+    const name = `${metadata.name}-${firstOrdinal + i}`;
+    return podOf(name, ordinalLabels(metadata.name, name));
+  });
+}

@@ -1,0 +1,118 @@
+import { pathBelow } from '../../base/file-names.ts';
+import { count } from '../../base/format-count.ts';
+import type { NodeOptions } from '../../snapshot/open/compile.ts';
+import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
+import { isOfCompiling, type FindingCode } from '../../base/findings/codes.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
+import type { TextFile } from '../../input/documents/text-file.ts';
+import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { applyIgnores, type Ignore } from './ignores.ts';
+import { namesMode, readLintInput, type LintInput } from './lint-input.ts';
+import { packetTracer, type TracePacket } from './packets.ts';
+import type { PacketClaim } from './rule.ts';
+import { ruleCodes, ruleOf } from './rules.ts';
+import { subjectsOf, type Subjects } from './subjects.ts';
+
+export interface LintResult {
+  /** In the order of their places. */
+  readonly findings: readonly Finding[];
+  readonly ignored: readonly Finding[];
+  /** How the input was read, as far as that leaves something open. */
+  readonly notes: readonly Finding[];
+  /** False if errors of the input kept the rules from looking at it. */
+  readonly hasRun: boolean;
+  readonly mode: ProxyMode;
+  /** Whether flags or the input name the mode. */
+  readonly namesMode: boolean;
+  /** How many Nodes the input has. */
+  readonly nodes: number;
+  /** What was looked at; none if the rules have not run. */
+  readonly snapshots: () => readonly CompiledSnapshot[];
+  /** All that were read. */
+  readonly files: readonly string[];
+  /** Their names below what was named on the command line. */
+  readonly below: ReadonlyMap<string, string>;
+}
+
+/** Everything that is wrong with the input, but for what is ignored. */
+export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintResult {
+  const { input, diagnostics } = readLintInput(loaded, options);
+  const trace = packetTracer(loaded, options.ipFamily);
+  const subjects = subjectsOf(loaded);
+  // Beside an error, what a rule says may result from it.
+  const isOfRules = (code: FindingCode): boolean => (input ? ruleOf(code)?.check : ruleOf(code)) !== undefined;
+  const said = [...diagnostics, ...findNothing(loaded)]
+    .filter((each) => !isOfRules(each.code) && (isError(each) || !isOfCompiling(each.code)))
+    .map(subjects.name);
+  const isNote = (each: Finding): boolean =>
+    each.severity === 'note' && !ruleOf(each.code) && !subjects.isInObject(each);
+  const ofObjects = said.filter((each) => !isNote(each));
+  const found = input ? [...showSaid(ofObjects, input, trace), ...check(input, subjects, trace)] : ofObjects;
+  const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs, subjects);
+  // What is not looked at cannot match.
+  const shownIdle = input ? idle : idle.filter(isCertain);
+  return {
+    findings: sortDiagnostics([...kept, ...shownIdle]),
+    ignored,
+    notes: said.filter(isNote),
+    hasRun: input !== undefined,
+    mode: loaded.settings.mode,
+    namesMode: namesMode(loaded),
+    nodes: input?.nodes.length ?? 0,
+    snapshots: input?.snapshots ?? (() => []),
+    files: [...loaded.files.keys()],
+    below: new Map([...loaded.files.values()].map((file) => [file.name, nameBelow(file)])),
+  };
+}
+
+/** An error where the input has no object that kpc reads: to look at nothing is not to find nothing. */
+function findNothing({ inputs }: LoadedInputs): readonly Finding[] {
+  const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = inputs;
+  const { ingresses, gateways, referenceGrants, policies, namespaces, skipped, diagnostics } = inputs;
+  const lists = [services, slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts];
+  const isRead = [...lists, ingresses, gateways, referenceGrants, policies, namespaces].some(
+    ({ length }) => length > 0,
+  );
+  if (isRead || skipped.size === 0 || diagnostics.some(isError)) return [];
+  const kinds = [...skipped].map(([kind, number]) => count(number, kind));
+  return [diagnose('no-input', { problem: 'nothing-read', kinds })];
+}
+
+function isCertain(idle: Finding): boolean {
+  return idle.code !== 'idle-ignore' || idle.arguments.problem !== 'matches-nothing';
+}
+
+function nameBelow({ name, origin }: TextFile): string {
+  return origin ? pathBelow(origin.folder, name) : (name.split('/').at(-1) ?? name);
+}
+
+/** What all rules find, but for what the packet that shows it denies. */
+function check(input: LintInput, subjects: Subjects, trace: TracePacket): readonly Finding[] {
+  return ruleCodes.flatMap((code) =>
+    (ruleOf(code)?.check?.(input) ?? []).flatMap(({ details, place, packet }): readonly Finding[] => {
+      const evidence = show(packet, trace);
+      return evidence === 'otherwise' ? [] : [{ ...subjects.name(diagnose(code, details, place)), evidence }];
+    }),
+  );
+}
+
+/** What compiling finds, with the packets that the rules have for it. */
+function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket): readonly Finding[] {
+  const services = new Map(input.services.map((service) => [service.name, service]));
+  return said.map((finding) => {
+    const { code, arguments: details, about } = finding;
+    const packet = ruleOf(code)?.show?.(details, input, services.get(about?.name ?? ''));
+    const evidence = show(packet, trace);
+    return evidence === 'otherwise' ? finding : { ...finding, evidence };
+  });
+}
+
+/** How a packet ends; undefined if that is not known, 'otherwise' if not as it would if the finding were true. */
+function show(packet: PacketClaim | undefined, trace: TracePacket): Finding['evidence'] | 'otherwise' {
+  const verdict = packet && trace(packet);
+  if (!packet || verdict === undefined) return undefined;
+  const { ends, ...evidence } = packet;
+  return ends.includes(verdict) ? { ...evidence, verdict } : 'otherwise';
+}

@@ -1,0 +1,99 @@
+import type { ServicePort } from '../../../../cluster/model.ts';
+import { planTraffic } from '../../../../cluster/plan-traffic.ts';
+import { admitsPods } from '../../../../cluster/scheduling.ts';
+import { isLoopback } from '../../../../kernel/address.ts';
+import { modeFacts, programs } from '../../../../kube-proxy/modes.ts';
+import { socketOf, unanswered } from '../../claims.ts';
+import { findGap, isRefusedForLack } from '../../gaps.ts';
+import type { LintedNode, LintedService, LintInput } from '../../lint-input.ts';
+import type { Found, PacketClaim, Rule } from '../../rule.ts';
+
+type Finding = Found<'local-without-endpoint'>;
+
+export const localWithoutEndpoint: Rule<'local-without-endpoint'> = {
+  check: (input) => {
+    // From a balancer on the node, endpoints anywhere see the node as their client.
+    const isKept = !modeFacts[input.settings.mode].kinds.has('proxyPorts');
+    return [
+      ...input.services.flatMap((service) => findInternalGap(service, input) ?? []),
+      ...(isKept ? input.services.flatMap((service) => findExternalGap(service, input) ?? []) : []),
+    ];
+  },
+};
+
+/** internalTrafficPolicy Local, and nodes whose Pods get no endpoint. */
+function findInternalGap(service: LintedService, input: LintInput): Finding | undefined {
+  if (service.object.spec.internalTrafficPolicy !== 'Local') return undefined;
+  const gap = findGap(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.context).internal));
+  if (!gap) return undefined;
+  const { port, node, nodes, on } = gap;
+  const areTainted = nodes.every(({ object }) => object && !admitsPods(object, []));
+  return {
+    details: { traffic: areTainted ? 'internal-tainted' : 'internal', service: service.name, ...on },
+    place: service.source.place(['spec', 'internalTrafficPolicy']),
+    packet: { ...socketOf(port), from: 'pod', to: port.clusterIP, node: node.name, ends: unanswered },
+  };
+}
+
+/**
+ * externalTrafficPolicy Local, and clients of a node port or an external IP that no load balancer keeps away from the
+ * nodes without an endpoint.
+ */
+function findExternalGap(service: LintedService, input: LintInput): Finding | undefined {
+  const { spec, ingress } = service.written;
+  if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return undefined;
+  const { mode, ipvs } = input.settings;
+  // Load balancers ask for the health of each node. Clients of external IPs do not, nor do those whom any node answers by ARP.
+  const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
+  const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0 && !isAnnounced;
+  const place = service.source.place(['spec', 'externalTrafficPolicy']);
+  const about = { service: service.name };
+  const isEverywhere = service.selected.some(({ object }) => object.owner?.kind === 'DaemonSet');
+  if (input.nodes.length === 0 || !service.knowsEndpoints) {
+    const isUnsteered = spec.type === 'NodePort' && !isEverywhere;
+    return isUnsteered ? { details: { ...about, traffic: 'unsteered' }, place } : undefined;
+  }
+  // IPVS mode sends it to endpoints elsewhere, whose answers do not come back. Where they are, such slices do not say.
+  const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
+  const isOpen = (port: ServicePort): boolean => {
+    if (isUnplaced(port) && !drops) return false;
+    if (spec.type === 'NodePort') return port.nodePort !== 0;
+    return isSteered ? isUnplaced(port) : port.externalIPs.length > 0 || isAnnounced;
+  };
+  const gap = findGap(
+    service,
+    input,
+    (port, node) => isOpen(port) && isRefusedForLack(planTraffic(port, node.context).external),
+  );
+  if (!gap) return undefined;
+  const kinds = { isNodePort: spec.type === 'NodePort', isBalanced: ingress.length > 0 };
+  const { words: way, packet } = wayFromOutside(gap.port, gap.node, kinds);
+  const details = isUnplaced(gap.port)
+    ? ({ traffic: 'unplaced', ...about, way } as const)
+    : ({ traffic: 'external', ...about, way, ...gap.on } as const);
+  return { details, place, packet };
+}
+
+/** Whether its slices name no node, so that every node takes its endpoints for another's. */
+function isUnplaced({ endpoints }: ServicePort): boolean {
+  return endpoints.length > 0 && endpoints.every(({ status }) => (status.nodeName ?? '') === '');
+}
+
+/** How a client gets to a port from outside, in words, and by a packet if the node's address is known. */
+function wayFromOutside(
+  port: ServicePort,
+  { name, context }: LintedNode,
+  { isNodePort, isBalanced }: { readonly isNodePort: boolean; readonly isBalanced: boolean },
+): { readonly words: string; readonly packet: PacketClaim | undefined } {
+  const own = context.nodeIPs[port.family];
+  const claim = { ...socketOf(port), from: 'external', node: name, ends: unanswered } as const;
+  if (isNodePort) {
+    const words = `node port ${port.nodePort}`;
+    return { words, packet: isLoopback(own) ? undefined : { ...claim, to: own, port: port.nodePort } };
+  }
+  const [external] = port.externalIPs;
+  // An address that kpc chose shows nothing.
+  const address = external ?? (isBalanced ? port.loadBalancerIPs[0] : undefined);
+  const words = external ? 'external IP' : 'load balancer address';
+  return { words: `${words} ${address?.text ?? ''}`.trimEnd(), packet: address && { ...claim, to: address } };
+}

@@ -1,0 +1,28 @@
+import type { ServicePort } from '../../../../cluster/model.ts';
+import { admitsNode, planTraffic } from '../../../../cluster/plan-traffic.ts';
+import { isLoopback } from '../../../../kernel/address.ts';
+import { socketOf, unanswered } from '../../claims.ts';
+import { findNodes } from '../../gaps.ts';
+import type { LintedNode } from '../../lint-input.ts';
+import type { Rule } from '../../rule.ts';
+import { ofRestricted } from '../../source-ranges.ts';
+
+/** Nodes that the source ranges of a load balancer leave out. */
+export const nodeShutOut: Rule<'node-shut-out'> = ofRestricted((service, input) => {
+  const { name, written, source } = service;
+  if (written.ingress.length === 0) return undefined;
+  const out = findNodes(service, input, isOut);
+  const to = out?.port.loadBalancerIPs[0];
+  if (!to) return undefined;
+  return {
+    details: { service: name, address: to.text, ...out.on },
+    place: source.place(['spec', 'loadBalancerSourceRanges']),
+    packet: { ...socketOf(out.port), from: 'node', to, node: out.node.name, ends: unanswered },
+  };
+});
+
+function isOut(port: ServicePort, { context }: LintedNode): boolean {
+  const { firewall, hasEndpoints } = planTraffic(port, context);
+  const own = context.nodeIPs[port.family];
+  return firewall !== undefined && hasEndpoints && !isLoopback(own) && !admitsNode(firewall, own);
+}

@@ -1,0 +1,37 @@
+import { detectLocalTraffic } from '../../../../cluster/local-traffic.ts';
+import type { ProxySettings } from '../../../../cluster/objects.ts';
+import { planTraffic } from '../../../../cluster/plan-traffic.ts';
+import { type Family, familyNames } from '../../../../kernel/family.ts';
+import { modeFacts } from '../../../../kube-proxy/modes.ts';
+import { socketOf, unanswered } from '../../claims.ts';
+import { findGap, isRefusedForLack } from '../../gaps.ts';
+import { ofServices, type Rule } from '../../rule.ts';
+
+/** externalTrafficPolicy Local where kube-proxy cannot recognise Pods, so that these are clients like any other. */
+export const undetectedPods: Rule<'undetected-pods'> = ofServices((service, input) => {
+  const { namesMode, settings, loaded } = input;
+  // Without a configuration, nothing is known of how kube-proxy recognises Pods.
+  if (!namesMode || !loaded.configured) return undefined;
+  if (modeFacts[settings.mode].localWithoutEndpoints !== 'local-drops') return undefined;
+  const { spec, ingress } = service.written;
+  if (spec.externalTrafficPolicy !== 'Local' || ingress.length + spec.externalIPs.length === 0) return undefined;
+  const gap = findGap(service, input, (port, node) => {
+    const isReached = port.loadBalancerIPs.length + port.externalIPs.length > 0;
+    if (!isReached || detectLocalTraffic(node.settings, node.context, port.family)) return false;
+    return isRefusedForLack(planTraffic(port, node.context).external);
+  });
+  const to = gap && (gap.port.loadBalancerIPs[0] ?? gap.port.externalIPs[0]);
+  if (!to) return undefined;
+  const { port, node, on } = gap;
+  return {
+    details: { service: service.name, address: to.text, lacks: lackOf(settings, port.family), ...on },
+    place: service.source.place(['spec', 'externalTrafficPolicy']),
+    packet: { ...socketOf(port), from: 'pod', to, node: node.name, ends: unanswered },
+  };
+});
+
+/** Only a mode that needs networks can lack them. */
+function lackOf({ detectLocal: { mode }, clusterCIDRs }: ProxySettings, family: Family): string {
+  if (mode === 'NodeCIDR') return `its Node has no ${familyNames[family]} podCIDRs`;
+  return clusterCIDRs.length === 0 ? 'clusterCIDR is not set' : `clusterCIDR has no ${familyNames[family]} network`;
+}

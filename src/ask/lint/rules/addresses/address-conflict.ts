@@ -1,0 +1,23 @@
+import { isLoopback, parseAddress } from '../../../../kernel/address.ts';
+import { unanswered } from '../../claims.ts';
+import type { Rule } from '../../rule.ts';
+
+/** What two Service ports claim. The packet to it shows that one of them gets it. */
+export const addressConflict: Rule<'address-conflict'> = {
+  show: ({ address, port, rival }, { nodes }, service) => {
+    const claiming = service?.ports.find(({ label }) => label === rival);
+    const [node] = nodes;
+    const own = claiming && node?.context.nodeIPs[claiming.family];
+    const to = address === undefined ? own : parseAddress(address);
+    if (!claiming || !to || isLoopback(to)) return undefined;
+    const { protocol } = claiming;
+    return {
+      from: 'external',
+      to,
+      port,
+      protocol,
+      node: node?.name ?? '',
+      ends: ['delivered', 'local', ...unanswered],
+    };
+  },
+};

@@ -1,0 +1,14 @@
+import { parseAddress } from '../../../../kernel/address.ts';
+import type { Rule } from '../../rule.ts';
+
+/** Addresses of nodes that Services claim. A packet to one, from another node, stays on that node. */
+export const nodeAddress: Rule<'node-address'> = {
+  show: ({ address, node }, { nodes }) => {
+    const to = parseAddress(address);
+    const other = nodes.find(({ name }) => name !== node);
+    // Any port that no Service has shows it; this is the kubelet's.
+    return (
+      to && other && { from: 'node', to, port: 10250, protocol: 'TCP', node: other.name, ends: ['local', 'refused'] }
+    );
+  },
+};

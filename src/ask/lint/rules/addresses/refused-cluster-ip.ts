@@ -1,0 +1,37 @@
+import { sharesPort } from '../../../../cluster/assign-addresses.ts';
+import { isDefaultCidr, serviceRanges } from '../../../../cluster/service-ranges.ts';
+import { contains, parseAddress } from '../../../../kernel/address.ts';
+import type { LintedService } from '../../lint-input.ts';
+import type { Found, Rule } from '../../rule.ts';
+
+/** Cluster IPs that the API server does not give: of another Service, or outside of its ranges. */
+export const refusedClusterIP: Rule<'refused-cluster-ip'> = {
+  check: ({ services, loaded }) => {
+    const { ranges, inputs } = loaded;
+    // Other ServiceCIDRs than the one that the API server makes say nothing about those that are not there.
+    const areKnown =
+      inputs.serviceCidrs.length === 0 || inputs.serviceCidrs.some(({ object }) => isDefaultCidr(object));
+    const known = areKnown ? serviceRanges(inputs.serviceCidrs, ranges.clusterIPs).map(({ network }) => network) : [];
+    const holders = new Map<string, LintedService>();
+    return services.flatMap((service) =>
+      service.written.spec.clusterIPs.flatMap((text, i): readonly Found<'refused-cluster-ip'>[] => {
+        const address = parseAddress(text);
+        if (!address) return [];
+        const { name, source } = service;
+        const place = source.place(i === 0 ? ['spec', 'clusterIP'] : ['spec', 'clusterIPs', i]);
+        const about = { service: name, address: address.text };
+        const holder = holders.get(address.text);
+        holders.set(address.text, holder ?? service);
+        // Where they share a port, address-conflict says so.
+        if (holder && !sharesPort(holder.object, service.object)) {
+          return [{ details: { problem: 'taken', ...about, holder: holder.name }, place }];
+        }
+        const own = known.filter(({ family }) => family === address.family);
+        if (own.length === 0 || own.some((network) => contains(network, address))) return [];
+        return [
+          { details: { problem: 'out-of-range', ...about, networks: own.map((network) => network.text) }, place },
+        ];
+      }),
+    );
+  },
+};

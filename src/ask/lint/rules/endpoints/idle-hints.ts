@@ -1,0 +1,103 @@
+import type { ServicePort } from '../../../../cluster/model.ts';
+import { explainUnboundHints, isExternallyAccessible, type UnboundHints } from '../../../../cluster/endpoint-choice.ts';
+import { groupBy } from '../../../../cluster/group-by.ts';
+import type { FieldPath, Service } from '../../../../cluster/objects.ts';
+import { behavioursOf, type Behaviour } from '../../../../kube-proxy/releases.ts';
+import { socketOf } from '../../claims.ts';
+import type { LintedService, LintInput } from '../../lint-input.ts';
+import { ofServices, type Found, type Rule } from '../../rule.ts';
+
+type Finding = Found<'idle-hints'>;
+
+/** What asks for hints: a field, and how it is written. */
+interface Asking {
+  readonly field: string;
+  readonly path: FieldPath;
+  /** What kube-proxy must do for it to count. */
+  readonly needs: readonly Behaviour[];
+}
+
+const annotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
+
+function askingOf({ metadata, spec }: Service): Asking | undefined {
+  const annotation = annotations.find((name) => /^auto$/i.test(metadata.annotations[name] ?? ''));
+  if (annotation !== undefined) {
+    return { field: annotation, path: ['metadata', 'annotations', annotation], needs: ['zone-hints'] };
+  }
+  const { trafficDistribution: value } = spec;
+  if (value === '') return undefined;
+  const needs: readonly Behaviour[] =
+    value === 'PreferSameNode' ? ['node-hints'] : ['zone-hints', 'zone-hints-without-annotation'];
+  return { field: `trafficDistribution ${value}`, path: ['spec', 'trafficDistribution'], needs };
+}
+
+/** Hints, and fields that ask for them, that change nothing. */
+export const idleHints: Rule<'idle-hints'> = ofServices((service, input) => {
+  if (service.ports.length === 0) return undefined;
+  const asking = askingOf(service.object);
+  return (asking && findIdle(asking, service, input)) ?? findUnbound(service, input);
+});
+
+function findIdle(
+  { field, path, needs }: Asking,
+  { name, ports, slices, object, source }: LintedService,
+  { settings: { release }, loaded }: LintInput,
+): Finding | undefined {
+  const place = source.place(path);
+  const about = { service: name, field };
+  if (object.spec.internalTrafficPolicy === 'Local' && !ports.some(isExternallyAccessible)) {
+    return { details: { ...about, problem: 'policy-local' }, place };
+  }
+  const behaviours = behavioursOf(release, loaded.gates);
+  const behaviour = needs.find((each) => !behaviours.has(each));
+  if (behaviour !== undefined) return { details: { ...about, problem: 'not-in-release', release, behaviour }, place };
+  const endpoints = slices.flatMap((slice) => slice.object.endpoints).filter(({ status }) => status.ready);
+  const areHinted = endpoints.some(({ status }) => status.zoneHints.length + status.nodeHints.length > 0);
+  if (endpoints.length === 0 || areHinted) return undefined;
+  return { details: { ...about, problem: 'no-hints', endpoints: endpoints.length }, place };
+}
+
+/** The nodes that hints of a Service do not bind, and why: one finding for each reason. */
+function findUnbound({ name, ports, source, knowsEndpoints }: LintedService, { nodes }: LintInput): readonly Finding[] {
+  if (!knowsEndpoints || !ports.some(hasHints)) return [];
+  const found = nodes.flatMap((node) =>
+    node
+      .portsOf(name)
+      .flatMap((port) => {
+        const why = explainUnboundHints(port, node.context);
+        return why ? [{ node, port, why }] : [];
+      })
+      .slice(0, 1),
+  );
+  const reasons = groupBy(found, ({ why }) => (why.kind === 'endpoint-without-hint' ? why.endpoint : why.kind));
+  return [...reasons.values()].map((own): Finding => {
+    const [{ node, port, why }] = own;
+    const of = { service: name, nodes: own.map((each) => each.node.name), of: nodes.length };
+    const zones = own.flatMap((each) => (each.why.kind === 'none-for-zone' ? each.why.zone : []));
+    return {
+      details: unboundDetails(why, of, [...new Set(zones)]),
+      place: source.place(['metadata', 'name']),
+      // Shows which endpoints the node uses.
+      packet: { ...socketOf(port), from: 'node', to: port.clusterIP, node: node.name, ends: ['delivered'] },
+    };
+  });
+}
+
+function unboundDetails(
+  why: UnboundHints,
+  of: { readonly service: string; readonly nodes: readonly string[]; readonly of: number },
+  zones: readonly string[],
+): Finding['details'] {
+  switch (why.kind) {
+    case 'endpoint-without-hint':
+      return { problem: why.kind, ...of, endpoint: why.endpoint };
+    case 'node-without-zone':
+      return { problem: why.kind, ...of };
+    case 'none-for-zone':
+      return { problem: why.kind, ...of, zones };
+  }
+}
+
+function hasHints({ endpoints }: ServicePort): boolean {
+  return endpoints.some(({ status }) => status.zoneHints.length > 0);
+}

@@ -1,0 +1,16 @@
+import { headlessLabel, proxyNameLabel } from '../../../../cluster/endpoints.ts';
+import { fullName } from '../../../../cluster/objects.ts';
+import type { Rule } from '../../rule.ts';
+
+/** Services that kube-proxy ignores for a label. */
+export const ignoredService: Rule<'ignored-service'> = {
+  check: ({ loaded: { inputs, cluster } }) => {
+    const watched = new Set(cluster.services.map(fullName));
+    return inputs.services.flatMap(({ object: { metadata }, source }) => {
+      const label = [proxyNameLabel, headlessLabel].find((each) => Object.hasOwn(metadata.labels, each));
+      const service = fullName(metadata);
+      if (label === undefined || watched.has(service)) return [];
+      return [{ details: { service, label }, place: source.place(['metadata', 'labels', label]) }];
+    });
+  },
+};

@@ -1,0 +1,30 @@
+import type { ServicePort } from '../../../../cluster/model.ts';
+import { usualSetSize } from '../../../../kube-proxy/ipvs-sets.ts';
+import { programs } from '../../../../kube-proxy/modes.ts';
+import type { Rule } from '../../rule.ts';
+
+/** Sets with more entries than kube-proxy makes room for, on the nodes that have them. */
+export const fullSet: Rule<'full-set'> = {
+  check: ({ loaded, settings, nodes, compile }) => {
+    const { cluster } = loaded;
+    // Mostly no set can be full, and nothing needs compiling.
+    const most = cluster.servicePorts.reduce((sum, port) => sum + entriesOf(port), 0);
+    if (!programs(settings.mode, 'sets') || most <= usualSetSize) return [];
+    const full = new Map<string, { entries: number; readonly nodes: string[] }>();
+    for (const name of nodes.length === 0 ? [''] : nodes.map((node) => node.name)) {
+      for (const { name: set, type, entries } of compile(name).sets) {
+        if (type === 'bitmap:port' || entries.length <= usualSetSize) continue;
+        const known = full.get(set) ?? { entries: 0, nodes: [] };
+        full.set(set, { entries: Math.max(known.entries, entries.length), nodes: [...known.nodes, name] });
+      }
+    }
+    return [...full].map(([set, { entries, nodes: own }]) => ({
+      details: { set, entries, limit: usualSetSize, nodes: own, of: nodes.length },
+    }));
+  },
+};
+
+/** As many entries as a port can have in one set. */
+function entriesOf({ externalIPs, loadBalancerIPs, sourceRanges, endpoints }: ServicePort): number {
+  return 1 + externalIPs.length + loadBalancerIPs.length * Math.max(1, sourceRanges.length) + endpoints.length;
+}

@@ -1,0 +1,20 @@
+import { programs } from '../../../../kube-proxy/modes.ts';
+import { ofServices, type Rule } from '../../rule.ts';
+
+/** The schedulers that choose by the hash of the client's address: ip_vs_sh.c, and ip_vs_mh.c without the flag mh-port. */
+const hashing: ReadonlySet<string> = new Set(['sh', 'mh']);
+
+/** Session affinity that nothing, or another thing, takes care of. */
+export const idleAffinity: Rule<'idle-affinity'> = ofServices(
+  ({ object, name, skipped, ports: [port], source }, { settings }) => {
+    const { sessionAffinity, sessionAffinityTimeout: seconds } = object.spec;
+    if (sessionAffinity === 'None') return undefined;
+    const place = source.place(['spec', 'sessionAffinity']);
+    if (skipped === 'headless') return { details: { problem: 'headless', service: name }, place };
+    if (!port || !programs(settings.mode, 'virtualServers')) return undefined;
+    const scheduler = port.scheduler || settings.ipvs.scheduler;
+    return hashing.has(scheduler)
+      ? { details: { problem: 'scheduler', service: name, scheduler, seconds }, place }
+      : undefined;
+  },
+);

@@ -1,0 +1,17 @@
+import { programs } from '../../../../kube-proxy/modes.ts';
+import type { Rule } from '../../rule.ts';
+
+/** Kinds of objects that have load balancer addresses announced by ARP, with their programs. */
+const announcers: Readonly<Record<string, string>> = {
+  L2Advertisement: 'MetalLB (L2Advertisement)',
+  CiliumL2AnnouncementPolicy: 'Cilium (CiliumL2AnnouncementPolicy)',
+};
+
+/** Load balancer addresses that all nodes answer ARP for, since they are on kube-ipvs0 of each. */
+export const laxARP: Rule<'lax-arp'> = {
+  check: ({ settings, loaded: { inputs } }) => {
+    if (!programs(settings.mode, 'links') || settings.ipvs.strictARP) return [];
+    const [, by] = Object.entries(announcers).find(([kind]) => inputs.skipped.has(kind)) ?? [];
+    return by === undefined ? [] : [{ details: { by }, place: inputs.configs[0]?.source.place(['ipvs', 'strictARP']) }];
+  },
+};

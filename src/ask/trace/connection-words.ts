@@ -1,0 +1,161 @@
+import { joinHostPort } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { Connection, Loss, Outcome } from '../../packet/packet.ts';
+import type { RouteDecision, Step } from '../../packet/step.ts';
+import type { Trace } from './question.ts';
+import { reasonSentence, reasonWords, ruleText, whereOf } from './reason-words.ts';
+import type { Scene } from './scene.ts';
+
+interface Ended extends Pick<Trace, 'fate'> {
+  readonly target: Pick<Trace['target'], 'address'>;
+}
+
+/** How a connection ends, and a clause about why. */
+export interface ConnectionInWords {
+  readonly kind: Connection['kind'];
+  /** Undefined if it works, or if its first packet already says why not. */
+  readonly reason: string | undefined;
+  /** By endpoint "address:port", if the endpoints differ. */
+  readonly byEndpoint: ReadonlyMap<string, Outcome['kind']>;
+}
+
+export function connectionWords({ fate, target }: Ended, scene: Scene): ConnectionInWords {
+  const none = { reason: undefined, byEndpoint: new Map<string, Outcome['kind']>() };
+  if (fate.verdict === 'unknown') return { kind: 'unknown', ...none };
+  const { kind, ways } = fate.connection();
+  const { family } = target.address;
+  const reasons = ways.flatMap(({ outcome }) => outcomeWords(outcome, family, scene) ?? []);
+  const isMixed = new Set(ways.map(({ outcome }) => outcome.kind)).size > 1;
+  const byEndpoint = new Map(
+    ways.flatMap(({ way: { endpoint }, outcome }) =>
+      isMixed && endpoint ? [[joinHostPort(endpoint.address.text, endpoint.port), outcome.kind] as const] : [],
+    ),
+  );
+  return { kind, reason: [...new Set(reasons)].slice(0, mostReasons).join('; ') || undefined, byEndpoint };
+}
+
+const mostReasons = 3;
+
+function outcomeWords(outcome: Outcome, family: Family, scene: Scene): string | undefined {
+  switch (outcome.kind) {
+    case 'works':
+      return undefined;
+    case 'fails':
+      return outcome.loss && lossWords(outcome.loss, family);
+    case 'depends':
+      return lossWords(outcome.loss, family);
+    case 'unknown': {
+      const [reason] = outcome.reasons;
+      // A compiled input is not expected to have routes.
+      const isUsual =
+        reason?.kind === 'missing-listing' && reason.missing.kind === 'routes' && scene.side.kind !== 'dump';
+      return reason && !isUsual ? reasonSentence(reasonWords(reason, family, scene)) : undefined;
+    }
+  }
+}
+
+const stoppedTurns = {
+  answer: 'the answer does not come back',
+  later: "it stalls, as the client's next packet is lost",
+  data: 'it stalls, as what follows the handshake is lost',
+} as const;
+
+function lossWords(loss: Loss, family: Family): string {
+  switch (loss.kind) {
+    case 'stopped': {
+      const last = loss.steps.at(-1);
+      return `${stoppedTurns[loss.turn]}: ${last ? stoppedWords(last) : 'the node drops it'}`;
+    }
+    case 'untranslated':
+      return untranslatedWords(loss, family);
+    case 'other-way': {
+      const via = loss.gateway ? ` via ${loss.gateway.text}` : '';
+      return `the answer leaves by ${loss.output}${via}, and the client's packets come by ${loss.input}: it fails unless the network behind ${loss.output} lets such answers pass`;
+    }
+    case 'elsewhere':
+      return `what the client sends after the answer goes to ${loss.destination.text}`;
+    case 'service-address':
+      if (loss.isHeld)
+        return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: it fails unless a program on the node listens there`;
+      return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, no pod has it, and a connection is translated once`;
+    case 'left':
+      return `the node sends it on as it is, to the cluster IP of ${loss.service}: it fails unless another node takes ${loss.address.text}`;
+    case 'own-gateway':
+      return `${loss.endpoint.text} sees the client's address: it fails unless the answer comes by this node`;
+    case 'own-network': {
+      const { destination, inside, gateway, output = '' } = loss;
+      return `the node sends packets for ${destination.text}, which is of the network of its ${inside}, to ${gateway.text} by ${output}: it fails if they come back from there`;
+    }
+    case 'no-arp': {
+      const { address, link, sysctl } = loss;
+      return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): it fails unless another program answers, or the sender knows the address`;
+    }
+    case 'foreign-source':
+      return `the answer goes to ${loss.address.text}, which the node does not have: it fails unless the network sends that to this node`;
+  }
+}
+
+function untranslatedWords({ source, port, why, link = '' }: Loss & { kind: 'untranslated' }, family: Family): string {
+  const from = port === undefined ? source.text : joinHostPort(source.text, port);
+  const wrong = `it comes from ${from}, another address than the client asked, and is not accepted`;
+  switch (why) {
+    case 'bridge': {
+      const sysctl = `net.bridge.bridge-nf-call-${family === 'ipv4' ? 'iptables' : 'ip6tables'}`;
+      return `the answer crosses bridge ${link} without being translated, as ${sysctl} is 0: ${wrong}; set ${sysctl} to 1`;
+    }
+    case 'past':
+      return link === ''
+        ? `the endpoint is on another node, and answers the client past this one, as nothing masquerades: ${wrong}`
+        : `the answer goes past this node, as client and endpoint are both behind ${link} and nothing masquerades: ${wrong}`;
+    case 'untracked':
+      return `a rule keeps the answer out of connection tracking, so that nothing translates it: ${wrong}`;
+    case 'zone':
+      return `a rule puts the answer into another zone of connection tracking than the connection, so that nothing translates it: ${wrong}`;
+  }
+}
+
+function stoppedWords(step: Step): string {
+  switch (step.kind) {
+    case 'rule':
+      return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it: ${ruleText(step)}`;
+    case 'policy':
+      return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, and no rule there accepts it`;
+    case 'route':
+      return decisionWords(step.decision, step.destination.text);
+    case 'virtual-server':
+    case 'listener':
+      return 'the node refuses it';
+  }
+}
+
+export function decisionWords(decision: RouteDecision, to: string): string {
+  switch (decision.kind) {
+    case 'local':
+      return `${to} is an address of the node`;
+    case 'out':
+      return `it is forwarded to ${to}${decision.interface === undefined ? '' : ` by ${decision.interface}`}`;
+    case 'not-forwarding':
+      return 'the node does not forward packets (ip_forward is 0), and drops it';
+    case 'loopback-outside':
+      return 'loopback addresses do not pass between interfaces (route_localnet is 0): the kernel drops it';
+    case 'own-address':
+      return `${to} gets a packet from its own address, and cannot answer`;
+    case 'loopback-source':
+      return `${to} gets a packet from a loopback address, and hosts discard such packets from others`;
+    case 'no-route':
+      return `the node has no route to ${to}`;
+    case 'blackhole':
+    case 'unreachable':
+    case 'prohibit':
+      return `a route of type ${decision.kind} takes what goes to ${to}`;
+    case 'martian':
+      return 'its source is an address of the node itself, and the kernel drops such packets from others';
+    case 'reverse-path': {
+      const { input, back } = decision;
+      const way = back === undefined ? 'no route leads back to its source' : `the way back to its source is ${back}`;
+      return `it comes by ${input}, and ${way}: the reverse-path filter drops it (rp_filter; 2 is loose)`;
+    }
+    case 'no-hairpin':
+      return `bridge ${decision.bridge} sends nothing back by the port that it came by (hairpin is off)`;
+  }
+}

@@ -1,0 +1,220 @@
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
+import { cite } from '../../base/findings/finding.ts';
+import { nearest } from '../../base/find-nearest.ts';
+import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import { formatSocketAddress, parseSocketAddress } from '../../kernel/socket-address.ts';
+import {
+  isArrival,
+  lostShare,
+  sourceText,
+  sumChances,
+  verdicts,
+  workingShare,
+  type Fate,
+} from '../../packet/packet.ts';
+import { connectionWords } from './connection-words.ts';
+import { nameOfPod, wrong, type Read, type Sender, type Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+import { assumedPlace } from './stop-words.ts';
+
+/** The expected fate of a packet, as written in a test file. */
+export interface WrittenExpectation {
+  /** A verdict, "fails", endpoints, or endpoints with their shares of connections. */
+  readonly expect: string | readonly string[] | Readonly<Record<string, number>>;
+  /** "kept", "masqueraded", "mixed" or an address. */
+  readonly source: string | undefined;
+}
+
+/**
+ * Expectations other than endpoints. An arriving packet is expected to begin a working connection. `fails`: the connection does
+ * not work, however its first packet ends.
+ */
+const expectedEnds = [...verdicts, 'fails'] as const;
+
+/** An expectation with its names looked up in a scene. */
+interface Expectation {
+  readonly verdict: (typeof expectedEnds)[number];
+  /** Undefined if any endpoints will do. */
+  readonly endpoints: readonly ExpectedEndpoint[] | undefined;
+  /** "kept", "masqueraded", "mixed", or an address in canonical form. */
+  readonly source: string | undefined;
+}
+
+interface ExpectedEndpoint {
+  /** The expectation as written. */
+  readonly words: string;
+  readonly address: Address;
+  /** Undefined for any port of the Pod. */
+  readonly port: number | undefined;
+  /** Expected share of connections; undefined if any will do. */
+  readonly share: number | undefined;
+}
+
+const sourceWords = ['kept', 'masqueraded', 'mixed'] as const;
+
+interface ExpectationFault {
+  readonly field: 'expect' | 'source';
+  readonly details: ArgumentsOf<'bad-expectation'>;
+}
+
+/** Looks up the endpoints of an expectation, in the family of the packet's destination if it is known. */
+export function readExpectation(
+  { expect, source }: WrittenExpectation,
+  family: Family | undefined,
+  namespace: string | undefined,
+  scene: Scene,
+):
+  | { readonly kind: 'read'; readonly value: Expectation }
+  | { readonly kind: 'wrong'; readonly faults: readonly ExpectationFault[] } {
+  const faults: ExpectationFault[] = [];
+  const seen = sourceWords.find((word) => word === source) ?? parseAddress(source ?? '')?.text;
+  if (source !== undefined && seen === undefined) {
+    faults.push({ field: 'source', details: { problem: 'unknown-source', value: source, known: sourceWords } });
+  }
+  const verdict = typeof expect === 'string' ? expectedEnds.find((each) => each === expect) : 'delivered';
+  if (!verdict) {
+    const [near] = nearest(String(expect), expectedEnds);
+    const details = { problem: 'unknown-verdict', value: String(expect), known: expectedEnds, near } as const;
+    faults.push({ field: 'expect', details });
+  } else if (verdict !== 'delivered' && seen !== undefined) {
+    faults.push({ field: 'source', details: { problem: 'idle-source' } });
+  }
+  const isList = (value: unknown): value is readonly string[] => Array.isArray(value);
+  const written = isList(expect)
+    ? expect.map((words) => [words, undefined] as const)
+    : typeof expect === 'string'
+      ? []
+      : Object.entries(expect);
+  const endpoints = written.flatMap(([words, share]): readonly ExpectedEndpoint[] => {
+    const found = findEndpoint(words, family, namespace, scene);
+    if (found.kind === 'read') return [{ words, share, ...found.value }];
+    faults.push({ field: 'expect', details: { problem: 'refused', field: 'expect', error: cite(found.diagnostic) } });
+    return [];
+  });
+  if (typeof expect === 'object' && written.length === 0) {
+    faults.push({ field: 'expect', details: { problem: 'no-endpoints' } });
+  }
+  if (!verdict || faults.length > 0) return { kind: 'wrong', faults };
+  const expected = typeof expect === 'string' ? undefined : endpoints;
+  return { kind: 'read', value: { verdict, endpoints: expected, source: seen } };
+}
+
+function findEndpoint(
+  words: string,
+  family: Family | undefined,
+  namespace: string | undefined,
+  { side: { pods } }: Scene,
+): Read<Pick<ExpectedEndpoint, 'address' | 'port'>> {
+  const socket = parseSocketAddress(words);
+  if (socket) return { kind: 'read', value: socket };
+  if (parseAddress(words)) {
+    return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, 80) });
+  }
+  const [, name = '', port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
+  const full = nameOfPod(name, namespace);
+  const pod = pods.get(full);
+  if (!pod) return wrong({ problem: 'no-endpoint', name: words, near: nearest(full, [...pods.keys()]) });
+  const address = pod.status?.addresses.find((each) => family === undefined || each.family === family);
+  if (!address) return wrong({ problem: 'no-address-of-pod', pod: full, family: family ?? 'ipv4' });
+  return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
+}
+
+const outcomeWords = {
+  works: 'works',
+  fails: 'fails',
+  partial: 'works for some',
+  depends: 'depends on what is beyond the node',
+  unknown: 'is not known to',
+} as const;
+
+/** Allowed difference between written and computed shares, for rounding by hand. */
+const tolerance = 0.005;
+
+/** A sentence for each difference between a packet's fate and the expectation. */
+export function compareFate(trace: Trace, expected: Expectation, scene: Scene): readonly string[] {
+  const { fate, target, sender } = trace;
+  const { verdict, endpoints, source } = expected;
+  const connection = connectionWords(trace, scene);
+  if (verdict === 'fails') {
+    return connection.kind === 'fails'
+      ? []
+      : [`expected that the connection fails, but it ${outcomeWords[connection.kind]}`];
+  }
+  const shares = sharesOf(fate);
+  if (fate.verdict !== verdict) {
+    const words = endpoints ? endpoints.map((each) => each.words).join(', ') : verdict;
+    const reached = fate.verdict === 'delivered' ? ` to ${[...shares.keys()].join(', ')}` : '';
+    return [`expected ${words}, but it is ${fate.verdict}${reached}${assumedPlace(target, fate, scene)}`];
+  }
+  const failing = failingShare(fate);
+  const why = connection.reason === undefined ? '' : `: ${connection.reason}`;
+  if (failing > 1 - tolerance) return [`it is ${verdict}, but the connection fails${why}`];
+  const faults: string[] = [];
+  const lost = lostShare(fate);
+  // Expected shares that sum to less than 1 imply that the rest is lost.
+  const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
+  if (lost > tolerance && !hasShares) faults.push(`${percent(lost)} of connections are not ${verdict}`);
+  if (failing > tolerance && !hasShares) faults.push(`${percent(failing)} of connections fail${why}`);
+  if (endpoints) faults.push(...compareEndpoints(shares, endpoints));
+  const seen = seenSource(fate, sender);
+  const isSeen = seen === source || fate.endpoints.every((each) => sourceText(each.source) === source);
+  if (source !== undefined && !isSeen) {
+    const changed = seen === 'changed' ? ` (${sourceText(fate.source)})` : '';
+    faults.push(`expected the source ${source}, but it is ${seen}${changed}`);
+  }
+  return faults;
+}
+
+/** A share between 0 and 1 in words: "33.3%". */
+export function percent(share: number): string {
+  return `${Number((share * 100).toFixed(1))}%`;
+}
+
+/** The share of connections that fail although their first packet arrives like most. */
+function failingShare(fate: Fate): number {
+  if (!isArrival(fate.verdict)) return 0;
+  return 1 - lostShare(fate) - workingShare(fate, (verdict) => verdict === fate.verdict).most;
+}
+
+/** The endpoints' shares of connections, by "address:port". Connections that fail are not counted. */
+export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
+  const reached = fate
+    .connection()
+    .ways.flatMap(({ way: { endpoint, probability }, outcome }) =>
+      endpoint ? [{ endpoint, probability: outcome.kind === 'fails' ? 0 : probability }] : [],
+    );
+  return sumChances(reached, ({ endpoint }) => formatSocketAddress(endpoint));
+}
+
+function compareEndpoints(
+  reached: ReadonlyMap<string, number>,
+  expected: readonly ExpectedEndpoint[],
+): readonly string[] {
+  const faults: string[] = [];
+  const others = new Set(reached.keys());
+  for (const { words, address, port, share: wanted } of expected) {
+    const own = [...reached].filter(([at]) => {
+      const socket = parseSocketAddress(at);
+      return socket?.address.text === address.text && (port ?? socket.port) === socket.port;
+    });
+    for (const [at] of own) others.delete(at);
+    const share = own.reduce((sum, [, each]) => sum + each, 0);
+    if (own.length === 0 && wanted !== 0) faults.push(`${words} is not reached`);
+    else if (wanted !== undefined && Math.abs(share - wanted) > tolerance) {
+      faults.push(`${words} gets ${percent(share)} of connections, not ${percent(wanted)}`);
+    }
+  }
+  return [...faults, ...[...others].map((at) => `${at} is reached too`)];
+}
+
+/** The sender's address as endpoints see it. */
+export function seenSource({ endpoints }: Fate, { address }: Sender): (typeof sourceWords)[number] | 'changed' {
+  const [first = 'kept', ...others] = new Set(
+    endpoints.map(({ source }) => {
+      if (source === 'masqueraded') return source;
+      return address === undefined || source.text === address.text ? 'kept' : 'changed';
+    }),
+  );
+  return others.length > 0 ? 'mixed' : first;
+}

@@ -1,0 +1,215 @@
+import { groupBy } from '../../cluster/group-by.ts';
+import {
+  fullName,
+  type Gateway,
+  type Ingress,
+  type IngressBackend,
+  type Listener,
+  type RouteParent,
+  type Sourced,
+} from '../../cluster/objects.ts';
+import type { Maybe } from '../../packet/maybe.ts';
+import { labelsOfNamespace, matches } from './known-labels.ts';
+import type { Scene } from './scene.ts';
+
+/** Where requests come in: a listener of a Gateway or ListenerSet, or the controller of Ingresses. */
+export interface Entrance {
+  /** "namespace/name"; undefined for Ingresses. */
+  readonly gateway: string | undefined;
+  /** The object that routes name as parent: "Gateway shop/web" or "ListenerSet shop/more". */
+  readonly owner: string;
+  /** Undefined if the entrance takes everything: for Ingresses, and for a parent that the input lacks. */
+  readonly listener: Listener | undefined;
+  readonly attachment: Attachment;
+  /** The routes that name its owner, each with the reason if it is refused. */
+  readonly routes: ReadonlyMap<Sourced<Ingress>, Attachment>;
+}
+
+type Place = Omit<Entrance, 'routes'>;
+
+/** Why something is refused, and what is assumed if it is accepted, in words; undefined for nothing. */
+interface Attachment {
+  readonly refusal?: string | undefined;
+  readonly doubt?: string | undefined;
+}
+
+/** The entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer ones. */
+export function listEntrances(scene: Scene): readonly Entrance[] {
+  const { gateways, ingresses } = scene.side.objects;
+  const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));
+  const sets = groupBy(
+    [...known.values()].filter(({ of }) => of !== undefined).toSorted(compareAge),
+    ({ of = '' }) => of,
+  );
+  const named = ingresses
+    .toSorted((a, b) => compareAge(a.object, b.object))
+    .flatMap((route) =>
+      [...new Set(route.object.parents.map(({ owner }) => owner))].map((owner) => ({ owner, route })),
+    );
+  const routes = groupBy(named, ({ owner }) => owner);
+  const owners = new Set([...known.keys(), ...sets.keys(), ...routes.keys()]);
+  const places = [...owners].flatMap((owner) =>
+    known.get(owner)?.of === undefined ? placesOf(owner, known.get(owner), sets.get(owner) ?? [], scene) : [],
+  );
+  const all = ingresses.filter(({ object }) => object.kind === 'Ingress').map((each) => [each, {}] as const);
+  return [
+    { gateway: undefined, owner: '', listener: undefined, attachment: {}, routes: new Map(all) },
+    ...places.map((place) => ({ ...place, routes: attachAll(place, routes.get(place.owner) ?? [], scene) })),
+  ];
+}
+
+function placesOf(
+  owner: string,
+  gateway: Gateway | undefined,
+  sets: readonly Gateway[],
+  scene: Scene,
+): readonly Place[] {
+  const name = owner.slice(owner.indexOf(' ') + 1);
+  const lacking = gateway ? undefined : `assumed: ${owner}, which the input lacks, takes all that names it`;
+  const taken: Listener[] = [];
+  const listenersOf = (each: Gateway): readonly Place[] => {
+    const { namespace } = each.metadata;
+    const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway.metadata, scene);
+    return each.listeners.map((listener) => {
+      // Within one Gateway, listeners that clash are all refused; across ListenerSets the first wins.
+      const rivals = each === gateway ? [...taken, ...each.listeners] : taken;
+      const rival = rivals.find((other) => other !== listener && areIndistinct(other, listener));
+      const refused = takes === false ? `${owner} takes no ListenerSets of namespace ${namespace}` : undefined;
+      const refusal = refused ?? (rival && `it is in conflict with listener ${rival.name}`);
+      if (refusal === undefined) taken.push(listener);
+      const doubt = lacking ?? (takes === undefined ? unlabelled(owner, namespace) : undefined);
+      return { gateway: name, owner: ownerName(each), listener, attachment: { refusal, doubt } };
+    });
+  };
+  const missing = { gateway: name, owner, listener: undefined, attachment: { doubt: lacking } };
+  return [...(gateway ? listenersOf(gateway) : [missing]), ...sets.flatMap(listenersOf)];
+}
+
+/**
+ * The kinds of routes for each listener protocol. Listeners of one layer share a port if their hosts differ. Other protocol names
+ * are defined by controllers.
+ */
+const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: readonly Ingress['kind'][] }> = new Map([
+  ['HTTP', { layer: 'http', kinds: ['HTTPRoute', 'GRPCRoute'] }],
+  ['HTTPS', { layer: 'tls', kinds: ['HTTPRoute', 'GRPCRoute'] }],
+  ['TLS', { layer: 'tls', kinds: ['TLSRoute', 'TCPRoute'] }],
+  ['TCP', { layer: 'tcp', kinds: ['TCPRoute'] }],
+  ['UDP', { layer: 'udp', kinds: ['UDPRoute'] }],
+]);
+
+/** Whether nothing distinguishes two listeners for a connection (GatewaySpec.Listeners in apis/v1). */
+function areIndistinct(one: Listener, other: Listener): boolean {
+  const [first, second] = [one, other].map(({ protocol }) => protocols.get(protocol)?.layer);
+  if (one.port === undefined || one.port !== other.port || !first || !second) return false;
+  return first === second ? one.host === other.host : first !== 'udp' && second !== 'udp';
+}
+
+function ownerName({ of, metadata }: Gateway): string {
+  return `${of === undefined ? 'Gateway' : 'ListenerSet'} ${fullName(metadata)}`;
+}
+
+/** Orders by age, the oldest first, then by name. Objects without a creation time all count as the oldest. */
+export function compareAge(a: Pick<Ingress, 'created' | 'metadata'>, b: Pick<Ingress, 'created' | 'metadata'>): number {
+  const [one, other] = [a, b].map(({ created, metadata }) => `${created} ${fullName(metadata)}`) as [string, string];
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+/** The routes that an entrance accepts among those naming its owner, the oldest first. */
+function attachAll(
+  place: Place,
+  routes: readonly { readonly route: Sourced<Ingress> }[],
+  scene: Scene,
+): Entrance['routes'] {
+  const taken: Ingress[] = [];
+  return new Map(
+    routes.map(({ route }) => {
+      const attachment = attach(route.object, place, scene);
+      if (attachment.refusal !== undefined) return [route, attachment];
+      const rival = taken.find((other) => areExclusive(other, route.object));
+      if (!rival) taken.push(route.object);
+      const first = rival && `${rival.kind} ${fullName(rival.metadata)}, which is older, or the first by its name`;
+      return [route, first === undefined ? attachment : { refusal: `it takes ${first}` }];
+    }),
+  );
+}
+
+/** Whether a listener accepts only one of two routes (GRPCRouteSpec.Hostnames and ListenerEntry.AllowedRoutes in apis/v1). */
+function areExclusive(one: Ingress, other: Ingress): boolean {
+  if (one.kind === other.kind) return one.kind === 'TCPRoute' || one.kind === 'UDPRoute';
+  const areOfRequests = [one, other].every(({ kind }) => kind === 'HTTPRoute' || kind === 'GRPCRoute');
+  const [hosts, others] = [hostsOf(one), hostsOf(other)];
+  return areOfRequests && hosts.some((host) => others.some((each) => overlap(host, each)));
+}
+
+function hostsOf({ routes }: Ingress): readonly string[] {
+  const hosts = new Set(routes.flatMap((each) => each.hosts));
+  return hosts.size === 0 ? [''] : [...hosts];
+}
+
+/** Whether an entrance accepts a route that names its owner, next to other routes. */
+function attach(route: Ingress, { owner, listener, attachment }: Place, scene: Scene): Attachment {
+  if (!listener || attachment.refusal !== undefined) return attachment;
+  const isMeant = (parent: RouteParent): boolean =>
+    parent.owner === owner &&
+    (parent.listener ?? listener.name) === listener.name &&
+    (parent.port ?? listener.port) === listener.port;
+  if (!route.parents.some(isMeant)) return { refusal: 'the route names another listener' };
+  if (protocols.get(listener.protocol)?.kinds.includes(route.kind) === false)
+    return { refusal: `its protocol is ${listener.protocol}` };
+  if (listener.kinds.length > 0 && !listener.kinds.includes(route.kind))
+    return { refusal: `it takes no ${route.kind}` };
+  const { namespace } = route.metadata;
+  const [, own = ''] = owner.split(/[ /]/);
+  const takes = takesNamespace(listener.from, namespace, { namespace: own }, scene);
+  if (takes === false) return { refusal: `it takes no routes of namespace ${namespace}` };
+  if (!hostsOf(route).some((host) => overlap(host, listener.host))) return { refusal: `its host is ${listener.host}` };
+  return takes === undefined ? { doubt: unlabelled(`listener ${listener.name}`, namespace) } : attachment;
+}
+
+function unlabelled(taker: string, namespace: string): string {
+  return `assumed: ${taker} takes what is of namespace ${namespace}, of which the input lacks the labels`;
+}
+
+/** Undefined if it depends on labels that the input lacks. */
+function takesNamespace(
+  from: Listener['from'],
+  namespace: string,
+  own: Pick<Gateway['metadata'], 'namespace'>,
+  scene: Scene,
+): Maybe {
+  if (typeof from !== 'string') return matches(from, labelsOfNamespace(namespace, scene));
+  return from === 'All' || (from === 'Same' && namespace === own.namespace);
+}
+
+/** Whether some host matches both patterns. */
+function overlap(one: string, other: string): boolean {
+  if (one.startsWith('*.') && other.startsWith('*.'))
+    return one.endsWith(other.slice(1)) || other.endsWith(one.slice(1));
+  return fitsHost(one, other) || fitsHost(other, one);
+}
+
+/** Whether a host matches a pattern; a wildcard stands for one or more labels. */
+export function fitsHost(pattern: string, host: string): boolean {
+  if (!pattern.startsWith('*.')) return pattern === '' || pattern === host;
+  return host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
+}
+
+/** Whether a route may use a Service: one in its own namespace, or one that a ReferenceGrant there allows. */
+export function isGranted(
+  { kind, metadata: { namespace: own } }: Ingress,
+  { service, namespace }: IngressBackend,
+  {
+    side: {
+      objects: { referenceGrants },
+    },
+  }: Scene,
+): boolean {
+  const isOf = `${kind} ${own}`;
+  return (
+    namespace === own ||
+    referenceGrants.some(({ object: { metadata, from, services } }) => {
+      const isAsked = metadata.namespace === namespace && from.includes(isOf);
+      return isAsked && services.some((name) => (name ?? service) === service);
+    })
+  );
+}

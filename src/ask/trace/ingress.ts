@@ -1,0 +1,347 @@
+import type { Finding } from '../../base/findings/finding.ts';
+import { joinWords, nameSome } from '../../base/join-words.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import {
+  fullName,
+  routeKinds,
+  type Ingress,
+  type IngressBackend,
+  type IngressRoute,
+  type Sourced,
+} from '../../cluster/objects.ts';
+import { compareAge, fitsHost, isGranted, listEntrances, type Entrance } from './gateways.ts';
+import { ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** Requests through an Ingress or a Gateway API route, from the controller on. */
+export interface IngressWay {
+  /** "namespace/name" of the Ingress, if there is one. */
+  readonly ingress: string | undefined;
+  readonly lines: readonly DescriptionLine[];
+  readonly routes: readonly RouteInWords[];
+  readonly problems: readonly string[];
+  /** Why some targets are not followed. */
+  readonly faults: readonly Finding[];
+  /** The last line, after the faults. */
+  readonly end: DescriptionLine;
+  readonly traces: readonly Trace[];
+}
+
+interface RouteInWords {
+  readonly host: string;
+  readonly path: string | undefined;
+  readonly to: string;
+  /** "HTTPRoute shop/web"; undefined for an Ingress. */
+  readonly route: string | undefined;
+  readonly gateway: string | undefined;
+  /** Whether only some requests go there, because the route chooses by method, headers, query, weights or filters. */
+  readonly depends: boolean | undefined;
+}
+
+/** Some routes of one object, and the entrance. */
+interface Followed {
+  readonly from: Sourced<Ingress>;
+  readonly routes: readonly IngressRoute[];
+  readonly entrances: readonly Entrance[];
+}
+
+/**
+ * Follows a question about an Ingress, Gateway or route ("ingress/name", "httproute/name") or about a request
+ * ("https://host/path" or "host/path"); undefined for any other question.
+ */
+export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
+  const named = readName(question);
+  const request = readRequest(question.to);
+  if (named || request?.scheme !== undefined) {
+    const kinds = waysIn.flatMap(([list, words]) => (scene.side.objects.unread.has(list) ? [words] : []));
+    if (kinds.length > 0) return wrong({ problem: 'unread', what: question.to, kinds });
+  }
+  if (named) return followNamed(named, question, scene);
+  const followed = request ? followRequest(request, scene) : [];
+  if (followed.length > 0) return { kind: 'read', value: follow(followed, question, scene) };
+  return request?.scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: question.to });
+}
+
+/** Kinds of objects that a way from outside depends on. One that could not be read may be the first part of the way, or forbid it. */
+const waysIn = [
+  ['ingresses', 'Ingresses or routes'],
+  ['gateways', 'Gateways'],
+  ['referenceGrants', 'ReferenceGrants'],
+] as const;
+
+interface Named {
+  readonly kind: Ingress['kind'] | 'Gateway';
+  readonly name: string;
+}
+
+const kindOfWord = new Map<string, Named['kind']>([
+  ...(['Gateway', 'Ingress', ...routeKinds] as const).map((kind) => [kind.toLowerCase(), kind] as const),
+  ['ing', 'Ingress'],
+  ['ingresses', 'Ingress'],
+  ['gtw', 'Gateway'],
+]);
+
+function readName({ to, namespace }: Question): Named | undefined {
+  const [, word = '', name = ''] = /^([a-z]+)\/(.+)$/i.exec(to) ?? [];
+  const kind = kindOfWord.get(word.toLowerCase()) ?? kindOfWord.get(word.toLowerCase().replace(/s$/, ''));
+  return kind && { kind, name: name.includes('/') || namespace === undefined ? name : `${namespace}/${name}` };
+}
+
+function followNamed({ kind, name }: Named, question: Question, scene: Scene): Read<IngressWay> {
+  const entrances = listEntrances(scene);
+  const objects = scene.side.objects.ingresses.filter(({ object }) => object.kind === kind);
+  const gateways = kind === 'Gateway' ? entrances.flatMap(({ gateway }) => gateway ?? []) : [];
+  const all = [...new Set(gateways), ...objects.map(({ object }) => fullName(object.metadata))];
+  const names = all.filter((each) => isNamed(each, name));
+  const [own] = names;
+  if (own === undefined) return wrong({ problem: 'no-such', kind, name, near: nearNames(name, all) });
+  if (names.length > 1) return wrong({ problem: 'several', kind, name, names });
+  const ofGateway = entrances.filter(({ gateway }) => kind === 'Gateway' && gateway === own);
+  const followed = [
+    ...ofGateway.flatMap((each) => takenBy(each).map((from) => ({ from, entrances: [each] }))),
+    ...objects
+      .filter(({ object }) => fullName(object.metadata) === own)
+      .map((from) => ({ from, entrances: entrances.filter(({ routes }) => routes.has(from)) })),
+  ].map((each) => ({ ...each, routes: each.from.object.routes }));
+  const way = follow(followed, question, scene);
+  const nothing = line('bad', 0, `${kind} ${own} takes no route of the input`);
+  return { kind: 'read', value: followed.length > 0 ? way : { ...way, lines: [nothing] } };
+}
+
+function takenBy({ routes }: Entrance): readonly Sourced<Ingress>[] {
+  return [...routes].flatMap(([route, { refusal }]) => (refusal === undefined ? [route] : []));
+}
+
+interface WantedRequest {
+  readonly scheme: 'http' | 'https' | undefined;
+  readonly host: string;
+  readonly port: number | undefined;
+  readonly path: string;
+}
+
+function readRequest(to: string): WantedRequest | undefined {
+  const match = /^(?:(https?):\/\/)?([^/:?#]+)(?::(\d+))?(\/[^?#]*)?(?:[?#].*)?$/i.exec(to);
+  if (!match) return undefined;
+  const [, scheme, host = '', port, path = '/'] = match;
+  return {
+    scheme: scheme?.toLowerCase() as WantedRequest['scheme'],
+    host: host.toLowerCase(),
+    port: port === undefined ? undefined : Number(port),
+    path,
+  };
+}
+
+/** What takes a request: the most specific listener of each Gateway, and the best route of all Ingresses. */
+function followRequest(request: WantedRequest, scene: Scene): readonly Followed[] {
+  const weigh = ({ listener }: Entrance): number => weighHost(listener?.host ?? '', request.host);
+  const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);
+  return [...byGateway.values()].flatMap((entrances) => {
+    const listening = entrances.filter((each) => listens(each, request));
+    const fitting = onPort(listening, request).toSorted((a, b) => weigh(b) - weigh(a));
+    const chosen = fitting.filter((each) => fitting[0] && weigh(each) === weigh(fitting[0]));
+    const candidates = chosen.flatMap((entrance) =>
+      takenBy(entrance).flatMap((from) => findCandidates(from, entrance, request)),
+    );
+    return takeUntilCertain(candidates.toSorted(compareCandidates));
+  });
+}
+
+const schemes = { http: { port: 80, protocols: ['HTTP'] }, https: { port: 443, protocols: ['HTTPS', 'TLS'] } } as const;
+
+function listens({ listener, attachment }: Entrance, { scheme, host, port }: WantedRequest): boolean {
+  if (!listener || attachment.refusal !== undefined) return attachment.refusal === undefined;
+  const { http, https } = schemes;
+  const protocols: readonly string[] = scheme ? schemes[scheme].protocols : [...http.protocols, ...https.protocols];
+  return (
+    protocols.includes(listener.protocol) && (port ?? listener.port) === listener.port && fitsHost(listener.host, host)
+  );
+}
+
+/** If the request has no port, prefers listeners on the default port of its scheme. */
+function onPort(entrances: readonly Entrance[], { scheme }: WantedRequest): readonly Entrance[] {
+  const own = entrances.filter(({ listener }) => scheme && listener?.port === schemes[scheme].port);
+  return own.length === 0 ? entrances : own;
+}
+
+interface Candidate {
+  readonly from: Sourced<Ingress>;
+  readonly route: IngressRoute;
+  readonly entrance: Entrance;
+  /** How specific the match is, in the Gateway API's order of precedence (HTTPRouteRule in apis/v1). */
+  readonly weights: readonly number[];
+}
+
+function findCandidates(from: Sourced<Ingress>, entrance: Entrance, request: WantedRequest): readonly Candidate[] {
+  const labels = request.host.split('.').length;
+  return from.object.routes.flatMap((route) => {
+    // An Ingress wildcard matches exactly one label.
+    const fits = route.hosts.filter(
+      (host) => fitsHost(host, request.host) && (from.object.kind !== 'Ingress' || host.split('.').length === labels),
+    );
+    // Without a scheme, routes for any host are skipped: the word may name something else.
+    const isAny = route.hosts.length === 0 && (request.scheme !== undefined || entrance.listener?.host);
+    if ((fits.length === 0 && !isAny) || !fitsPath(route, request.path)) return [];
+    const host = fits.reduce((most, each) => Math.max(most, weighHost(each, request.host)), 0);
+    return [{ from, route, entrance, weights: [host, weighPath(route), Number(route.isConditional)] }];
+  });
+}
+
+/** The most specific host first: an exact host beats a wildcard, a longer wildcard beats a shorter one. */
+function weighHost(pattern: string, host: string): number {
+  return pattern === host ? host.length + 1 : pattern.length;
+}
+
+/** Exact beats the longest prefix. How a pattern ranks depends on the controller, so it comes first, as a possibility. */
+function weighPath({ path, pathType }: IngressRoute): number {
+  if (pathType === 'pattern') return Number.POSITIVE_INFINITY;
+  if (pathType === 'exact') return Number.MAX_SAFE_INTEGER;
+  // A gRPC method without its service ranks below any service.
+  return pathType === 'suffix' ? (path?.length ?? 0) / 1000 : (path?.length ?? -1);
+}
+
+function compareCandidates(a: Candidate, b: Candidate): number {
+  const at = a.weights.findIndex((each, i) => each !== b.weights[i]);
+  if (at >= 0) return (b.weights[at] ?? 0) > (a.weights[at] ?? 0) ? 1 : -1;
+  return a.from.object.kind === 'Ingress' ? 0 : compareAge(a.from.object, b.from.object);
+}
+
+/** The matches up to and including the first that takes the request in any case, grouped by object. */
+function takeUntilCertain(candidates: readonly Candidate[]): readonly Followed[] {
+  const certain = candidates.findIndex(({ route }) => !route.isConditional && route.pathType !== 'pattern');
+  const taken = certain < 0 ? candidates : candidates.slice(0, certain + 1);
+  return [...new Set(taken.map(({ from }) => from))].map((from) => {
+    const own = taken.filter((each) => each.from === from);
+    const entrances = [...new Set(own.map(({ entrance }) => entrance))];
+    return { from, routes: [...new Set(own.map(({ route }) => route))], entrances };
+  });
+}
+
+/** A prefix match ends at a path separator. */
+function fitsPath({ path: wanted, pathType }: IngressRoute, path: string): boolean {
+  if (wanted === undefined || path === wanted || pathType === 'pattern') return true;
+  if (pathType === 'suffix') return path.endsWith(wanted);
+  const prefix = wanted.replace(/\/$/, '');
+  return pathType === 'prefix' && (path === prefix || path.startsWith(`${prefix}/`));
+}
+
+/** The routes in words, and the packets from the controller to their Services. */
+function follow(followed: readonly Followed[], question: Question, scene: Scene): IngressWay {
+  const words = followed.map((each) => describe(each, scene));
+  const problems = words.flatMap((each) => each.problems);
+  const traces: Trace[] = [];
+  const faults: Finding[] = [];
+  const lines: DescriptionLine[] = [];
+  const said = new Set<string>();
+  for (const { heading, doubts, lines: own, problems: wrongs } of words) {
+    if (!said.has(heading)) lines.push(line('heading', 0, heading), ...doubts.map((text) => line('dim', 1, text)));
+    said.add(heading);
+    lines.push(...own.map((text) => line('plain', 1, text)), ...wrongs.map((text) => line('bad', 1, text)));
+  }
+  const targets = new Map(
+    words.flatMap(({ protocol, targets: own }) => own.map((to) => [`${to}/${protocol}`, { to, protocol }])),
+  );
+  for (const { to, protocol } of targets.values()) {
+    const answer = ask({ ...question, from: 'pod', to: `svc/${to}`, protocol }, scene);
+    if (answer.kind === 'read') traces.push(answer.value);
+    else {
+      faults.push(...answer.faults.map(({ diagnostic }) => diagnostic));
+    }
+  }
+  const assumed = 'assumed: the controller is a pod on this node and connects to the cluster IPs of Services';
+  const ingress = followed.find(({ from }) => from.object.kind === 'Ingress')?.from;
+  return {
+    ingress: ingress && fullName(ingress.object.metadata),
+    lines,
+    faults,
+    end: targets.size > 0 ? line('dim', 1, assumed) : line('bad', 1, 'so no request reaches a Service'),
+    routes: words.flatMap(({ routes }) => routes),
+    problems,
+    traces,
+  };
+}
+
+function describe({ from, routes, entrances }: Followed, scene: Scene) {
+  const { object, source } = from;
+  const { kind, metadata } = object;
+  const { file, line: row, column } = source.place([]).locate();
+  const named = `${kind} ${fullName(metadata)}`;
+  const attached = entrances.map((entrance) => ({ entrance, ...entrance.routes.get(from) }));
+  const taken = attached.filter(({ refusal }) => refusal === undefined);
+  const gateways = taken.filter(({ entrance }) => entrance.gateway !== undefined);
+  const by = gateways.length === 0 ? '' : ` by ${joinWords(gateways.map(({ entrance }) => entranceWords(entrance)))}`;
+  const refused = attached.flatMap(({ entrance, refusal }) =>
+    refusal === undefined ? [] : `${entranceWords(entrance)} does not take it: ${refusal}`,
+  );
+  const usable = (taken.length > 0 ? routes : [])
+    .flatMap(({ backends }) => backends)
+    .filter(({ service }) => service !== undefined);
+  const [targets, ungranted] = [true, false].map((wanted) => {
+    const own = usable.filter((backend) => isGranted(object, backend, scene) === wanted);
+    return [...new Set(own.map(backendWords))];
+  }) as [string[], string[]];
+  const common = { route: kind === 'Ingress' ? undefined : named, gateway: gateways[0]?.entrance.gateway };
+  return {
+    heading: `${named}${by}  (${file}:${row}:${column})`,
+    doubts: [...new Set(taken.flatMap(({ doubt }) => doubt ?? []))],
+    ...waysOf(routes, common),
+    problems: [
+      ...(taken.length > 0 ? [] : refused.length > 0 ? refused : ['no Gateway takes it: it names none']),
+      ...ungranted.map(
+        (to) =>
+          `no ReferenceGrant of the input lets ${named} use Service ${to}: without one, the Gateway answers with an error`,
+      ),
+    ],
+    targets,
+    protocol: kind === 'UDPRoute' ? ('udp' as const) : ('tcp' as const),
+  };
+}
+
+function entranceWords({ gateway, owner, listener }: Entrance): string {
+  const set = owner === `Gateway ${gateway}` ? '' : `, ${owner}`;
+  return `Gateway ${gateway}${set}${listener ? `, listener ${listener.name}` : ''}`;
+}
+
+function backendWords({ namespace, service, port }: IngressBackend): string {
+  return `${namespace}/${service}${port === '' ? '' : `:${port}`}`;
+}
+
+/** Where routes send the requests for each host and path: a line of words, and a row for each backend. */
+function waysOf(routes: readonly IngressRoute[], way: Pick<RouteInWords, 'route' | 'gateway'>) {
+  const lines: string[] = [];
+  const rows: RouteInWords[] = [];
+  const requests = groupBy(routes, ({ hosts, path, pathType }) => JSON.stringify([hosts, path, pathType]));
+  for (const own of requests.values()) {
+    const [{ hosts, path: written, pathType }] = own as [IngressRoute];
+    const host = nameSome(hosts, mostShown);
+    const marks = { exact: '', prefix: '', suffix: '*', pattern: '~ ' };
+    const path = written === undefined ? undefined : `${marks[pathType]}${written}`;
+    // An unconditional route takes everything that conditional ones leave.
+    const isOpen = own.every(({ isConditional }) => isConditional);
+    const [ends, copies] = [false, true].map((isCopy) => [
+      ...new Set(own.flatMap(({ backends }) => endsOf(backends, isCopy))),
+    ]) as [string[], string[]];
+    const depends = ends.length > 1 || isOpen || pathType === 'pattern' ? true : undefined;
+    const to = [...ends, ...copies.map((each) => `${each}, a copy`)];
+    rows.push(...to.map((each) => ({ host, path, to: each, ...way, depends })));
+    const request =
+      path === undefined && host === '' ? anything(way) : [host || 'any host', path ?? ''].join(' ').trim();
+    const needs = isOpen ? ', if it has the method, headers or query that the route asks for,' : '';
+    const choice = ends.length > 1 ? `one of ${joinWords(ends)}` : ends.join();
+    lines.push(`${request}${needs} → ${choice}`, ...copies.map((each) => `${request}${needs} → ${each}, a copy`));
+  }
+  return { lines, routes: rows };
+}
+
+function anything({ route }: Pick<RouteInWords, 'route'>): string {
+  return route === undefined ? 'everything else' : 'everything';
+}
+
+/** The backends of a route, or the ones that get mirrored copies. */
+function endsOf(backends: readonly IngressBackend[], areCopies: boolean): readonly string[] {
+  const own = backends.filter(({ isCopy }) => isCopy === areCopies);
+  if (own.length === 0 && !areCopies) return ['an error, because it has no backend that takes requests'];
+  return own.map((backend) => (backend.service === undefined ? backend.instead : backendWords(backend)));
+}
+
+const mostShown = 5;

@@ -1,0 +1,241 @@
+import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
+import { findUnshownJumps } from '../../snapshot/lost-jumps.ts';
+import { isLoopback, type Address } from '../../kernel/address.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
+import type { Link } from '../../kernel/link/link.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
+import { isUsualNodePort } from '../../kube-proxy/node-port-servers.ts';
+import { findOwnAddresses } from '../../kube-proxy/own-addresses.ts';
+import { findUnshownMasquerading } from '../../kube-proxy/unshown-masquerading.ts';
+import { unlistedWords, type UnlistedServer } from '../../kube-proxy/unlisted-servers.ts';
+import {
+  everywhere,
+  ipvsStations,
+  stationsOf,
+  type Gap,
+  type Knowledge,
+  type Station,
+} from '../../packet/knowledge.ts';
+import { isUnknownOwn } from '../../packet/own-address.ts';
+import { lacks, unreadRule, type Reason } from '../../packet/reason.ts';
+import { doubtedEnds } from './doubted-ends.ts';
+import { localhostListeners } from './localhost-listeners.ts';
+import { isIn, type PodTraffic } from './pod-networks.ts';
+import { addressKind } from './port-at.ts';
+
+/** A side's state, with other programs' tables and the sysctl that kube-proxy's rules imply. */
+export function wholeState(side: Snapshot): KernelState {
+  const { state, coverage, mode } = side;
+  const sysctls = !coverage.sysctls && mode && servesLoopback(mode) ? withLocalnet(state) : state.sysctls;
+  return { ...stateWithOthers(side), sysctls };
+}
+
+/** Whether kube-proxy serves node ports on loopback addresses in this mode. */
+function servesLoopback(mode: ProxyMode): boolean {
+  return modeFacts[mode].loopbackNodePorts.includes('ipv4');
+}
+
+const localnet = 'net.ipv4.conf.all.route_localnet';
+
+/** In iptables mode, kube-proxy sets route_localnet when it writes the rule that keeps others from loopback addresses (NewProxier). */
+function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'] {
+  const rules = iptables.ipv4?.filter?.get(baseChains.kubeletFirewall)?.rules ?? [];
+  const guards = rules.some(({ args }) =>
+    args.some((arg) => arg.kind === 'destination' && arg.range.text === '127.0.0.0/8' && !arg.negated),
+  );
+  return guards && !sysctls.has(localnet) ? new Map([...sysctls, [localnet, '1']]) : sysctls;
+}
+
+/** What is known about a side's node. What no dump shows is unknown, not absent. */
+export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Knowledge {
+  const { kind, coverage, doubts, mode, ports } = side;
+  const isUnread = (output: RegExp): boolean =>
+    doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
+  const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
+  // Every node has a loopback link: if it is missing, only part of ip addr was pasted, or only the other family.
+  const hasLoopback = (family: Family): boolean =>
+    links.some(({ addresses }) => addresses.some(({ address }) => address.family === family && isLoopback(address)));
+  const showsAll = (family: Family): boolean => coverage.allAddresses?.includes(family) ?? hasLoopback(family);
+  const variants = doubts.flatMap((doubt) => (doubt.kind === 'other-variant' ? [[doubt.family, doubt.tables]] : []));
+  const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
+  const masquerading = mode && kind === 'dump' ? families.map((family) => unshownMasquerading(side, mode, family)) : [];
+  const own = kind === 'dump' ? findOwnAddresses(side.state) : new Set<string>();
+  const isNodePort = (to: Address, port: number, protocol: string): boolean =>
+    ports.some(
+      (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
+    ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
+  const gaps = [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side)];
+  const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter(isKnownOwn);
+  return {
+    links,
+    routes: side.routes,
+    isPod: (address) => isIn(podTraffic.networks, address),
+    serviceAt: servicesOf(side),
+    ...placesOfPods(side),
+    hasAllAddresses: (family) =>
+      isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
+    hasAllSysctls: kind !== 'dump',
+    lacksEntries: isUnread(/^ipset/),
+    // If a table is not shown whole, all its policies are unknown.
+    lacksPolicies: (family, table) => kind === 'dump' && coverage.iptables[family].includes(table),
+    listeners: localhostListeners(side),
+    lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
+    otherVariant: Object.fromEntries(variants) as Knowledge['otherVariant'],
+    gaps,
+    supposed: mode ? [...findUnshownJumps(side, mode), ...masquerading.flatMap(({ jumps }) => jumps)] : [],
+    supposedChains: masquerading.flatMap(({ chains }) => chains),
+    listed: coverage.listed ?? new Map(),
+    sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
+    isOwn: ({ text }) => own.has(text),
+    isElsewhere: findElsewhere(side, podTraffic),
+    // A node port is asked at an address of the node, and the node holds the addresses of virtual servers.
+    isLikelyOwn: ({ destination, port, protocol }) =>
+      servers.has(destination.text) ||
+      (ports.length === 0 && isUsualNodePort(port)) ||
+      isNodePort(destination, port, protocol),
+    doubtOfEnd: doubtedEnds(side, gaps),
+  };
+}
+
+/** Addresses of pods and endpoints elsewhere, and cluster IPs unless the mode gives them to the node. */
+function findElsewhere(side: Snapshot, { networks }: PodTraffic): Knowledge['isElsewhere'] {
+  const { kind, nodeName, ports, endpoints, mode } = side;
+  const clusterIPs = holdsServices(mode) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
+  // Manifests compiled without a named node have no endpoint on the node.
+  const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
+  const others = [...endpoints.values()].filter(({ address, isLocal }) => isIn(networks, address) || isOther(isLocal));
+  const elsewhere = new Set([...others.map(({ address }) => address), ...clusterIPs].map(({ text }) => text));
+  return ({ text }) => elsewhere.has(text);
+}
+
+function servicesOf({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
+  const isHeld = holdsServices(mode);
+  const known = isHeld === undefined ? [] : ports;
+  const services = new Map(
+    known.flatMap(({ clusterIP, label }) => (clusterIP ? [[clusterIP.text, { label, isHeld: isHeld === true }]] : [])),
+  );
+  return ({ text }) => services.get(text);
+}
+
+/** Whether the mode gives the node the addresses of Services; undefined if the mode is unknown. */
+function holdsServices(mode: ProxyMode | undefined): boolean | undefined {
+  return mode && modeFacts[mode].kinds.has('links');
+}
+
+function isKnownOwn(address: Address): boolean {
+  return !isLoopback(address) && !isUnknownOwn(address);
+}
+
+/** Where endpoints are, and which pods are on this node. */
+function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote' | 'isPodHere'> {
+  const places = new Map([...endpoints.values()].map(({ address, isLocal }) => [address.text, isLocal]));
+  const networks = node?.podCIDRs ?? [];
+  return {
+    isRemote: ({ text }) => (places.get(text) === undefined ? undefined : places.get(text) === false),
+    isPodHere: (address) => {
+      const isKnown = networks.some(({ family }) => family === address.family);
+      return isKnown ? isIn(networks, address) || places.get(address.text) === true : undefined;
+    },
+  };
+}
+
+/** Supposed iptables rules for masquerading that is not shown. */
+function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, family: Family) {
+  const tables = state.iptables[family] ?? {};
+  const { chains, jumps } = findUnshownMasquerading(tables, mode, coverage.iptables[family].includes('nat'));
+  return {
+    chains: chains.map((chain) => ({ family, table: 'nat', chain }) as const),
+    jumps: jumps.map((jump) => ({ ...jump, tool: 'iptables', family }) as const),
+  };
+}
+
+/** The listings that the dump lacks of everything a packet of a family may meet. */
+function gapsOfFamily(
+  { state, coverage, doubts }: Snapshot,
+  mode: ProxyMode | undefined,
+  family: Family,
+): readonly Gap[] {
+  const shown = coverage.iptables[family];
+  const hasRuleset = coverage.nftables.includes(family) && coverage.lacksTables !== true;
+  // Without a known mode, either tool may have all the rules.
+  const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
+  const asksIptables = kinds?.has('iptables') ?? !hasRuleset;
+  const asksNftables = kinds?.has('nftables') ?? state.iptables[family] === undefined;
+  const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted');
+  const isUnread = (table: TableName): boolean =>
+    doubts.some(
+      (doubt) =>
+        (doubt.kind === 'unread' && doubt.rules?.family === family && doubt.rules.tables.includes(table)) ||
+        (doubt.kind === 'legacy-tables' && doubt.family === family),
+    );
+  // Unreadable lines and tables of iptables-legacy are gaps of their own.
+  const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name) && !isUnread(name)) : [];
+  return [
+    ...(missing.length > 0 ? [tableGap(family, missing)] : []),
+    ...(asksNftables && !hasRuleset
+      ? [{ family, stations: everywhere, reason: lacks({ kind: 'nftables', family }) } as const]
+      : []),
+    ...(kinds?.has('virtualServers') && (!coverage.virtualServers || unlisted) ? [serverGap(family, unlisted)] : []),
+  ];
+}
+
+function tableGap(family: Family, tables: readonly TableName[]): Gap {
+  return { family, stations: stationsOf(tables), reason: lacks({ kind: 'iptables', family, tables }) };
+}
+
+function serverGap(family: Family, unlisted?: UnlistedServer): Gap {
+  const missing = { kind: 'virtual-servers', unlisted: unlisted && unlistedWords(unlisted) } as const;
+  return { family, stations: ipvsStations, reason: lacks(missing) };
+}
+
+/** Rules at an interface: they see incoming packets before all other rules, and outgoing packets after all others. */
+function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): Gap {
+  const station =
+    at.end === 'input' ? { hook: 'prerouting', priority: -Infinity } : { hook: 'postrouting', priority: Infinity };
+  return { family, stations: [station as Station], reason, at };
+}
+
+/** Gaps for the parts of a dump that kpc could not read. */
+function doubtedGaps({ doubts }: Snapshot): readonly Gap[] {
+  return doubts.flatMap((doubt): readonly Gap[] => {
+    switch (doubt.kind) {
+      case 'unread': {
+        const { rules, file, line, output } = doubt;
+        if (rules) {
+          const missing = { kind: 'iptables', ...rules, unread: { file, line } } as const;
+          return [{ family: rules.family, stations: stationsOf(rules.tables), reason: lacks(missing) }];
+        }
+        if (output.startsWith('ipvsadm')) return families.map((family) => serverGap(family));
+        if (output !== 'nft list ruleset') return [];
+        return families.map((family) => {
+          return { family, stations: everywhere, reason: unreadRule(`line ${line} of ${file}`) };
+        });
+      }
+      case 'cut-line':
+        return doubt.output.startsWith('ipvsadm') ? families.map((family) => serverGap(family)) : [];
+      case 'other-table': {
+        const reason = unreadRule(`table ${doubt.table}`);
+        if (doubt.tables) return doubt.hooked.flatMap((at) => families.map((family) => hookedGap(family, at, reason)));
+        const seen = doubt.table.startsWith('ip ')
+          ? (['ipv4'] as const)
+          : doubt.table.startsWith('ip6 ')
+            ? (['ipv6'] as const)
+            : families;
+        return seen.map((family) => ({ family, stations: everywhere, reason }));
+      }
+      case 'legacy-tables': {
+        const { family } = doubt;
+        return [{ family, stations: stationsOf(tableNames), reason: lacks({ kind: 'legacy-iptables', family }) }];
+      }
+      // The coverage already says that the list is incomplete.
+      case 'unlisted':
+      case 'second-listing':
+      case 'empty':
+      case 'other-variant':
+        return [];
+    }
+  });
+}

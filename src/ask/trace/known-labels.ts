@@ -1,0 +1,33 @@
+import type { LabelSelector } from '../../cluster/objects.ts';
+import { allOf, type Maybe } from '../../packet/maybe.ts';
+import type { Scene } from './scene.ts';
+
+export interface KnownLabels {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Whether there are no other labels. */
+  readonly isWhole: boolean;
+}
+
+/** Whether a selector matches these labels. */
+export function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
+  return allOf(selector, ({ key, operator, values }) => {
+    const isThere = Object.hasOwn(labels, key);
+    if (!isThere && !isWhole) return undefined;
+    const isListed = isThere && values.includes(labels[key] ?? '');
+    const results = new Map([
+      ['In', isListed],
+      ['NotIn', !isListed],
+      ['Exists', isThere],
+      ['DoesNotExist', !isThere],
+    ]);
+    return results.get(operator);
+  });
+}
+
+/** kube-apiserver labels every Namespace with its name. */
+export function labelsOfNamespace(namespace: string | undefined, { side: { objects } }: Scene): KnownLabels {
+  if (namespace === undefined) return { labels: {}, isWhole: false };
+  const own = objects.namespaces.find(({ object }) => object.metadata.name === namespace);
+  const labels = { ...own?.object.metadata.labels, 'kubernetes.io/metadata.name': namespace };
+  return { labels, isWhole: own !== undefined };
+}

@@ -1,0 +1,148 @@
+import { portAddresses, serviceName, type ShownPort } from '../../cluster/model.ts';
+import { addressWords } from '../diff/port-facts.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
+import type { Value } from '../../kernel/nftables/element.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
+import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-names.ts';
+import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
+import type { PacketProtocol } from '../../packet/packet.ts';
+import type { DescriptionLine } from '../describe/describe-words.ts';
+import { unknownOwn } from '../../packet/own-address.ts';
+import { lostWayWords } from './lost-jump.ts';
+import { reasonSentence, reasonWords } from './reason-words.ts';
+import { assumedLine, healthCheckWords } from './trace-words.ts';
+import { packetOf, readSender, senderKinds, type NamedSender, type Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+import { assumedPlace, lackNote } from './stop-words.ts';
+
+/** The fate of packets from every kind of sender to every address of a Service. */
+export interface Matrix {
+  /** As on the command line. */
+  readonly senders: readonly string[];
+  /** By address, then by sender. A sender without an address of that family has no cell. */
+  readonly cells: readonly MatrixCell[];
+  /** Sentences about the Service's health checks. */
+  readonly healthChecks: readonly string[];
+  /**
+   * Why packets have an unknown end and what settles it, why they miss existing rules, what depends on assumed Pods, and why
+   * there are no endpoints.
+   */
+  readonly doubts: readonly string[];
+  /** The values here that kpc chose because the input lacks them. */
+  readonly assumed: readonly DescriptionLine[];
+}
+
+interface MatrixCell extends Trace {
+  /** The sender's column. A named sender may also be one of the usual kinds. */
+  readonly from: string;
+  readonly column: number;
+  /** Such as "cluster IP". */
+  readonly kind: string;
+}
+
+/**
+ * Sends a packet to each address of the Service ports from each kind of sender, from an endpoint on the node, and from the named sender.
+ */
+export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
+  const names = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
+  const isHere = findEndpointsHere(scene.side);
+  const cells = ports.flatMap((port) => {
+    const own = port.endpoints?.find(
+      ({ label }) => scene.side.endpoints.get(label)?.isLocal !== false && isHere(label),
+    );
+    const itself = own?.port === undefined ? undefined : own.address?.text;
+    const others = [...senderKinds, ...(itself === undefined ? [] : [itself])];
+    const asked = others.map((from) => ({ from, inInterface: undefined, namespace: undefined }));
+    const senders = [...(named ? [named] : []), ...asked].flatMap((each, column) => {
+      const read = readSender(each, port.family, scene);
+      return read.kind === 'read' ? [{ from: names[column] ?? '', column, sender: read.value }] : [];
+    });
+    return targetsOf(port, scene).flatMap(({ kind, ...target }) =>
+      senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
+        // A loopback address belongs to each host itself.
+        if (isLoopback(target.address) && sender.enters) return [];
+        return [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
+      }),
+    );
+  });
+  const services = new Set(ports.map(serviceName));
+  const healthChecks = (scene.side.cluster?.healthChecks ?? []).filter(({ namespace, service }) =>
+    services.has(`${namespace}/${service}`),
+  );
+  const values = [
+    scene.side.nodeName,
+    ...names,
+    ...cells.flatMap(({ target: { address, port } }) => [address.text, String(port)]),
+    ...healthChecks.map(({ port }) => String(port)),
+  ];
+  const doubts = cells.flatMap(({ fate, target }) =>
+    fate.reasons.map((reason) => `unknown: ${reasonSentence(reasonWords(reason, target.address.family, scene))}`),
+  );
+  const places = cells.flatMap(({ fate, target }) => {
+    const place = assumedPlace(target, fate, scene);
+    return place === '' ? [] : [`${fate.verdict}${place}: none is assumed on this one`];
+  });
+  const lacks = cells.flatMap((cell) => lackNote(cell, scene) ?? []);
+  const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
+  return {
+    senders: names,
+    cells,
+    healthChecks: healthChecks.map((check) => healthCheckWords(check, scene.side)),
+    doubts: [...new Set([...doubts, ...lost, ...places, ...lacks])],
+    assumed: assumedLine(values, scene.side),
+  };
+}
+
+/** The addresses at which a dump's rules serve a node port, if the rules name them. */
+function listenersOf({ family, protocol }: ShownPort, port: number, state: KernelState): readonly Address[] {
+  const listeners = findNodePortListeners(state)({ family, protocol, port });
+  return listeners.kind === 'listed' ? [...listeners.addresses].flatMap((text) => parseAddress(text) ?? []) : [];
+}
+
+/**
+ * Tells by "ip:port" whether an endpoint may be on the node. The sets for packets from endpoints to themselves list the local
+ * ones; if a dump lacks the set, any endpoint may be local.
+ */
+function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (label: string) => boolean {
+  const ofTables = nftables.flatMap(({ name, sets: own }) => {
+    const set = isKubeProxyTable(name) ? own.get(nftSets.hairpinConnections) : undefined;
+    return set ? [set.elements.map(({ key }) => socketOfKey(key))] : [];
+  });
+  const ofSets = sets.flatMap(({ name, entries }) => {
+    if (parseSetName(name)?.set !== 'loopBack') return [];
+    return [
+      entries.map(({ address, port }) => address && port !== undefined && formatSocketAddress({ address, port })),
+    ];
+  });
+  const lists = [...ofTables, ...ofSets];
+  const here = new Set(lists.flat());
+  return (label) => kind !== 'dump' || lists.length === 0 || here.has(label);
+}
+
+/** The endpoint's half of `ADDRESS . ADDRESS . PROTOCOL . PORT`. */
+function socketOfKey(key: readonly Value[]): string | undefined {
+  const [address, port] = [key[0], key.at(-1)];
+  if (address?.kind !== 'address' || port?.kind !== 'number') return undefined;
+  return formatSocketAddress({ address: address.address, port: port.value });
+}
+
+function targetsOf(shown: ShownPort, { links, side }: Scene) {
+  const { family, port, nodePort } = shown;
+  const protocol = shown.protocol.toLowerCase() as PacketProtocol;
+  const target = (kind: string, address: Address, number: number | undefined) =>
+    number ? [{ kind, address, port: number, protocol, label: undefined }] : [];
+  const known = links
+    .flatMap((link) => link.addresses)
+    .filter((each) => each.family === family && each.scope !== 'link')
+    .map(({ address }) => address);
+  const own = known.length > 0 || !nodePort ? known : listenersOf(shown, nodePort, side.state);
+  return [
+    ...portAddresses(shown).flatMap(({ kind, address }) => target(addressWords[kind], address, port)),
+    ...own.flatMap((address) => target('node port', address, nodePort)),
+    // The node has some address, even if the dump shows none.
+    ...(own.length === 0 && side.kind === 'dump' ? target('node port', unknownOwn[family], nodePort) : []),
+  ];
+}

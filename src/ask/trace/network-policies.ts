@@ -1,0 +1,287 @@
+import { serviceName } from '../../cluster/model.ts';
+import { nodeAddresses } from '../../cluster/node-context.ts';
+import {
+  fullName,
+  type ContainerPort,
+  type NetworkPolicy,
+  type PolicyPeer,
+  type PolicyPort,
+  type PolicyRule,
+  type Sourced,
+} from '../../cluster/objects.ts';
+import { contains, isLoopback, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { Location } from '../../kernel/place.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import { all, anyOf, type Maybe } from '../../packet/maybe.ts';
+import type { PacketProtocol } from '../../packet/packet.ts';
+import { isUnknownOwn } from '../../packet/own-address.ts';
+import { labelsOfNamespace, matches, type KnownLabels } from './known-labels.ts';
+import type { Trace } from './question.ts';
+import { isLocalEndpoint, type Scene } from './scene.ts';
+
+type Direction = 'ingress' | 'egress';
+
+export interface PolicyFinding {
+  /** ingress: at the endpoints' Pods; egress: at the sender's Pod. */
+  readonly direction: Direction;
+  /**
+   * - refused: whichever client the network plugin sees
+   * - refused-node, refused-client: if it sees the node's address as the client, or the client before masquerading
+   * - refused-endpoint: if it sees the endpoint instead of the address that the sender asked for, which policies allow
+   * - unknown: the input lacks labels that the policies match
+   */
+  readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'refused-endpoint' | 'unknown';
+  /** Empty if the cluster's policies could not be read, or the Pods they select. */
+  readonly policies: readonly { readonly name: string; readonly place: Location }[];
+  /** By "ip:port". */
+  readonly endpoints: Map<string, SocketAddress>;
+}
+
+interface Connection {
+  readonly client: Address | undefined;
+  readonly server: SocketAddress;
+  readonly protocol: PacketProtocol;
+}
+
+/** What the input's policies do with a packet that reaches Pods; empty if they allow it. */
+export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFinding[] {
+  const { policies, unread } = scene.side.objects;
+  const found = policies.length === 0 ? [] : new PolicyJudge(scene).judge(trace);
+  const isUnknown = unread.has('policies') || (unread.has('pods') && policies.length > 0 && found.length === 0);
+  const reached = isUnknown ? trace.fate.endpoints : [];
+  const endpoints = new Map(reached.map((endpoint) => [formatSocketAddress(endpoint), endpoint]));
+  // An unread policy may also allow what these refuse.
+  return reached.length === 0 ? found : [{ direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
+}
+
+/** Pods by label; undefined namespaces mean the policy's own. */
+type PodSelection = Omit<Extract<PolicyPeer, { readonly kind: 'pods' }>, 'kind'>;
+
+interface Judgement {
+  readonly allowed: Maybe;
+  readonly policies: readonly Sourced<NetworkPolicy>[];
+}
+
+const allowed: Judgement = { allowed: true, policies: [] };
+
+/** The verdict for the client that the plugin sees. If that may be the client or the node, both count. */
+function sumUp([first = allowed, asNode = first]: readonly Judgement[]): readonly [
+  PolicyFinding['verdict'] | undefined,
+  Judgement['policies'],
+] {
+  const doubtful = [first, asNode].find((each) => each.allowed === undefined);
+  if (doubtful) return ['unknown', doubtful.policies];
+  if (asNode.allowed === first.allowed) return [first.allowed ? undefined : 'refused', first.policies];
+  return first.allowed ? ['refused-node', asNode.policies] : ['refused-client', first.policies];
+}
+
+/** What is known about a Pod, or about an address that may be one. */
+interface KnownPod extends KnownLabels {
+  /** Undefined if unknown. */
+  readonly namespace: string | undefined;
+  /** Its named ports; undefined if unknown. */
+  readonly ports: readonly ContainerPort[] | undefined;
+  readonly nodeName: string;
+}
+
+const unknown: KnownPod = { namespace: undefined, labels: {}, isWhole: false, ports: undefined, nodeName: '' };
+
+class PolicyJudge {
+  readonly #scene: Scene;
+  readonly #pods: ReadonlyMap<string, KnownPod>;
+  readonly #policies: readonly Sourced<NetworkPolicy>[];
+  /** Networks of Pod addresses. */
+  readonly #networks: readonly Network[];
+
+  constructor(scene: Scene) {
+    const { nodes } = scene.side.objects;
+    const own = scene.side.settings?.clusterCIDRs ?? [];
+    const cidrs = [...own, ...nodes.flatMap(({ object }) => object.podCIDRs)];
+    this.#scene = scene;
+    this.#pods = knownPods(scene);
+    this.#policies = scene.side.objects.policies;
+    this.#networks = cidrs.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  }
+
+  judge({ sender: { address: client }, target, fate }: Trace): readonly PolicyFinding[] {
+    const findings = new Map<string, PolicyFinding>();
+    const add = (
+      direction: Direction,
+      server: SocketAddress,
+      judgements: readonly Judgement[],
+      allowsAsked = false,
+    ): void => {
+      const [sum, policies] = sumUp(judgements);
+      if (!sum) return;
+      const verdict = sum === 'refused' && allowsAsked ? 'refused-endpoint' : sum;
+      const named = policies.map(({ object: { metadata }, source }) => {
+        return { name: fullName(metadata), place: source.place([]).locate() };
+      });
+      const key = [direction, verdict, ...named.map(({ name }) => name)].join(' ');
+      const finding = findings.get(key) ?? { direction, verdict, policies: named, endpoints: new Map() };
+      findings.set(key, finding);
+      finding.endpoints.set(formatSocketAddress(server), server);
+    };
+    const forwarded = fate.verdict === 'forwarded' ? [{ ...target, source: fate.source }] : [];
+    for (const { address, port, source } of fate.verdict === 'delivered' ? fate.endpoints : forwarded) {
+      // No policy keeps a Pod from reaching itself.
+      if (client?.text === address.text) continue;
+      const server = { address, port };
+      // No specification says whether plugins see a packet before or after kube-proxy translates it.
+      const allowsAsked = (sender: Address): boolean => {
+        const connection = { client: sender, server: target, protocol: target.protocol };
+        const isTranslated = formatSocketAddress(server) !== formatSocketAddress(target);
+        return isTranslated && this.#judgePod('egress', this.#podAt(sender), connection).allowed === true;
+      };
+      const judge = (direction: Direction, seen: Address | undefined, pod: KnownPod | undefined) =>
+        this.#judgePod(direction, pod, { client: seen, server, protocol: target.protocol });
+      if (client) add('egress', server, [judge('egress', client, this.#podAt(client))], allowsAsked(client));
+      const pod = this.#podAt(address);
+      // Traffic from a Pod's own node is always allowed.
+      const here = this.#scene.side.node?.name;
+      const isHere = pod?.nodeName ? pod.nodeName === here : isLocalEndpoint(this.#scene, server);
+      const ingress = this.#clientsSeen(source, client, address.family).map((seen) =>
+        (isHere ? this.#isOfNode(seen) : this.#isOfOtherNode(seen, pod?.nodeName))
+          ? allowed
+          : judge('ingress', seen, pod),
+      );
+      add('ingress', server, ingress);
+    }
+    return [...findings.values()];
+  }
+
+  /** The clients that the plugin may see: the sender, or the node if kube-proxy masquerades. */
+  #clientsSeen(source: Address | 'masqueraded', client: Address | undefined, family: Family) {
+    if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
+    const known = this.#scene.side.node?.nodeIPs[family];
+    // A loopback address here means that the node address is unknown.
+    const node = known && isLoopback(known) ? undefined : known;
+    return this.#isOfNode(client) ? [node] : [client, node];
+  }
+
+  /** Whether an address belongs to another node in the input. */
+  #isOfOtherNode(address: Address | undefined, name: string | undefined): boolean {
+    const node = this.#scene.side.objects.nodes.find(({ object }) => object.metadata.name === name);
+    return node !== undefined && nodeAddresses(node.object).some(({ text }) => text === address?.text);
+  }
+
+  #isOfNode(address: Address | undefined): boolean {
+    const own = this.#scene.links.flatMap(({ addresses }) => addresses);
+    return address === undefined || own.some((each) => each.address.text === address.text);
+  }
+
+  /** A Pod selected by policies accepts only the connections that at least one of them allows. */
+  #judgePod(direction: Direction, pod: KnownPod | undefined, connection: Connection): Judgement {
+    const selecting = this.#policies.flatMap((policy) => {
+      const { object } = policy;
+      const selects = pod !== undefined && object[direction] !== undefined && this.#selectsSubject(object, pod);
+      if (selects === false) return [];
+      const allows = anyOf(object[direction] ?? [], (rule) => this.#matches(rule, object, direction, connection));
+      return [{ policy, selects, allows }];
+    });
+    const isAllowed = anyOf(selecting, ({ selects, allows }) => all(selects, allows));
+    // A policy that may not select the Pod, but would allow the connection, changes nothing.
+    const mayRefuse = selecting.some(({ selects, allows }) => selects === true || allows !== true);
+    if (isAllowed === true || !mayRefuse) return allowed;
+    const isRefused = isAllowed === false && selecting.some(({ selects }) => selects);
+    return { allowed: isRefused ? false : undefined, policies: selecting.map(({ policy }) => policy) };
+  }
+
+  /** Whether a policy selects a Pod. An address that may be any Pod is selected only by policies for every Pod. */
+  #selectsSubject({ subject, metadata }: NetworkPolicy, pod: KnownPod): Maybe {
+    const selects = this.#selects({ pods: subject, namespaces: undefined }, pod, metadata.namespace);
+    return pod.namespace === undefined && selects === undefined ? false : selects;
+  }
+
+  #selects({ pods, namespaces }: PodSelection, pod: KnownPod, namespace: string): Maybe {
+    const isInNamespace = pod.namespace === undefined ? undefined : pod.namespace === namespace;
+    return all(
+      namespaces ? matches(namespaces, labelsOfNamespace(pod.namespace, this.#scene)) : isInNamespace,
+      matches(pods, pod),
+    );
+  }
+
+  #matches({ peers, ports }: PolicyRule, { metadata }: NetworkPolicy, direction: Direction, to: Connection): Maybe {
+    const peer = direction === 'ingress' ? to.client : to.server.address;
+    return all(
+      peers.length === 0 || anyOf(peers, (each) => this.#isPeer(each, peer, metadata.namespace)),
+      ports.length === 0 || anyOf(ports, (each) => this.#isPort(each, to)),
+    );
+  }
+
+  #isPeer(peer: PolicyPeer, address: Address | undefined, namespace: string): Maybe {
+    if (!address) return undefined;
+    switch (peer.kind) {
+      case 'block': {
+        const { network, except } = peer;
+        return network !== undefined && contains(network, address) && !except.some((each) => contains(each, address));
+      }
+      case 'pods': {
+        const pod = this.#podAt(address);
+        return pod !== undefined && this.#selects(peer, pod, namespace);
+      }
+    }
+  }
+
+  /** Whether a port rule covers pings depends on the plugin. */
+  #isPort(portRule: PolicyPort, { server, protocol }: Connection): Maybe {
+    if (protocol === 'icmp') return undefined;
+    const pod = this.#podAt(server.address);
+    return allowsPort(portRule, { port: server.port, protocol }, pod ? pod.ports : []);
+  }
+
+  /** The Pod at an address, which may be one the input lacks; undefined if no Pod has the address. */
+  #podAt(address: Address): KnownPod | undefined {
+    const isPods = this.#networks.some((each) => contains(each, address));
+    return this.#pods.get(address.text) ?? (isPods ? unknown : undefined);
+  }
+}
+
+/** Whether a port rule covers this port of a Pod with these named ports; undefined if the rule names a port and the Pod's are unknown. */
+export function allowsPort(
+  { protocol, port, endPort }: PolicyPort,
+  asked: { readonly port: number; readonly protocol: string },
+  named: KnownPod['ports'],
+): boolean | undefined {
+  const isAsked = (own: string): boolean => own.toLowerCase() === asked.protocol.toLowerCase();
+  if (protocol !== undefined && !isAsked(protocol)) return false;
+  if (port === undefined) return true;
+  if (typeof port === 'number') return port <= asked.port && asked.port <= (endPort ?? port);
+  return named?.some((each) => each.name === port && isAsked(each.protocol) && each.port === asked.port);
+}
+
+/**
+ * The input's Pods by address. For an endpoint whose Pod is missing, the Service's selector gives some labels. Network plugins do
+ * not treat host-network processes as Pods.
+ */
+function knownPods({ side: { objects, ports } }: Scene): ReadonlyMap<string, KnownPod> {
+  const { pods, services, nodes } = objects;
+  const known = new Map<string, KnownPod>();
+  /** Node addresses, as far as Nodes and host-network Pods show them. */
+  const hosts = new Set<string>();
+  const selectors = new Map(
+    services.map(({ object: { metadata, spec } }) => [`${metadata.namespace}/${metadata.name}`, spec.selector]),
+  );
+  for (const port of ports) {
+    const { namespace = '', endpoints = [] } = port;
+    const labels = selectors.get(serviceName(port));
+    if (!labels) continue;
+    const pod = { ...unknown, namespace, labels };
+    for (const { address } of endpoints) if (address) known.set(address.text, pod);
+  }
+  for (const { object } of pods) {
+    const { metadata, spec, status } = object;
+    if (!status || status.ended) continue;
+    if (spec.hostNetwork) {
+      for (const { text } of status.addresses) hosts.add(text);
+      continue;
+    }
+    const { namespace, labels } = metadata;
+    const pod = { namespace, labels, isWhole: true, ports: spec.ports, nodeName: spec.nodeName };
+    for (const { text } of status.addresses) known.set(text, pod);
+  }
+  for (const { object } of nodes) for (const { text } of nodeAddresses(object)) hosts.add(text);
+  for (const address of hosts) known.delete(address);
+  return known;
+}

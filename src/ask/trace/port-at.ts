@@ -1,0 +1,20 @@
+import { portAddresses, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import type { Address } from '../../kernel/address.ts';
+import type { SocketAddress } from '../../kernel/socket-address.ts';
+import type { Packet } from '../../packet/packet.ts';
+
+/** The Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
+export function portAt(
+  { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
+  ports: readonly ShownPort[],
+): ShownPort | undefined {
+  const fitting = ports.filter((each) => each.family === address.family && each.protocol.toLowerCase() === protocol);
+  const own = fitting.find((each) => each.port === port && addressKind(each, address));
+  const isClusterIP = ports.some((each) => addressKind(each, address) === 'cluster-ip');
+  return own ?? (isClusterIP ? undefined : fitting.find((each) => each.nodePort === port));
+}
+
+/** The kind of this address of a Service port; undefined if the port does not have it. */
+export function addressKind(port: ShownPort, { text }: Address): PortAddress['kind'] | undefined {
+  return portAddresses(port).find(({ address }) => address.text === text)?.kind;
+}

@@ -1,0 +1,301 @@
+import { joinWords } from '../../base/join-words.ts';
+import { shellWord } from '../../base/printable.ts';
+import { familyNames, type Family } from '../../kernel/family.ts';
+import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
+import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
+import { isGap, type Circumstance, type Missing, type Reason } from '../../packet/reason.ts';
+import type { Fate } from '../../packet/packet.ts';
+import type { RuleStep } from '../../packet/step.ts';
+import { unshownPosition } from '../../packet/run-chain.ts';
+import { jumpCommand, unshownJumpWords } from '../../snapshot/lost-jumps.ts';
+import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
+import type { Scene } from './scene.ts';
+
+/** Why a verdict is unknown, and what would settle it. */
+export interface ReasonInWords {
+  readonly kind: Reason['kind'];
+  /** A clause: "the dump lacks what ipset save prints". */
+  readonly text: string;
+  /** What to do, as an imperative: "add what ipset save prints". */
+  readonly settle: string;
+  /** The command or flag that settles it, for programs. */
+  readonly command: string | undefined;
+}
+
+export function reasonWords(reason: Reason, family: Family, scene: Scene): ReasonInWords {
+  const { kind } = reason;
+  switch (kind) {
+    case 'missing-listing': {
+      const { text, command, settle } = missingWords(reason.missing, family, scene);
+      return { kind, text, command, settle: settle ?? `add what ${command} prints` };
+    }
+    case 'missing-flag':
+      return { kind, ...flagWords(reason, scene) };
+    case 'unread-rule': {
+      const { text, rule } = reason;
+      if (!rule) {
+        const settle = 'check on the node what it does with this packet';
+        return { kind, text: `kpc could not read all of ${text}`, settle, command: undefined };
+      }
+      // iptables' own listing shows all that it keeps in nftables.
+      const command = savingCommands[family];
+      const answer = text.startsWith('xt ') ? { settle: `add what ${command} prints`, command } : watch(rule, family);
+      return { kind, text: `kpc does not read a rule: ${whereOf(rule)}: ${ruleText(rule)}`, ...answer };
+    }
+    case 'unread-value': {
+      const where = reason.rule ? ` in ${whereOf(reason.rule)}` : '';
+      const answer = reason.rule ? watch(reason.rule, family) : { settle: 'check what it means', command: undefined };
+      return { kind, text: `kpc does not understand ${reason.text}${where}`, ...answer };
+    }
+    case 'unknown-order':
+      return {
+        kind,
+        text: `${joinWords(reason.chains, 'and')} have one hook and priority, and the one that was registered last sees packets first`,
+        settle: 'add what nft list ruleset prints in one piece, or look at nft list hooks on the node',
+        command: 'nft list hooks',
+      };
+    case 'circumstance': {
+      const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
+      const answer = reason.rule ? watch(reason.rule, family) : { settle: 'no listing shows it', command: undefined };
+      return { kind, text: `${circumstances[reason.of]}${where}`, ...answer };
+    }
+    case 'too-many-ways':
+      return {
+        kind,
+        text: 'the rules branch into more ways than kpc follows, or never end',
+        settle: 'follow them on the node with nft monitor trace',
+        command: 'nft monitor trace',
+      };
+  }
+}
+
+const savingCommands: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
+
+/** How to see on the node whether a rule matches packets that no listing describes. */
+function watch({ tool, table, chain }: RuleStep, family: Family): Pick<ReasonInWords, 'settle' | 'command'> {
+  const command =
+    tool === 'iptables' ? `${listCommands[family]} -t ${table} -vnL ${shellWord(chain)}` : 'nft monitor trace';
+  const shows = tool === 'iptables' ? `its counter in ${command}` : command;
+  return { settle: `${shows} shows on the node whether it matches`, command };
+}
+
+const listCommands: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
+
+export function reasonSentence({ text, settle }: ReasonInWords): string {
+  return `${text}; ${settle}`;
+}
+
+const circumstances: { readonly [C in Circumstance]: string } = {
+  listener: 'kube-proxy itself listens there, and chooses an endpoint',
+  rate: 'a rule matches packets up to a limit',
+  excess: 'a rule matches packets above a limit',
+  'source-port': "a rule matches the client's port, which its kernel chooses",
+  program: 'a rule matches the program or user that sends',
+  'bridge-port': 'a bridge has ports with hairpin and without, and which of them the pod is behind is not shown',
+  memory: 'a rule depends on earlier packets',
+  content: 'a rule matches something that the question does not specify',
+};
+
+interface MissingInWords {
+  readonly text: string;
+  readonly command: string;
+  readonly settle?: string;
+}
+
+const unreadRanges: MissingInWords = {
+  text: 'the ServiceCIDRs of the cluster could not be read, and packets to a cluster IP that no Service has are dropped',
+  command: 'kubectl get servicecidrs',
+  settle: 'name their networks with --service-cluster-ip-range',
+};
+
+function missingWords(missing: Missing, family: Family, { side }: Scene): MissingInWords {
+  switch (missing.kind) {
+    case 'iptables':
+      return tableWords(missing, side);
+    case 'legacy-iptables': {
+      const command = missing.family === 'ipv4' ? 'iptables-legacy-save' : 'ip6tables-legacy-save';
+      return { text: 'the node has rules of iptables-legacy, too, which the dump lacks', command };
+    }
+    case 'nftables':
+      return listing(jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family }));
+    case 'jump':
+    case 'chain':
+    case 'policy': {
+      const command = jumpCommand({ tool: 'iptables', ...missing, family });
+      return { text: unshownWords(missing), command, settle: `add all that ${command} prints` };
+    }
+    case 'virtual-servers':
+      return serverWords(missing.unlisted);
+    case 'set':
+      return missing.tool === 'iptables'
+        ? { text: `the dump lacks all or part of the set ${missing.set}`, command: 'ipset save' }
+        : { text: `the dump lacks the set or map ${missing.set}`, command: 'nft list ruleset' };
+    case 'endpoint-slices':
+      return sliceWords(missing.service);
+    case 'service-cidrs':
+      return unreadRanges;
+    case 'own-address':
+      return {
+        text: `kpc does not know whether ${missing.address.text} is an address of the node`,
+        ...ownAddresses(side.kind),
+      };
+    case 'own-addresses':
+      return { text: "kpc does not know the node's addresses", ...ownAddresses(side.kind) };
+    case 'route': {
+      const { text } = missing.address;
+      const command = `ip route get ${text}`;
+      const leaves = `a rule matches the interface by which packets to ${text} leave`;
+      return { text: leaves, command, settle: `${command} on the node shows it` };
+    }
+    case 'routes':
+      return routesWords(missing, side);
+    case 'sysctl': {
+      const command = `sysctl ${missing.name}`;
+      return { text: `kpc does not know ${missing.name}`, command };
+    }
+    case 'bridge':
+      return bridgeWords(`sysctl ${missing.sysctl}`);
+  }
+}
+
+function routesWords(
+  { family, table, isRules }: Missing & { readonly kind: 'routes' },
+  side: Snapshot,
+): MissingInWords {
+  const ip = family === 'ipv4' ? 'ip' : 'ip -6';
+  if (isRules) {
+    const command = `${ip} rule`;
+    return { text: 'routing rules may lead to another table than main, and are not known', command };
+  }
+  const command = `${ip} route show table all`;
+  const text =
+    table === undefined ? "kpc does not know the node's routes" : `the dump lacks the routes of table ${table}`;
+  const settle =
+    side.kind === 'dump'
+      ? `add what ${command} and ${ip} rule print`
+      : `ask a dump of the node, with what ${command} prints`;
+  return { text, command, settle };
+}
+
+function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'policy' }): string {
+  switch (missing.kind) {
+    case 'jump':
+      return unshownJumpWords(missing);
+    case 'chain':
+      return `the dump lacks chain ${missing.chain} of table ${missing.table}, to which a rule goes`;
+    case 'policy':
+      return `the dump lacks the policy of ${missing.chain} in table ${missing.table} of ${familyNames[missing.family]}`;
+  }
+}
+
+function tableWords(
+  { family, tables, unread }: Missing & { readonly kind: 'iptables' },
+  side: Snapshot,
+): MissingInWords {
+  const command = savingCommands[family];
+  if (unread) return { text: `kpc could not read line ${unread.line} of ${unread.file}, a rule`, command };
+  if (tables.length === tableNames.length) {
+    const isShown = Object.values(side.state.iptables[family] ?? {}).some((chains) => chains.size > 0);
+    return isShown
+      ? { text: `the dump lacks a part of what ${command} prints`, command, settle: 'add all of it' }
+      : listing(command);
+  }
+  const those = `${tables.length === 1 ? 'table' : 'tables'} ${joinWords(tables)} of ${familyNames[family]}`;
+  return {
+    text: `the dump lacks ${those}, which may drop, refuse or redirect the packet`,
+    command,
+    settle: `add what ${command} prints, without -t`,
+  };
+}
+
+function serverWords(unlisted: string | undefined): MissingInWords {
+  const command = 'ipvsadm -Sn';
+  return unlisted === undefined
+    ? listing(command)
+    : { text: unlisted, command, settle: `add all that ${command} prints` };
+}
+
+function sliceWords(service: string): MissingInWords {
+  const command = 'kubectl get endpointslices -A -o yaml';
+  return { text: `the input holds no EndpointSlices of ${service}`, command, settle: `add ${command}` };
+}
+
+function bridgeWords(command: string): MissingInWords {
+  return {
+    text: 'a TCP reset does not pass NAT on its way back if the packet came over a bridge: the sender is then not refused, but times out',
+    command,
+    settle: `add what ${command} and ip -d -j addr print`,
+  };
+}
+
+function listing(command: string): MissingInWords {
+  return { text: `the dump lacks what ${command} prints`, command, settle: 'add it' };
+}
+
+function ownAddresses(kind: Scene['side']['kind']): Pick<MissingInWords, 'command' | 'settle'> {
+  return kind === 'dump'
+    ? { command: 'ip addr', settle: 'add what ip addr prints, or name its output with --host-addresses' }
+    : { command: 'ip addr', settle: 'add the Node, or name what ip -j addr prints with --host-addresses' };
+}
+
+function flagWords(
+  reason: Reason & { readonly kind: 'missing-flag' },
+  { links, side }: Scene,
+): Omit<ReasonInWords, 'kind'> {
+  const where = reason.rule ? `: ${whereOf(reason.rule)}: ${ruleText(reason.rule)}` : '';
+  if (reason.flag === '--from') {
+    const command = `ip route get ${reason.to.text}`;
+    return {
+      text: `a rule distinguishes between the node's own addresses, and its routes choose one${where}`,
+      settle: `${command} on the node shows it: name it with --from, such as --from ${reason.such.text}`,
+      command,
+    };
+  }
+  // The question comes from a kernel check or the way back, not from a rule.
+  if (reason.such !== undefined && !reason.rule) {
+    return {
+      text: 'the node has several links by which the packet may arrive, and not all of them lead to the same end',
+      settle: `name it with --in-interface, such as --in-interface ${reason.such}`,
+      command: `--in-interface ${reason.such}`,
+    };
+  }
+  const outer = links.find(({ name, addresses }) => name !== 'lo' && addresses.some(({ scope }) => scope !== 'link'));
+  const named = side.kind === 'dump' && outer ? outer.name : 'eth0';
+  return {
+    text: `a rule matches the interface where the packet arrives${where}`,
+    settle: `name it with --in-interface, such as --in-interface ${named}`,
+    command: `--in-interface ${named}`,
+  };
+}
+
+/** "iptables nat KUBE-SERVICES rule 3". */
+export function whereOf({ tool, table, chain, position }: RuleStep): string {
+  if (position === unshownPosition) return `${tool} ${table} ${chain}, a rule that the dump lacks`;
+  return `${tool} ${table} ${chain} rule ${position}`;
+}
+
+/** A rule as its tool writes it. */
+export function ruleText(step: RuleStep): string {
+  if (step.tool === 'iptables') return formatIptablesRule(step.rule);
+  return `${formatNftRule(step.rule)}${step.element ? ` → ${formatElement(step.element)}` : ''}`;
+}
+
+/** The conditions for the other outcome of an unknown fate: a clause that begins with "if". */
+export function conditionWords({ reasons, otherwise }: Fate): string {
+  const conditions = [
+    ...(otherwise?.assumed.flatMap(({ reason, isSo }) => assumptionWords(reason, isSo) ?? []) ?? []),
+    ...(reasons.some(isGap) ? ['what is not shown lets it pass unchanged'] : []),
+  ];
+  return `if ${joinWords([...new Set(conditions)])}`;
+}
+
+function assumptionWords(reason: Reason, isSo: boolean): string | undefined {
+  if (reason.kind === 'circumstance') return 'no limit is reached';
+  if (reason.kind !== 'missing-listing') return undefined;
+  if (reason.missing.kind === 'jump') return `${reason.missing.from} jumps to ${reason.missing.to}`;
+  if (reason.missing.kind === 'chain') return `${reason.missing.chain} is as kube-proxy makes it`;
+  if (reason.missing.kind === 'policy') return `the policy of ${reason.missing.chain} is to accept`;
+  if (reason.missing.kind === 'own-addresses' && isSo) return 'the address that is asked for is one of this node';
+  if (reason.missing.kind !== 'own-address') return undefined;
+  return `${reason.missing.address.text} is ${isSo ? 'an' : 'no'} address of this node`;
+}

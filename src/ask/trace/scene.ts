@@ -1,0 +1,119 @@
+import { joinWords } from '../../base/join-words.ts';
+import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { isLoopback } from '../../kernel/address.ts';
+import { families, familyNames } from '../../kernel/family.ts';
+import { tableNames } from '../../kernel/iptables/iptables.ts';
+import type { Link } from '../../kernel/link/link.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { prepare, type Evaluator } from '../../packet/evaluate.ts';
+import { unknownOwn } from '../../packet/own-address.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { knowledgeOf, wholeState } from './knowledge.ts';
+import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
+
+/** A node that packets are sent to. */
+export interface Scene {
+  readonly side: Snapshot;
+  /** The snapshot it was made from. */
+  readonly asked: Snapshot;
+  /** The node's own links, without those kube-proxy makes; or the other side's in a comparison. */
+  readonly links: readonly Link[];
+  readonly evaluate: Evaluator;
+  /** How the rules recognise pods. */
+  readonly podTraffic: PodTraffic;
+}
+
+export function sceneOf(side: Snapshot): Scene {
+  return sceneAt(atSomeAddress(side), side);
+}
+
+function sceneAt(side: Snapshot, asked: Snapshot): Scene {
+  const { links } = side;
+  const podTraffic = podTrafficOf(wholeState(side));
+  return { side, asked, links, evaluate: evaluatorOf(side, links, podTraffic), podTraffic };
+}
+
+/**
+ * Gives the node an unknown address if the input shows none. A node always has some, and its node ports listen there if they
+ * listen on all addresses or the primary one.
+ */
+function atSomeAddress(side: Snapshot): Snapshot {
+  if (side.kind === 'dump' || !side.isAsCompiled) return side;
+  const { node, settings, families: own } = side;
+  if (node.hostAddresses.length > 0 || families.some((family) => !isLoopback(node.nodeIPs[family]))) return side;
+  const open = own.filter((family) => {
+    const at = { nodeIPs: unknownOwn, hostAddresses: [unknownOwn[family]] };
+    return planNodePorts(settings, at, family).addresses?.length !== 0;
+  });
+  if (open.length === 0) return side;
+  const addresses = open.map((family) => [family, unknownOwn[family]] as const);
+  const nodeIPs = { ...node.nodeIPs, ...Object.fromEntries(addresses) };
+  return side.on({ ...node, nodeIPs, hostAddresses: open.map((family) => unknownOwn[family]) });
+}
+
+function evaluatorOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Evaluator {
+  return prepare(wholeState(side), knowledgeOf(side, links, podTraffic));
+}
+
+/** Whether an endpoint is on this node; undefined if unknown. */
+export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: SocketAddress): boolean | undefined {
+  return endpoints.get(formatSocketAddress(endpoint))?.isLocal;
+}
+
+/** Parts of a state that a dump may leave out; they are then assumed to equal the other side's. */
+const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
+
+/** The iptables rules that a dump lacks, in words: "table filter of IPv4". */
+function lackingRules({ iptables }: Snapshot['coverage']): readonly string[] {
+  return families.flatMap((family) => {
+    const missing = tableNames.filter((table) => !iptables[family].includes(table));
+    if (missing.length === tableNames.length) return [`rules of ${familyNames[family]}`];
+    return missing.map((table) => `table ${table} of ${familyNames[family]}`);
+  });
+}
+
+const partWords: Readonly<Record<(typeof partsOfDump)[number], string>> = {
+  sets: 'IP sets',
+  virtualServers: 'virtual servers',
+  links: 'addresses',
+  sysctls: 'sysctls',
+};
+
+/** Sentences about what one side of a comparison does not show. */
+export function describeUnshown({ side: { name, coverage, mode } }: Scene): readonly string[] {
+  const lacking = mode && modeFacts[mode].kinds.has('iptables') ? lackingRules(coverage) : [];
+  const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
+  return [
+    ...(lacking.length > 0
+      ? [`${name} does not show ${joinWords(lacking)}: what packets meet there is not known`]
+      : []),
+    ...(unshown.length > 0 ? [`${name} does not show ${unshown.join(', ')}: assumed equal to the other side`] : []),
+  ];
+}
+
+/** Completes two sides of one node: what one does not show, such as the node's addresses, comes from the other. */
+export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
+  // An unknown address is not copied to the other side.
+  const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);
+  const [one, other] = isOpen === isOtherOpen ? [from, to] : [bare(from), bare(to)];
+  return [complete(one, other), complete(other, one)];
+}
+
+function bare({ asked }: Scene): Scene {
+  return sceneAt(asked, asked);
+}
+
+function complete(scene: Scene, other: Scene): Scene {
+  const { side } = scene;
+  const missing = partsOfDump.filter((part) => !side.coverage[part] && other.side.coverage[part]);
+  const knowsAddresses = scene.links.some(({ addresses }) => addresses.length > 0);
+  if (missing.length === 0 && knowsAddresses) return scene;
+  const taken = Object.fromEntries(missing.map((part) => [part, other.side.state[part]]));
+  const shown = Object.fromEntries(missing.map((part) => [part, true]));
+  const { allAddresses } = (missing.includes('links') ? other : scene).side.coverage;
+  const coverage = { ...side.coverage, ...shown, allAddresses };
+  const completed = side.kind === 'dump' ? side.completedBy({ ...side.state, ...taken }, coverage) : side;
+  const links = knowsAddresses ? scene.links : other.links;
+  return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.podTraffic) };
+}

@@ -1,0 +1,167 @@
+import { isPlacedByKpc, placeWithout } from '../../cluster/assumed-workloads.ts';
+import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
+import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
+import { serviceName, type ShownPort } from '../../cluster/model.ts';
+import { whyNoEndpoint } from '../../snapshot/port-faults.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import type { Fate } from '../../packet/packet.ts';
+import type { Step } from '../../packet/step.ts';
+import { decisionWords } from './connection-words.ts';
+import type { Trace } from './question.ts';
+import { whereOf } from './reason-words.ts';
+import { addressKind, portAt } from './port-at.ts';
+import type { Scene } from './scene.ts';
+import { stopOf, type Stop } from './stop.ts';
+
+/** Why a packet is dropped or refused, or what policy Local does with a delivered one. */
+export function causeNote(trace: Trace, scene: Scene): string | undefined {
+  const fate = trace.fate.otherwise ?? trace.fate;
+  const stop = stopOf(fate);
+  const port = portAt(trace.target, scene.side.ports);
+  if (stop) return stopWords(stop, port, trace, scene);
+  if (fate.verdict !== 'delivered' || !port || !scene.side.mode || !isLocalElsewhere(port, trace, scene))
+    return undefined;
+  return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
+}
+
+/** What stops a packet, for programs. `text` is the note for people or, if they need none, the place of the rule that stops it. */
+export function causeOf(trace: Trace, scene: Scene) {
+  const fate = trace.fate.otherwise ?? trace.fate;
+  const stop = stopOf(fate);
+  return stop && { kind: stop.kind, text: causeNote(trace, scene) ?? `${lastPlace(fate)} ${endOf(fate)} it` };
+}
+
+function lastPlace({ steps }: Pick<Fate, 'steps'>): string {
+  const last = steps.at(-1);
+  return last?.kind === 'rule' ? whereOf(last) : 'the node';
+}
+
+function endOf({ verdict }: Pick<Fate, 'verdict'>): string {
+  return verdict === 'refused' ? 'refuses' : 'drops';
+}
+
+function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene: Scene): string | undefined {
+  switch (stop.kind) {
+    case 'no-endpoints':
+      return port && `${port.label} has no ready endpoint${becauseOf(port, scene)}`;
+    case 'no-local-endpoints':
+      return port && noLocalWords(port, trace);
+    case 'no-server':
+      return port && noServerWords(port, trace, scene);
+    case 'source-ranges':
+      return port && rangesWords(port, trace);
+    case 'unserved-port':
+      return port ? undefined : unservedPortWords(trace, scene);
+    case 'unserved-address':
+      return `no Service has ${trace.target.address.text}, and ${titleOf(scene)} drops what goes to unused cluster IPs`;
+    case 'kernel':
+      return stop.decision.kind === 'own-address'
+        ? 'the endpoint is the sender itself, which gets a packet from its own address and cannot answer'
+        : decisionWords(stop.decision, stop.destination.text);
+    case 'stranger':
+      return strangerWords(stop.step);
+    case 'kube-proxy':
+      return undefined;
+  }
+}
+
+/** The node's mode in words, or "kube-proxy" if the mode is unknown. */
+function titleOf({ side: { mode } }: Scene): string {
+  return mode ? modeFacts[mode].title : 'kube-proxy';
+}
+
+function isInternal(port: ShownPort, { target }: Pick<Trace, 'target'>): boolean {
+  return addressKind(port, target.address) === 'cluster-ip';
+}
+
+function noLocalWords(port: ShownPort, trace: Trace): string {
+  const policy = isInternal(port, trace) ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+  if (isPlacedByKpc(port)) return `${policy} is Local, and no Pod of ${port.service} is assumed on this node`;
+  return `${policy} is Local, and ${port.label} has no endpoint on this node`;
+}
+
+/** The nodes where a packet is dropped or refused, if that depends on where kpc placed Pods; otherwise ''. */
+export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
+  const stop = stopOf(fate);
+  const port = stop && portAt(target, scene.side.ports);
+  if (!port || !isPlacedByKpc(port) || !hangsOnPlace.has(stop.kind)) return '';
+  return isLocalElsewhere(port, { target }, scene) ? ` ${placeWithout(port)}` : '';
+}
+
+const hangsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
+
+/** Whether the policy is Local and all endpoints are known to be on other nodes. */
+function isLocalElsewhere(
+  port: ShownPort,
+  trace: Pick<Trace, 'target'>,
+  { side: { endpoints: known } }: Scene,
+): boolean {
+  const { endpoints = [] } = port;
+  const policy = isInternal(port, trace) ? internalPolicyOf(port) : externalPolicyOf(port);
+  const isElsewhere = endpoints.every((endpoint) => known.get(endpoint.label)?.isLocal === false);
+  return policy === 'Local' && endpoints.length > 0 && isElsewhere;
+}
+
+/** In IPVS mode a virtual server may have no real servers even if the Service has endpoints elsewhere. */
+function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
+  if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
+  const isKnown =
+    scene.side.kind !== 'dump' || (scene.side.mode && !modeFacts[scene.side.mode].kinds.has('virtualServers'));
+  return `${port.label} has no ready endpoint${isKnown ? becauseOf(port, scene) : ', or policy Local and none on this node'}`;
+}
+
+function becauseOf(port: ShownPort, { side }: Scene): string {
+  const why = whyNoEndpoint(port, side);
+  return why === undefined ? '' : `: ${why}`;
+}
+
+/** A sentence saying that a Service port has no endpoint, and why if that is known. It applies to all packets to the port. */
+export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
+  const kind = stopOf(fate.otherwise ?? fate)?.kind;
+  const port = portAt(target, scene.side.ports);
+  const why = port && whyNoEndpoint(port, scene.side);
+  return (kind === 'no-endpoints' || kind === 'no-server') && why !== undefined
+    ? `${port?.label} has no ready endpoint: ${why}`
+    : undefined;
+}
+
+function rangesWords({ label, sourceRanges = [] }: ShownPort, { sender }: Trace): string {
+  const named = sourceRanges.map(({ text }) => text).join(', ');
+  const ranges = `loadBalancerSourceRanges of ${label}${named === '' ? '' : ` (${named})`}`;
+  return `${ranges} do not include ${sender.address?.text ?? 'the address of the node'}`;
+}
+
+/** Packets to a cluster IP that kube-proxy refuses because of their port. */
+function unservedPortWords({ target }: Trace, scene: Scene): string | undefined {
+  const { address, port, protocol } = target;
+  const own = scene.side.ports.filter((each) => addressKind(each, address) !== undefined);
+  const [first] = own;
+  if (!first) return undefined;
+  if (protocol === 'icmp') return `${titleOf(scene)} refuses pings of ${address.text}`;
+  const has = own.map((each) => `${each.port}/${each.protocol}`).join(', ');
+  return `${address.text} belongs to ${serviceName(first)}, which has no port ${port}/${protocol.toUpperCase()} (has ${has})`;
+}
+
+function strangerWords(step: Step & { readonly kind: 'rule' | 'policy' }): string {
+  if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops it, not kube-proxy`;
+  return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it, not kube-proxy`;
+}
+
+/** If kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
+export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
+  const { mode } = side;
+  const port = portAt(target, side.ports);
+  if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
+  const stop = stopOf(fate.otherwise ?? fate);
+  // Any other stop would also stop a client outside.
+  if (stop && stop.kind !== 'no-local-endpoints') return false;
+  const detects = detectLocalTraffic(side.settings, side.node, target.address.family) !== undefined;
+  if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
+  return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
+}
+
+/** What happens to an unrecognised pod, and what would change that. */
+export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
+  if (!isUndetectedPod(trace, scene)) return undefined;
+  return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${titleOf(scene)} sends pods to all endpoints`;
+}

@@ -1,0 +1,121 @@
+import type { Address } from '../../kernel/address.ts';
+import { baseChains, parseServiceChain, type ServiceChainKind } from '../../kube-proxy/chain-names.ts';
+import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
+import { isKubeProxyTable, nftChains, parseNftName } from '../../kube-proxy/nft-names.ts';
+import type { Fate } from '../../packet/packet.ts';
+import type { RouteDecision, RuleStep, Step } from '../../packet/step.ts';
+
+/**
+ * Why a packet is dropped or refused, judged only by the rule that does it:
+ *
+ * - no-endpoints: kube-proxy refuses it because its Service has no endpoints
+ * - no-local-endpoints: kube-proxy drops it because its Service has policy Local and no endpoint on this node
+ * - no-server: IPVS or a balancer has nothing to send it to, for either of these reasons
+ * - source-ranges: it comes from outside the source ranges of a load balancer
+ * - unserved-port, unserved-address: it goes to a cluster IP without this port, or to one that no Service has
+ * - kernel: routing drops it
+ * - kube-proxy: another rule of kube-proxy stops it
+ * - stranger: a rule or policy that is not kube-proxy's stops it
+ */
+export type Stop =
+  | {
+      readonly kind: 'no-endpoints' | 'no-local-endpoints' | 'no-server';
+      /** The Service port of the packet according to the input. */
+      readonly servicePort: string | undefined;
+    }
+  | { readonly kind: 'source-ranges' | 'unserved-port' | 'unserved-address' | 'kube-proxy' }
+  | { readonly kind: 'kernel'; readonly decision: RouteDecision; readonly destination: Address }
+  | { readonly kind: 'stranger'; readonly step: Step & { readonly kind: 'rule' | 'policy' } };
+
+export const stopKinds = [
+  'no-endpoints',
+  'no-local-endpoints',
+  'no-server',
+  'source-ranges',
+  'unserved-port',
+  'unserved-address',
+  'kube-proxy',
+  'kernel',
+  'stranger',
+] as const satisfies readonly Stop['kind'][];
+
+/** What stops a packet; undefined if nothing does or it is unknown. */
+export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Stop | undefined {
+  const last = steps.at(-1);
+  if (!last || (verdict !== 'dropped' && verdict !== 'refused')) return undefined;
+  switch (last.kind) {
+    case 'virtual-server':
+    case 'listener':
+      return { kind: 'no-server', servicePort: last.server.origin?.servicePort };
+    case 'route':
+      return { kind: 'kernel', decision: last.decision, destination: last.destination };
+    case 'policy':
+      return { kind: 'stranger', step: last };
+    case 'rule': {
+      const rules = steps.filter((step) => step.kind === 'rule');
+      const kind = last.tool === 'nftables' ? nftStop(last) : iptablesStop(markerOf(last, rules), rules);
+      if (kind === 'stranger') return { kind, step: last };
+      if (kind !== 'no-endpoints' && kind !== 'no-local-endpoints') return { kind };
+      // In a chain shared by all Services, the rule before this one names the Service port.
+      return { kind, servicePort: (last.origin ?? rules.at(-2)?.origin)?.servicePort };
+    }
+  }
+}
+
+type RuleStop = Exclude<Stop['kind'], 'kernel' | 'no-server'>;
+
+/** The rule that decides to drop a packet. kubelet's chain dropped what kube-proxies up to 1.23 had marked. */
+function markerOf(last: RuleStep, rules: readonly RuleStep[]): RuleStep {
+  const isMarked = last.table === 'filter' && last.chain === baseChains.kubeletFirewall;
+  const goesToMark = ({ action }: RuleStep) => action.kind === 'jump' && action.chain === baseChains.markDrop;
+  return (isMarked ? rules.findLast(goesToMark) : undefined) ?? last;
+}
+
+/** Rules of iptables and IPVS mode (writeServiceToEndpointRules, and syncProxyRules in both proxiers). */
+function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleStep[]): RuleStop {
+  switch (chain) {
+    case baseChains.services:
+    case baseChains.externalServices:
+      return action.kind === 'reject' ? 'no-endpoints' : 'no-local-endpoints';
+    case baseChains.proxyFirewall:
+      // The firewall chain drops everything not yet sent to an endpoint: also packets that the ranges admit, and packets whose
+      // source was never tested.
+      if (!rules.some((rule) => leadsTo(rule, 'firewall'))) return 'kube-proxy';
+      return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
+    case baseChains.sourceRangesFirewall:
+      return 'source-ranges';
+    case baseChains.accessFilter:
+      return 'unserved-port';
+    case baseChains.kubeletFirewall:
+      // Up to 1.23, IPVS mode had a chain of that name for source ranges.
+      return table === 'nat' ? 'source-ranges' : 'kube-proxy';
+  }
+  const kind = parseServiceChain(chain)?.kind;
+  if (kind === 'firewall') return 'source-ranges';
+  if (kind === 'oldExternal') return 'no-local-endpoints';
+  return isNamedByKubeProxy(chain) ? 'kube-proxy' : 'stranger';
+}
+
+function leadsTo({ action }: RuleStep, kind: ServiceChainKind): boolean {
+  return action.kind === 'jump' && parseServiceChain(action.chain)?.kind === kind;
+}
+
+/** Whether a rule admits a source range of a load balancer. */
+function admits(rule: RuleStep): boolean {
+  return parseServiceChain(rule.chain)?.kind === 'firewall' && leadsTo(rule, 'external');
+}
+
+function nftStop({ table, chain, action }: RuleStep): RuleStop {
+  if (!isKubeProxyTable(table)) return 'stranger';
+  switch (chain) {
+    case nftChains.reject:
+      return 'no-endpoints';
+    case nftChains.serviceEndpointsCheck:
+    case nftChains.nodePortEndpointsCheck:
+      return 'no-local-endpoints';
+    case nftChains.clusterIPsCheck:
+      return action.kind === 'reject' ? 'unserved-port' : 'unserved-address';
+    default:
+      return parseNftName(chain)?.kind === 'firewall' ? 'source-ranges' : 'kube-proxy';
+  }
+}

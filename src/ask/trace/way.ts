@@ -1,0 +1,98 @@
+import { joinHostPort } from '../../kernel/address.ts';
+import type { Step } from '../../packet/step.ts';
+import type { Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+import { describeStep, type TraceInWords } from './trace-words.ts';
+
+/** The way of packets from one kind of sender to one address, for a picture. */
+export interface Way {
+  /** The question, node and mode. */
+  readonly heading: string;
+  readonly from: string;
+  /** "10.96.0.10:80/tcp". */
+  readonly to: string;
+  readonly verdict: string;
+  readonly isGood: boolean;
+  /** Whether the end of the packets is known. */
+  readonly isKnown: boolean;
+  /** The chains, sets and virtual servers on the way, in order. */
+  readonly stations: readonly Station[];
+  readonly endpoints: readonly WayEndpoint[];
+}
+
+interface Station {
+  readonly name: string;
+  readonly detail: string;
+}
+
+interface WayEndpoint {
+  readonly name: string;
+  /** Share of new connections, from 0 to 1. */
+  readonly share: number;
+  readonly note: string;
+}
+
+export function wayOf(trace: Trace, { heading, verdict, isGood }: TraceInWords, scene: Scene): Way {
+  const { sender, target, fate } = trace;
+  const { steps, endpoints: ends } = fate.otherwise ?? fate;
+  const endpoints = ends.map(({ address, port, probability, source }) => ({
+    name: joinHostPort(address.text, port),
+    share: probability,
+    note: source === 'masqueraded' ? 'sees the node' : 'sees the client',
+  }));
+  return {
+    heading,
+    from: sender.words,
+    to: `${joinHostPort(target.address.text, target.port)}/${target.protocol}`,
+    verdict,
+    isGood,
+    isKnown: fate.verdict !== 'unknown',
+    stations: stationsOf(steps, endpoints, trace, scene),
+    endpoints,
+  };
+}
+
+/** The places of the steps, without repeats in a row and without those that change nothing. */
+function stationsOf(
+  steps: readonly Step[],
+  endpoints: Way['endpoints'],
+  trace: Trace,
+  scene: Scene,
+): readonly Station[] {
+  const stations: (Station & { readonly next: string | undefined })[] = [];
+  for (const step of steps) {
+    const name = placeOf(step);
+    if (name === undefined) continue;
+    // The chain's last step says more than its first.
+    if (stations.at(-1)?.name === name) stations.pop();
+    const { hook, what } = describeStep(step, trace, scene);
+    const next = step.kind === 'rule' && 'chain' in step.action ? step.action.chain : undefined;
+    // The trace follows one of several endpoints; its chain stands for all of theirs.
+    const isOfOne = endpoints.length > 1 && step.kind === 'rule' && step.action.kind === 'dnat';
+    const does = isOfOne ? `${what}; each endpoint has its own` : what;
+    // The next station is the jump's target.
+    const detail = [...(hook === undefined ? [] : [hook]), ...(next === undefined ? [does] : [])].join(': ');
+    stations.push({ name, detail, next });
+  }
+  return stations.filter(({ next }, i) => next === undefined || stations[i + 1]?.name.endsWith(next) === true);
+}
+
+/** The chain, virtual server or proxy port of a step; undefined for a step that leads nowhere else. */
+function placeOf(step: Step): string | undefined {
+  switch (step.kind) {
+    case 'rule':
+      return step.action.kind === 'return' ? undefined : chainOf(step);
+    case 'policy':
+      return chainOf(step);
+    case 'virtual-server':
+      return `virtual server ${joinHostPort(step.server.address.text, step.server.port)}`;
+    case 'listener':
+      return `proxy port ${joinHostPort(step.server.address.text, step.server.port)}`;
+    case 'route':
+      return undefined;
+  }
+}
+
+function chainOf({ tool, table, chain }: Step & { readonly kind: 'rule' | 'policy' }): string {
+  return tool === 'nftables' && table === 'kube-proxy' ? chain : `${table} ${chain}`;
+}
