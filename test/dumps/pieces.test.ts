@@ -202,7 +202,7 @@ COMMIT
   test('a name that nothing has is quoted as it was typed', async () => {
     const run = await runKpc(['describe', 'add X 10.9.9.9,tcp:80', whole]);
     expect(run.status).toBe(1);
-    expect(run.stderr).toContain('no Service, chain or set that matches "add X 10.9.9.9,tcp:80"\n');
+    expect(run.stderr).toContain('no Service, chain or set that matches "add X 10.9.9.9,tcp:80" [');
   });
 });
 

@@ -53,7 +53,7 @@ export const differencesOnPurpose: readonly Difference[] = [
     explains: ({ key, release }) => release === '1.30' && equalEndpoints.has(key),
   },
   {
-    said: 'kube-proxy stops at the first address of IPv6',
+    said: 'kube-proxy stops at the first IPv6 address',
     shownBy: { key: 'dual-stack/userspace', release: '1.25' },
     explains: ({ difference, key }) =>
       mixedAddresses.has(key) && /^(?:\+ ipv4 \w+ KUBE-|- balancer: )/.test(difference),
