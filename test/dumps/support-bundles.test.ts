@@ -169,7 +169,7 @@ TCP  10.96.7.7:443 rr
   expect(cut.stdout).toMatch(/^10\.96\.7\.7:443\/TCP/m);
   expect(cut.stderr).toContain('warning: left out its manifests: ');
   const dump = written(JSON.stringify(services).slice(0, -20));
-  const traced = await runKpc(['trace', '-q', dump, '--from', 'external', '--to', '10.96.7.7:443']);
+  const traced = await runKpc(['trace', dump, '--from', 'external', '--to', '10.96.7.7:443']);
   expect(traced.stderr).toContain('warning: left out its manifests: ');
 });
 
