@@ -225,7 +225,7 @@ describe('what follows from the rows', () => {
   });
 
   test('a comparison and kpc-apply go by it', async () => {
-    const { nodeSettings } = await load<typeof AlignSides>('diff/align-sides.ts');
+    const { nodeSettings } = await load<typeof AlignSides>('ask/diff/align-sides.ts');
     const { decideOnNode } = await load<typeof NodeDecisions>('apply/plan/node-decisions.ts');
     const { bundle } = await compile('conntrack: { tcpFinTimeout: 30s }\n');
     if (!bundle) throw new Error('nothing was compiled');
