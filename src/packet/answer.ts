@@ -303,10 +303,16 @@ export function linksIn(world: World, source: Address, destination: Address): re
   return [back, ...outer.filter((link) => link !== back)];
 }
 
-/** Undefined if no other link is possible: there is none, or the sender is a pod, or on the network of the address that it asked for. */
-export function arrivalOf({ routing }: World, { entered: link, sender, asked }: Flow): Arrival | undefined {
+/**
+ * Undefined if no other link is possible: the question names one, the node itself sends, there is only one, or the sender is a pod or on the
+ * network of the address that it asked for.
+ */
+export function arrivalOf(
+  { routing }: World,
+  { entered: link, sender, asked, isOwn, isNamed }: Flow,
+): Arrival | undefined {
   const { places } = routing;
-  if (!routing.isListed || link === undefined) return undefined;
+  if (isOwn || isNamed || !routing.isListed || link === undefined) return undefined;
   const hop = routing.hopTo(sender.address);
   const isBeside = hop?.link === link && hop.gateway === undefined && places.linkAround(asked.address) === link;
   if (places.isHere(hop) || isBeside) return undefined;

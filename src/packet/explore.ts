@@ -104,7 +104,8 @@ export function explore<End>(
 
 /** Adds to each way, as a doubt, the other ways that end alike but for what connection tracking keeps. */
 function withDoubt<End>(ways: readonly Way<End>[], others: readonly Way<End>[], reason: Reason): readonly Way<End>[] {
-  const differing = others.filter(({ kept }) => ways.every((way) => way.kept !== kept));
+  const known = new Set(ways.map(({ kept }) => kept?.()));
+  const differing = others.filter(({ kept }) => !known.has(kept?.()));
   if (differing.length === 0) return ways;
   return ways.map((way) => {
     const same = differing.filter((other) => exactEnd(other) === exactEnd(way));

@@ -52,11 +52,10 @@ export interface Way<End = unknown> {
   readonly masqueradedAs?: Address | undefined;
   /** The port on the node that a rule redirected it to, if it ends at the node. */
   readonly redirectedTo?: number | undefined;
-  readonly arrival?: Arrival | undefined;
   /** The packet at its end; undefined if the way was not simulated. */
   readonly end?: End | undefined;
-  /** What conntrack keeps of it, as text. */
-  readonly kept?: string | undefined;
+  /** What conntrack keeps of it, as text: only where a doubt makes no other difference is it asked. */
+  readonly kept?: (() => string) | undefined;
   /** Doubts that do not change how this packet ends, but change what conntrack keeps for later packets. */
   readonly doubts?: readonly { readonly reason: Reason; readonly end: End | undefined }[] | undefined;
   /** Why an answer does not reach the client. */
@@ -168,7 +167,8 @@ export interface Fate {
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
-  readonly arrival?: Arrival | undefined;
+  /** Of the likeliest way; undefined where only one link is possible. */
+  readonly arrival: () => Arrival | undefined;
   /** The steps of the likeliest way. */
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];

@@ -87,11 +87,10 @@ export type Step =
       readonly server: VirtualServer;
       readonly chosen: RealServer | undefined;
     }
-  /** A program on the node accepts the connection and opens one to one of `count` endpoints, or has none. */
+  /** A program on the node accepts the connection and opens one to one of its endpoints, or has none. */
   | {
       readonly kind: 'listener';
-      readonly server: Listener;
-      readonly count: number;
+      readonly server: Listener & { readonly endpoints: readonly SocketAddress[] };
       readonly chosen: SocketAddress | undefined;
     }
   /** What routing decided. */

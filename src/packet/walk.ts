@@ -208,7 +208,7 @@ function receive(flow: Flow, visitors: Visitors): End {
   const { endpoints } = server;
   if (!endpoints) return unknown(circumstance('listener', 'kube-proxy itself listens'));
   const chosen = endpoints[endpoints.length > 0 ? flow.choices.draw(endpoints.map(() => 1 / endpoints.length)) : -1];
-  flow.steps.push({ kind: 'listener', server, count: endpoints.length, chosen });
+  flow.steps.push({ kind: 'listener', server: { ...server, endpoints }, chosen });
   if (!chosen) return 'refused';
   const { address: destination, port } = chosen;
   const way = findWay(flow, destination, undefined, loopbackInterface);

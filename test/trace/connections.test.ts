@@ -451,7 +451,7 @@ test('what matters to the connection alone is asked, though the first packet is 
 });
 
 test('the link by which a packet is taken to come in is told where another would do', () => {
-  const arrivalOf = (from: string, to: string) => trace(strict, from, to, 'tcp').fate.arrival;
+  const arrivalOf = (from: string, to: string) => trace(strict, from, to, 'tcp').fate.arrival();
   expect(arrivalOf('172.16.20.50', '192.168.10.11:30081')).toEqual({ link: 'eth0', others: ['eth1'] });
   expect(arrivalOf(far, '172.16.20.11:30081')).toEqual({ link: 'eth1', others: ['eth0'] });
   const told = describeTrace(trace(strict, far, '172.16.20.11:30081', 'tcp'), sceneWith(strict)).notes;

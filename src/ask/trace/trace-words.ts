@@ -253,8 +253,9 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
 /** A note if the assumed input link of a packet from another host matters. */
 function arrivalNote(trace: Trace, scene: Scene): string | undefined {
   const { sender, target, fate } = trace;
-  if (!fate.arrival || fate.verdict === 'unknown') return undefined;
-  const { link, others } = fate.arrival;
+  const arrival = fate.verdict === 'unknown' ? undefined : fate.arrival();
+  if (!arrival) return undefined;
+  const { link, others } = arrival;
   const elsewhere = others.flatMap((other) => {
     const found = scene.evaluate(packetOf({ ...sender, enters: { interface: other } }, target));
     return endKey(found) === endKey(fate)
@@ -440,7 +441,7 @@ export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scen
       return {
         where: `proxy port ${server.protocol} ${formatSocketAddress(server)}`,
         what: chosen
-          ? `${programs[server.program]} connects to ${formatSocketAddress(chosen)}, one of ${step.count}`
+          ? `${programs[server.program]} connects to ${formatSocketAddress(chosen)}, one of ${server.endpoints.length}`
           : `${programs[server.program]} has no endpoint for it, and closes the connection`,
         servicePort: server.origin?.servicePort,
         place: server.origin?.place?.locate(),
@@ -519,7 +520,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     endpoints: [...endpoints.values()].map(({ address, port }) => ({ address: address.text, port })),
   }));
   const { side } = scene;
-  const assumed = assumedValues(valuesOf(trace, scene), side);
+  const assumed = assumedValues(valuesOf(trace, scene), side).map(({ value }) => value);
   return {
     verdict: fate.verdict,
     cause: causeOf(trace, scene),
@@ -622,19 +623,21 @@ function valuesOfStep(step: Step): readonly string[] {
 
 /** A line naming the values that kpc chose because the input lacks them; empty if it chose none. */
 export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
-  const chosen = chosenValues(side);
-  const named = groupBy(assumedValues(values, side), (value) => chosen.get(value) ?? '');
-  const parts = [...named].map(([kind, own]) => `${kind} ${joinWords(own)}`);
+  const named = groupBy(assumedValues(values, side), ({ kind }) => kind);
+  const parts = [...named].map(([kind, own]) => `${kind} ${joinWords(own.map(({ value }) => value))}`);
   return parts.length === 0 ? [] : [line('dim', 1, `assumed: ${parts.join(', ')}`)];
 }
 
-/** The values that kpc chose because the input lacks them. */
-function assumedValues(values: readonly string[], side: Snapshot): readonly string[] {
+/** Those of the values that kpc chose because the input lacks them. */
+function assumedValues(values: readonly string[], side: Snapshot) {
   const chosen = chosenValues(side);
-  return [...new Set(values)].filter((value) => chosen.has(value));
+  return [...new Set(values)].flatMap((value) => {
+    const kind = chosen.get(value);
+    return kind === undefined ? [] : [{ value, kind }];
+  });
 }
 
-/** The values that kpc chose because the input lacks them, each with its kind. */
+/** All that kpc chose because the input lacks it, each value with its kind. */
 function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
   if (side.kind === 'dump') return new Map();
   const { assumed, node } = side;
