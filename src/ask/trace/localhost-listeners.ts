@@ -13,11 +13,16 @@ import { servicesWithoutEndpoints } from './doubted-ends.ts';
  */
 export function localhostListeners(side: Snapshot): readonly Listener[] {
   const handlingOf = findLocalhostHandling(side.state);
-  const endpointsOf = side.kind === 'dump' ? shownEndpoints : chosenEndpoints(side);
-  return side.ports.flatMap((shown): readonly Listener[] => {
-    const { family, protocol, nodePort: port, label } = shown;
+  const taken = side.ports.flatMap((shown) => {
+    const { family, protocol, nodePort: port } = shown;
     if (protocol !== 'TCP' || port === undefined) return [];
-    if (handlingOf({ family, protocol, port }) !== 'kube-proxy itself listens') return [];
+    return handlingOf({ family, protocol, port }) === 'kube-proxy itself listens' ? [{ shown, protocol, port }] : [];
+  });
+  // Few nodes have any, and few commands ask.
+  if (taken.length === 0) return [];
+  const endpointsOf = side.kind === 'dump' ? shownEndpoints : chosenEndpoints(side);
+  return taken.flatMap(({ shown, protocol, port }): readonly Listener[] => {
+    const { family, label } = shown;
     const endpoints = endpointsOf(shown)?.toSorted(compareSockets);
     if (endpoints?.length === 0) return [];
     const origin = { servicePort: label, place: undefined };
