@@ -3,7 +3,14 @@ import { count, formatCount } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { serviceName } from '../cluster/model.ts';
-import { line, reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../ask/diff/diff-report.ts';
+import {
+  line,
+  reportDiff,
+  summarizeDiff,
+  type ReportBlock,
+  type ReportLimits,
+  type ReportLine,
+} from '../ask/diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../ask/diff/diff-sides.ts';
 import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
 import { reasonWords } from '../ask/diff/reason-words.ts';
@@ -25,10 +32,10 @@ export interface Review {
 /** The review of a change: each Service in two lines, then what happens to packets; no rules. */
 export function reportReview(review: Review, limits: ReportLimits): readonly ReportBlock[] {
   const { diff } = review;
-  const whole = reportDiff(diff, limits);
   // What belongs to no Service is all there is to say if no Service differs.
-  if (diff.servicePorts.length === 0) return whole;
+  if (diff.servicePorts.length === 0) return reportDiff(diff, limits);
   const { services, hidden, hasAssumed } = listServices(review, limits);
+  const summary = summarizeReview(review);
   return [
     [
       line('title', 'Services'),
@@ -41,15 +48,13 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Rep
     ],
     packetLines(review, limits),
     ...reportDiff({ ...diff, servicePorts: [], base: [] }, limits).slice(0, -1),
-    summarizeReview(review, limits).map(({ role, text }) =>
-      line(role, review.trace === 'no-command' ? text : `${text} --rules shows the rules.`),
-    ),
+    [line('summary', review.trace === 'no-command' ? summary : `${summary} --rules shows the rules.`)],
   ];
 }
 
 /** How many Services differ: what belongs to none follows from them. */
-export function summarizeReview({ diff }: Review, limits: ReportLimits): ReportBlock {
-  return reportDiff({ ...diff, base: [] }, limits).at(-1) ?? [];
+export function summarizeReview({ diff }: Review): string {
+  return summarizeDiff({ ...diff, base: [] });
 }
 
 export const assumedNote = '* assumed';

@@ -37,15 +37,17 @@ const signs = { add: '+', change: '~', remove: '-' } as const;
 function formatPlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefined): string {
   const groups = groupBy(describePlan(plan), (change) => change.servicePort ?? '');
   const names = [...groups.keys()].sort();
+  const ports = groupBy(bundle?.cluster.servicePorts ?? [], ({ label }) => label);
   // What belongs to no Service (sysctls, base chains) comes first, as it does when it is applied.
   return names
-    .map((name) => formatGroup(name === '' ? 'this node' : titleOf(name, bundle), groups.get(name) ?? [], namesAll))
+    .map((name) =>
+      formatGroup(name === '' ? 'this node' : titleOf(name, ports.get(name) ?? []), groups.get(name) ?? [], namesAll),
+    )
     .join('\n');
 }
 
 /** "default/adservice 10.102.160.245:9555 → 1 endpoint"; the name alone of what the bundle does not hold. */
-function titleOf(name: string, bundle: StoredBundle | undefined): string {
-  const ports = bundle?.cluster.servicePorts.filter(({ label }) => label === name) ?? [];
+function titleOf(name: string, ports: StoredBundle['cluster']['servicePorts']): string {
   const sockets = ports.flatMap((port) => (port.clusterIP ? [joinHostPort(port.clusterIP.text, port.port)] : []));
   const endpoints = ports.reduce((sum, port) => sum + port.endpoints.filter(({ status }) => status.ready).length, 0);
   return ports.length === 0 ? name : `${name} ${sockets.join(', ')} → ${count(endpoints, 'endpoint')}`;

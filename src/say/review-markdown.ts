@@ -21,7 +21,6 @@ const mostEffects = 6;
 export function formatReviewMarkdown(review: Review, limits: ReportLimits): string {
   const whole = reportDiff(review.diff, limits);
   if (review.diff.servicePorts.length === 0) return formatMarkdown(whole);
-  const summary = summarizeReview(review, limits);
   const kernel = whole.flatMap((block) => kernelLines(block));
   const { title, note, effects, gap } = listEffects(review);
   const shown = effects.length > mostEffects + 1 ? effects.slice(0, mostEffects) : effects;
@@ -29,7 +28,7 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits): stri
   const left = effects.length - shown.length - folded.length;
   const traces = [...shown, ...folded].map(({ trace }) => trace);
   return [
-    ...summary.map(({ text }) => `**${escapeMarkdown(text)}**\n`),
+    `**${escapeMarkdown(summarizeReview(review))}**\n`,
     `### Services\n\n${listItems(serviceItems(review, limits))}`,
     `### ${escapeMarkdown(title)}\n\n${listItems([...asItem(note), ...shown.map(effectItem), ...asItem(gap)])}`,
     ...(folded.length === 0

@@ -53,7 +53,8 @@ function reportPart(title: string, changes: readonly KernelChange[], limit: numb
   return [[line('title', title), ...cut(lines, limit)]];
 }
 
-function summarizeDiff(diff: SideDiff): string {
+/** How much differs, in one sentence. */
+export function summarizeDiff(diff: SideDiff): string {
   if (isSame(diff)) return summarizeSame(diff);
   // Two parts may share a name.
   const others = new Map<string, number>();
