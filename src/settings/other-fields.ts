@@ -1,5 +1,5 @@
 import { parseDuration } from '../base/duration.ts';
-import { duration, flag, integer, item, list, object, text } from '../base/json/kubernetes-schema.ts';
+import { duration, expectedDuration, flag, integer, item, list, object, text } from '../base/json/kubernetes-schema.ts';
 import { anything, narrowed, nullable, number, oneOf, textThat, type Schema } from '../base/json/schema.ts';
 import { gateOf, isOn } from '../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
@@ -9,7 +9,7 @@ const mostInt32 = 2 ** 31 - 1;
 
 const socket = nullable(textThat('an address and a port such as 0.0.0.0:10256', 'isSocket'));
 
-const notNegative = textThat('a duration such as 15m0s, from 0 up', 'isDurationFromZero');
+const notNegative = textThat(expectedDuration, 'isDurationFromZero');
 
 const verbosity = integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`);
 const flushFrequency = narrowed(anything, 'a duration such as 5s, above 0', 'isFlushFrequency');

@@ -93,13 +93,13 @@ const destinationKinds = [
 /** The sender's place, or its relation to the Service. */
 const senderKinds = ['outside', 'other-node', 'pod', 'node', 'endpoint', 'other-endpoint', 'range'] as const;
 
-const senderShape = objectOf({ kind: oneOf(...senderKinds), text: anyText });
+const senderSchema = objectOf({ kind: oneOf(...senderKinds), text: anyText });
 
-export type EffectSender = Shaped<typeof senderShape>;
+export type EffectSender = Shaped<typeof senderSchema>;
 
 export const effectFields = {
   target: about('what the packets are sent to', oneOf(...destinationKinds)),
-  senders: listOf(senderShape),
+  senders: listOf(senderSchema),
   from: anyText,
   to: anyText,
   severity: severitySchema,
