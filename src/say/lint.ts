@@ -64,7 +64,7 @@ function numberOf(findings: readonly SaidFinding[], severity: Severity): number 
   return findings.filter((each) => each.severity === severity).length;
 }
 
-/** "3 errors, 1 warning in 2 files; 1 ignored (iptables mode, 5 nodes)". */
+/** "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
 function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun }: LintReport): string {
   const counts = (['error', 'warning', 'note'] as const).flatMap((severity) => {
     const number = numberOf(findings, severity);
@@ -78,9 +78,8 @@ function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun
   const accepted = ignored.length === 0 ? '' : `; ${ignored.length} ignored`;
   if (!hasRun)
     return `${found}${accepted}; the rules look at the Services once the errors are gone (or with --skip-invalid)`;
-  const { title } = modeFacts[mode];
-  const how = namesMode ? title : `${title} ${unnamedMode}`;
-  return `${found}${accepted} (${[...(nodes > 0 ? [count(nodes, 'node')] : []), how].join(', ')})`;
+  const how = `${modeFacts[mode].title}${namesMode ? '' : ` ${unnamedMode}`}`;
+  return `${found}${accepted}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
 /** What `--output json` prints beside the findings. */

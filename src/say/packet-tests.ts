@@ -2,7 +2,9 @@ import { printable, printableJson } from '../base/printable.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import { describeSkipped } from '../dumps/dump.ts';
+import { formatSocketAddress } from '../kernel/socket-address.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';
@@ -46,12 +48,20 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const passed = results.length - failed.length;
   const isGood = failed.length === 0;
   const summary = isGood ? `${count(passed, 'packet')} as expected` : `${failed.length} failed, ${passed} as expected`;
-  const blocks = failed.map((result) => [line('bad', 0, `${at(result.place)}: ${result.title}`), ...explain(result)]);
+  const blocks = [...groupBy(failed, failureKey).values()].map((alike) => [
+    ...alike.map(({ place, title }) => line('bad', 0, `${at(place)}: ${title}`)),
+    ...alike.slice(0, 1).flatMap(explain),
+  ]);
   const text = [summary, ...describeScenes(results.map(({ scene }) => scene))].join(', ');
   const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
   const skipped = [...new Set(results.flatMap(skippedOf))].map((each) => line('plain', 0, each));
   const end = [line(isGood ? 'good' : 'bad', 0, text), ...(assumed === undefined ? [] : [line('dim', 0, assumed)])];
   return formatDescription([...blocks, [...end, ...skipped]], isColoured);
+}
+
+/** Equal for packets of one test that fail alike on one node: the trace of the first shows why. */
+function failureKey({ place, faults, trace: { target }, scene: { side } }: PacketResult): string {
+  return JSON.stringify([at(place), faults, formatSocketAddress(target), target.protocol, side.nodeName, side.mode]);
 }
 
 /** What is no part of a result. That of a failed one is in its trace, too. */

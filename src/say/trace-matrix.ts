@@ -33,13 +33,25 @@ export function formatMatrix(
   const painted = lines.map((row, at) =>
     row.map((cell, i) => (i === 0 ? cell : paint(fates[at]?.[i - 1]?.role ?? 'plain', cell))),
   );
-  const legend = paint(
-    'dim',
-    `2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both${cells.some(({ fate }) => failingOf(fate) !== 'none') ? '; fails, some fail: it arrives, and its answer does not come back' : ''}${
-      cells.some(({ fate }) => fate.otherwise) ? '; ?: if what is not shown lets it pass unchanged' : ''
-    }`,
-  );
-  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...healthChecks, ...doubts, legend].join('\n')}\n`;
+  const told = legendOf([...senders, ...fates.flat().map(({ text }) => text)]).map((text) => paint('dim', text));
+  return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...healthChecks, ...doubts, ...told].join('\n')}\n`;
+}
+
+/** What the words in the table mean, of those that it has. */
+function legendOf(shown: readonly string[]): readonly string[] {
+  const rows = [
+    [/^itself$/, 'itself: an endpoint of the Service'],
+    [/^\d+ /, 'number: endpoints reached'],
+    [/ kept/, 'kept: they see the client'],
+    [/ masq/, 'masq: they see the node'],
+    [/ mixed/, 'mixed: some see the client, some the node'],
+    [/^local/, 'local: reaches the node itself'],
+    [/^forwarded/, 'forwarded: leaves the node unchanged'],
+    [/fails?\??$/, 'fails: it arrives, and its answer does not come back'],
+    [/\?$/, '?: if what is not shown lets it pass unchanged'],
+    [/^-$/, '-: no such packet'],
+  ] as const;
+  return rows.flatMap(([pattern, words]) => (shown.some((text) => pattern.test(text)) ? [`  ${words}`] : []));
 }
 
 /** "node" for an unknown address of the node. */

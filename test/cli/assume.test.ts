@@ -104,7 +104,9 @@ describe.concurrent('manifests from git', () => {
   test('are traced, and the trace names what is assumed', async () => {
     const run = await runKpc(['trace', '--from', 'pod', '--to', 'svc/web', git, '-q'], { cwd });
     expect(run.status).toBe(0);
-    expect(run.stdout).toMatch(/^ {2}assumed: cluster IP 10\.\d+\.\d+\.\d+, node node-1, Pod 10\.244\./m);
+    expect(run.stdout).toMatch(
+      /^ {2}assumed: cluster IP 10\.\d+\.\d+\.\d+, node node-1, clusterCIDR 10\.244\.0\.0\/16, Pod 10\.244\./m,
+    );
   });
 
   test('have Pods behind workloads of old API versions, too', async () => {

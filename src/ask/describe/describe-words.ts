@@ -125,15 +125,23 @@ function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: M
     kind === 'cluster-ip' ? `${text} port ${port.port}/${port.protocol}` : `${addressWords[kind]} ${mark(text)}`,
   );
   if (port.nodePort > 0) addresses.push(`node port ${mark(String(port.nodePort))}`);
-  const used = formatCount(endpoints.filter(isUsedInWords).length);
   const family = dual ? `${familyNames[port.family]} ` : '';
   return [
     ...plain(addresses.join(', ')),
     ...pathLines(port, fallback, masquerade),
     ...plain(unboundHints && hintWords(unboundHints)),
-    ...plain(`${count(endpoints.length, `${family}endpoint`)}, ${used} used on ${words.node}`),
+    ...plain(`${count(endpoints.length, `${family}endpoint`)}${usedWords(endpoints)} on ${words.node}`),
     ...cutLines(endpoints.map(endpointLine), words.limit, 2),
   ];
+}
+
+/** How many endpoints the node uses, for each policy if they differ. */
+function usedWords(endpoints: readonly EndpointDescription[]): string {
+  const used = (policy: 'cluster' | 'local'): string =>
+    formatCount(endpoints.filter((endpoint) => isUse(endpoint[policy])).length);
+  const differ = endpoints.some(({ cluster, local }) => cluster && local && isUse(cluster) !== isUse(local));
+  if (differ) return `: policy Cluster uses ${used('cluster')}, policy Local ${used('local')}`;
+  return `, ${formatCount(endpoints.filter(isUsedInWords).length)} used`;
 }
 
 /** A Service port from a dump, as far as the state shows it. */
@@ -241,7 +249,11 @@ function endpointLine(endpoint: EndpointDescription): DescriptionLine {
 }
 
 function isUsedInWords({ cluster, local }: EndpointDescription): boolean {
-  return [cluster, local].some((kind) => kind === 'ready' || kind === 'last-resort');
+  return isUse(cluster) || isUse(local);
+}
+
+function isUse(kind: EndpointDescription['cluster']): boolean {
+  return kind === 'ready' || kind === 'last-resort';
 }
 
 /** Whether an endpoint is used, and why. */

@@ -1,5 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { cite } from '../../base/findings/finding.ts';
+import { nameSome } from '../../base/join-words.ts';
 import { nearest } from '../../base/find-nearest.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -192,6 +193,7 @@ function compareEndpoints(
   expected: readonly ExpectedEndpoint[],
 ): readonly string[] {
   const faults: string[] = [];
+  const missed: string[] = [];
   const others = new Set(reached.keys());
   for (const { words, address, port, share: wanted } of expected) {
     const own = [...reached].filter(([at]) => {
@@ -200,12 +202,19 @@ function compareEndpoints(
     });
     for (const [at] of own) others.delete(at);
     const share = own.reduce((sum, [, each]) => sum + each, 0);
-    if (own.length === 0 && wanted !== 0) faults.push(`${words} is not reached`);
+    if (own.length === 0 && wanted !== 0) missed.push(words);
     else if (wanted !== undefined && Math.abs(share - wanted) > tolerance) {
-      faults.push(`${words} gets ${percent(share)} of connections, not ${percent(wanted)}`);
+      faults.push(`${words} got ${percent(share)} of connections, expected ${percent(wanted)}`);
     }
   }
-  return [...faults, ...[...others].map((at) => `${at} is reached too`)];
+  return [...ends([...others], missed), ...faults];
+}
+
+/** A sentence for the endpoints that differ, if any. */
+function ends(others: readonly string[], missed: readonly string[]): readonly string[] {
+  const [reached, expected] = [nameSome(others), nameSome(missed)];
+  if (others.length === 0) return missed.length === 0 ? [] : [`did not go to ${expected}`];
+  return [missed.length === 0 ? `also went to ${reached}` : `went to ${reached}, expected ${expected}`];
 }
 
 /** The sender's address as endpoints see it. */

@@ -74,6 +74,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   );
   const values = [
     scene.side.nodeName,
+    ...(scene.side.assumed?.clusterCIDRs ?? []),
     ...names,
     ...cells.flatMap(({ target: { address, port } }) => [address.text, String(port)]),
     ...healthChecks.map(({ port }) => String(port)),

@@ -44,6 +44,8 @@ export interface Sender {
   readonly enters: Packet['enters'];
   /** Whether it is a pod on the node. */
   readonly isPod?: boolean;
+  /** Whether kpc chose the address, as one of many that such a sender may have. */
+  readonly isExample?: boolean;
 }
 
 export interface Destination {
@@ -81,16 +83,16 @@ export type NamedSender = Pick<Question, 'from' | 'inInterface' | 'namespace'>;
 
 export function readSender({ from, inInterface, namespace }: NamedSender, family: Family, scene: Scene): Read<Sender> {
   const { side } = scene;
-  const sender = (words: string, address: Address, isPod: boolean): Read<Sender> => {
+  const sender = (words: string, address: Address, isPod: boolean, isExample = false): Read<Sender> => {
     const usual = isPod ? podInterface(scene, family) : side.kind === 'dump' ? undefined : 'eth0';
-    return read({ words, address, enters: { interface: inInterface ?? usual }, isPod });
+    return read({ words, address, enters: { interface: inInterface ?? usual }, isPod, isExample });
   };
   const kind = senderKinds.find((each) => each === from);
   if (kind === 'node') return read({ words: 'the node itself', address: undefined, enters: undefined });
   if (kind) {
     const words = strangers[kind];
     const found = findStranger(kind, family, scene);
-    if (found) return sender(words, found, kind === 'pod');
+    if (found) return sender(words, found, kind === 'pod', true);
     return nodesUnnamed(scene) ?? wrong({ problem: 'no-address-for', sender: words });
   }
   const address = parseAddress(from);

@@ -11,6 +11,7 @@ import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Location } from '../../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
 import {
   isArrival,
@@ -70,7 +71,6 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const isPing = target.protocol === 'icmp';
   const where = isPing ? `ping to ${target.address.text}` : `${target.protocol} to ${socketWords(target)}`;
   const to = target.label === undefined ? '' : ` (${target.label})`;
-  const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
   const connection = connectionWords(trace, scene);
   const [verdict = '', ...doubts] =
     fate.verdict === 'unknown'
@@ -79,7 +79,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { endpoints, steps: met } = fate.otherwise ?? fate;
   const steps = met.filter((_, i) => leadsOn(met, i, fate.verdict === 'unknown' && !fate.otherwise));
   return {
-    heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
+    heading: `${where}${to} from ${senderWords(sender)}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
     isGood: isArrival(fate.verdict) && connection.kind !== 'fails',
@@ -88,6 +88,11 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => describeStep(step, trace, scene)),
     assumed: assumedLine(valuesOf(trace, scene), side),
   };
+}
+
+function senderWords({ words, address, isExample }: Sender): string {
+  if (address === undefined) return words;
+  return `${words} (${isExample ? 'such as ' : ''}${address.text})`;
 }
 
 /** A colon if a list of endpoints follows. */
@@ -462,7 +467,7 @@ function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { 
 }
 
 /** What a rule does, as the end of a sentence. */
-function actionWords({ tool, rule, action }: RuleStep): string {
+function actionWords({ tool, chain, rule, action }: RuleStep): string {
   const share = 'args' in rule ? rule.args.find((arg) => arg.kind === 'statistic')?.probability : undefined;
   const by = share === undefined ? '' : ` by chance, ${percent(Number(share))}`;
   switch (action.kind) {
@@ -489,13 +494,14 @@ function actionWords({ tool, rule, action }: RuleStep): string {
       return action.of === 'connection' ? "changes the connection's mark" : markWords(action.change);
     case 'unknown':
       return tool === 'iptables' ? `meets ${action.text}` : 'meets a rule that kpc does not understand';
+    case 'return':
+      return chain === baseChains.postrouting ? 'is not marked, so is not masqueraded' : 'leaves this chain';
     default:
       return plainActions[action.kind];
   }
 }
 
 const plainActions = {
-  return: 'leaves this chain',
   continue: 'matches',
   drop: 'is dropped',
   reject: 'is refused',
@@ -524,7 +530,7 @@ export function traceJson(trace: Trace, scene: Scene) {
   return {
     verdict: fate.verdict,
     cause: causeOf(trace, scene),
-    from: { sender: sender.words, address: sender.address?.text },
+    from: { sender: sender.words, address: sender.address?.text, example: sender.isExample || undefined },
     to: {
       address: isUnknownOwn(target.address) ? 'node' : target.address.text,
       port: target.port,
@@ -582,6 +588,7 @@ function valuesOf({ sender, target, fate }: Trace, { side }: Scene): readonly st
     ...socketValues(target),
     ...addressValues(sender.address),
     side.nodeName,
+    ...(side.assumed?.clusterCIDRs ?? []),
     ...fate.endpoints.flatMap((each) => [
       ...socketValues(each),
       ...addressValues(each.source === 'masqueraded' ? undefined : each.source),
@@ -624,8 +631,14 @@ function valuesOfStep(step: Step): readonly string[] {
 /** A line naming the values that kpc chose because the input lacks them; empty if it chose none. */
 export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
   const named = groupBy(assumedValues(values, side), ({ kind }) => kind);
-  const parts = [...named].map(([kind, own]) => `${kind} ${joinWords(own.map(({ value }) => value))}`);
+  const parts = [...named].map(([kind, own]) => {
+    return `${own.length === 1 ? kind : plural(kind)} ${joinWords(own.map(({ value }) => value))}`;
+  });
   return parts.length === 0 ? [] : [line('dim', 1, `assumed: ${parts.join(', ')}`)];
+}
+
+function plural(noun: string): string {
+  return `${noun}${noun.endsWith('s') ? 'es' : 's'}`;
 }
 
 /** Those of the values that kpc chose because the input lacks them. */
@@ -651,6 +664,7 @@ function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
       : []),
     ...(assumed.node ? all('node', [node.name]) : []),
     ...all('Pod', [...assumed.pods]),
+    ...all('clusterCIDR', assumed.clusterCIDRs),
     ...assumed.services.flatMap(({ clusterIPs, nodePorts, healthCheckNodePort = [], loadBalancerIPs = [] }) => [
       ...all('cluster IP', clusterIPs),
       ...all('node port', Object.values(nodePorts)),

@@ -91,6 +91,7 @@ const answerFields = {
   ),
   from: objectOf({
     sender: about('in words: "a pod on this node"', text),
+    example: optional(about('whether kpc chose the address, one of those that such a sender may have', boolean)),
     address: optional(about('absent for the node, which chooses one itself', text)),
     column: optional(about('in the table of --all', text)),
   }),

@@ -100,7 +100,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: sysctl net.netfilter | grep timeout',
     ],
     'bound-addresses': ({ addresses, to }) => [
-      `find programs that listen on one of the ${formatCount(addresses)} addresses of ${serviceLink}, alone or as one of all addresses: ${titleOf(to)} removes ${serviceLink}, and the node has no Service addresses any more`,
+      `find programs that listen on a Service address of ${serviceLink} (it has ${formatCount(addresses)}), or on all addresses: ${titleOf(to)} removes ${serviceLink}, and the node has no Service addresses any more`,
       'check: ss -ltnup',
     ],
     route: ({ address, to }) => [
