@@ -13,12 +13,11 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
       'Print the version, the kube-proxy and releases of Kubernetes that it follows, and the Node that runs it.',
     )
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
-    .addOption(new Option('--json', 'the same as --output json').default(false, 'no').conflicts('output'))
-    .action(async ({ output, json }: { readonly output: 'text' | 'json'; readonly json: boolean }) => {
+    .action(async ({ output }: { readonly output: 'text' | 'json' }) => {
       const nodeVersion = process.version;
       const kubeProxyVersion = kubeProxyVersions[newestRelease];
       await terminal.out(
-        json || output === 'json'
+        output === 'json'
           ? formatJson<typeof versionSchema>({
               command: `${program.name()} version`,
               snapshots: [],
