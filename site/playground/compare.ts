@@ -6,7 +6,7 @@ import { effectsByService, Findings } from '../../src/ask/equivalence/findings.t
 import { preparationsFor } from '../../src/ask/equivalence/preparations.ts';
 import { painter } from '../../src/say/formats/description.ts';
 import { reportReview } from '../../src/say/diff-review.ts';
-import { formatEquivalence } from '../../src/say/equivalence.ts';
+import { equivalenceAnswer } from '../../src/say/equivalence.ts';
 import { formatText } from '../../src/say/formats/markdown.ts';
 import { onOneNode, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Answer, Input, Problem } from './questions.ts';
@@ -63,7 +63,7 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     findings: findings.list(),
     preparations: isOfModes ? preparationsFor(...scenes) : undefined,
   } as const;
-  return formatEquivalence(report, 'text', true, { command: 'kpc equivalence', findings: [] });
+  return equivalenceAnswer(report, true, { command: 'kpc equivalence', findings: [] }).text();
 }
 
 /** Two versions of the manifests: what kpc diff says. */

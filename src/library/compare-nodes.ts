@@ -8,10 +8,11 @@ import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivale
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { describeUnshown, onOneNode, sceneOf, type Scene } from '../ask/trace/scene.ts';
 
 export type { Scene };
-export { equivalenceOutputs, formatEquivalence } from '../say/equivalence.ts';
+export { equivalenceAnswer } from '../say/equivalence.ts';
 
 /** Both sides of one node. */
 export interface ComparedNode {
@@ -84,8 +85,13 @@ export class NodeComparison {
       ...this.#comparison.result(),
     };
     // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
-    return { report, passed: this.#announced ? !needsWork(report) : report.findings.length === 0 };
+    const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
+    return { report, passed, placeOf: (servicePort: string) => placeIn(scenes[1].side, servicePort) };
   }
+}
+
+function placeIn({ cluster }: Snapshot, servicePort: string) {
+  return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
 /** In words; undefined if the sides differ in it, or one does not show its settings. */

@@ -1,7 +1,7 @@
 import { diffSides } from '../ask/diff/diff-sides.ts';
 import { diffToJson, type DifferenceJson } from '../say/json.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { formatDifferences } from './differences.ts';
+import { diffAnswer, formatSideDiffs } from './differences.ts';
 import { checkOptionNames } from './texts.ts';
 
 /** How to compare two sides. */
@@ -32,5 +32,7 @@ export function formatDiff(
 ): string {
   checkOptionNames(options, ['foreign', 'limit']);
   const { foreign = false, limit = 20 } = options;
-  return formatDifferences({ from, to, diff: diffSides(from, to, { foreign }) }, format, { limit });
+  if (format === 'unified') return formatSideDiffs(from, to);
+  const answer = diffAnswer({ from, to, diff: diffSides(from, to, { foreign }) }, { limit });
+  return format === 'text' ? answer.text() : answer.markdown();
 }

@@ -6,6 +6,7 @@ import { describeGaps } from '../ask/diff/not-compared.ts';
 import { painter } from '../say/formats/description.ts';
 import { reportReview, type Review } from '../say/diff-review.ts';
 import { reportFlows } from '../say/dump-text.ts';
+import { answerOutputs, type Answered } from '../say/formats/answer.ts';
 import { formatJson, type Said } from '../say/formats/json.ts';
 import { diffToJson } from '../say/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
@@ -14,7 +15,9 @@ import type { difference } from '../say/outputs/diff.ts';
 import { formatReviewMarkdown } from '../say/review-markdown.ts';
 import type { Tracing } from '../say/equivalence.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
-import { formatSideDiffs } from '../say/formats/unified.ts';
+import { differenceCases, differencesFound } from '../say/difference-findings.ts';
+import { findingReporter } from '../say/words/said.ts';
+export { formatSideDiffs } from '../say/formats/unified.ts';
 
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse } from './refusal.ts';
@@ -64,36 +67,33 @@ export function isUnchanged({ from, to, diff }: Differences): boolean {
   return isSame(diff);
 }
 
-export const diffOutputs = ['text', 'json', 'markdown', 'unified'] as const;
+/** `unified`: the files of both sides. */
+export const diffOutputs = [...answerOutputs, 'unified'] as const;
 
-/** `taken`: the flags that a kpc.yaml gave, in words. */
-export function formatDifferences(
+/** The differences, for all formats. */
+export function diffAnswer(
   { from, to, diff, review, flows }: Differences,
-  output: (typeof diffOutputs)[number],
   { limit, isColoured = false, taken, said = noneSaid }: DiffStyle,
-): string {
+): Answered<string> {
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
   const flowBlocks = flows ? reportFlows(flows, limit) : [];
-  switch (output) {
-    case 'text': {
-      const blocks = review ? reportReview(review, limits) : reportDiff(diff, limits);
-      return formatText([...flowBlocks, ...blocks], painter(isColoured));
-    }
-    case 'markdown': {
-      const words = review
-        ? formatReviewMarkdown(review, limits)
-        : formatMarkdown([...flowBlocks, ...reportDiff(diff, limits)]);
-      return words + takenMarkdown(taken);
-    }
-    case 'json':
-      return formatJson<typeof difference>({
+  const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
+  const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks()));
+  const findings = () => differencesFound(diff).map(findingReporter([], new Map()));
+  return {
+    text: () => formatText(blocks(), painter(isColoured)),
+    markdown: () => markdown() + takenMarkdown(taken),
+    json: () =>
+      formatJson<typeof difference>({
         ...said,
         snapshots: snapshotsJson([from, to]),
         result: { ...diffToJson(from, to, diff, review), ...(flows ? { flows: flowChangeJson(flows) } : {}) },
-      });
-    case 'unified':
-      return formatSideDiffs(from, to);
-  }
+      }),
+    findings,
+    files: [],
+    suite: said.command,
+    cases: () => differenceCases(to.ports, findings()),
+  };
 }
 
 const noneSaid: Said = { command: 'kpc diff', findings: [] };

@@ -133,7 +133,7 @@ export async function check(folder: string, snapshot: CompiledSnapshot): Promise
 }
 
 /** No command line proposes anything. */
-const noWords = { accept: undefined, trace: [], pathOf: (path: string) => path } satisfies Partial<CheckReport>;
+const noWords = { accept: undefined, trace: [] } satisfies Partial<CheckReport>;
 
 /** Options of many nodes: the flags of `kpc compile --all-nodes`. */
 export interface FleetOptions extends OfPaths<FleetTexts> {

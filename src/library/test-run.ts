@@ -15,7 +15,7 @@ import type { Scene } from '../ask/trace/scene.ts';
 import { keyOf } from './open.ts';
 
 export type { SceneSettings };
-export { testOutputs, formatResults } from '../say/packet-tests.ts';
+export { testAnswer } from '../say/packet-tests.ts';
 
 /** Files of expectations, to be run: what they need is opened by who knows how. */
 export class TestRun {

@@ -1,23 +1,22 @@
 import { wordsOf } from './words/words.ts';
-import { formatCount } from '../base/format-count.ts';
+import { diagnose } from '../base/findings/finding.ts';
 import { nameSome } from '../base/join-words.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { pathWord, printable, printableLines } from '../base/printable.ts';
-import { describeKernelChange } from '../ask/changes/kernel-change.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { reportDiff } from '../ask/diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { reasonWords } from '../ask/diff/reason-words.ts';
 import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
 import { formatJson, type Said } from './formats/json.ts';
-import { annotate, formatGithub, inRepository, type PathOf } from './formats/github.ts';
+import { differenceCases, differencesFound } from './difference-findings.ts';
+import { cutList, type Answered, type AnswerOutput } from './formats/answer.ts';
 import { diffToJson } from './json.ts';
 import type { checked, checkedFleet } from './outputs/compile.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { snapshotsJson } from './snapshots.ts';
-import { formatTestSuite } from './formats/junit.ts';
+import { findingReporter, sayFinding, type SaidFinding } from './words/said.ts';
 import { makeReview } from './make-review.ts';
 import { formatReviewMarkdown } from './review-markdown.ts';
 import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './formats/markdown.ts';
@@ -34,7 +33,6 @@ export interface CheckWords {
   readonly trace: readonly string[];
   /** The flags that a kpc.yaml gave, in words. */
   readonly taken?: readonly string[] | undefined;
-  readonly pathOf: PathOf;
 }
 
 /** How a folder with a golden bundle compares with what the input compiles to, for reports. */
@@ -51,38 +49,7 @@ export interface CheckReport extends CheckWords {
   readonly compiled: readonly { readonly label: string; readonly place: Location | undefined }[];
 }
 
-interface Failure {
-  readonly label?: string;
-  readonly title: string;
-  readonly lines: readonly string[];
-  readonly place?: Location | undefined;
-}
-
-function findFailures({ folder, files, comparison, problems }: CheckReport): readonly Failure[] {
-  if (files.length === 0) return [];
-  if (!comparison) return [{ title: `${folder} cannot be compared`, lines: problems }];
-  const { servicePorts, base } = comparison.diff;
-  const failures = servicePorts.map(({ label, change, reasons, kernel, place }): Failure => {
-    const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
-    return { label, title: `${label} ${change}`, lines: limit(lines), place: place?.locate() };
-  });
-  if (base.length > 0) {
-    failures.push({ title: 'What belongs to no Service', lines: limit(base.map(describeKernelChange)) });
-  }
-  // Another version of kpc, say, or a setting that does not show in the kernel.
-  return failures.length > 0 ? failures : [{ title: `${folder} differs`, lines: [`in ${files.join(', ')}`] }];
-}
-
 const mostLines = 20;
-
-/** Cuts a list, but prints a single further line: the number of hidden lines would take a line too. */
-function limit(lines: readonly string[]): readonly string[] {
-  if (lines.length <= mostLines + 1) return lines;
-  return [...lines.slice(0, mostLines), `and ${formatCount(lines.length - mostLines)} more`];
-}
-
-/** Two formats for people and programs, and three that report the result of --check to a CI. */
-export type OutputFormat = 'text' | 'json' | 'github' | 'junit' | 'markdown';
 
 export interface NodeChange {
   readonly node: string;
@@ -119,33 +86,35 @@ export async function reportCheck(
   return { ...report, comparison: { from: stored.side, diff: diffSides(stored.side, to, { foreign: false }) } };
 }
 
-/** What is printed, and what is `said` to people beside it. */
-export async function formatCheck(
-  report: CheckReport,
-  result: CheckResult,
-  format: OutputFormat,
-  beside: Said,
-): Promise<{ readonly printed: string; readonly said: string }> {
-  const said = result.kind === 'differs' ? describeDifference(report, result) : '';
-  switch (format) {
-    case 'text': {
-      const printed = result.kind === 'differs' ? formatFileDiffs(report.folder, result) : '';
-      return { printed, said: checkToText(report) + said };
-    }
-    case 'json':
-      return { printed: formatJson<typeof checked>(checkAnswer(report, beside)), said };
-    case 'github':
-      return { printed: formatGithub(beside.findings, report.pathOf) + checkToGithub(report), said };
-    case 'junit':
-      return { printed: checkToJunit(report), said };
-    case 'markdown':
-      return { printed: (await checkToMarkdown(report)) + takenMarkdown(report.taken), said };
-  }
+/** How the folder compares, for all formats. */
+export function checkAnswer(report: CheckReport, result: CheckResult, said: Said): Answered {
+  const findings = () => [...said.findings, ...findingsOf(report)];
+  const sides = report.comparison ? [report.comparison.from, report.to] : [report.to];
+  return {
+    text: () => (result.kind === 'differs' ? formatFileDiffs(report.folder, result) : ''),
+    json: () => formatJson<typeof checked>({ ...said, snapshots: snapshotsJson(sides), result: checkToJson(report) }),
+    markdown: async () => (await checkToMarkdown(report)) + takenMarkdown(report.taken),
+    findings,
+    files: [],
+    suite: `kpc compile --check ${report.folder}`,
+    cases: () => differenceCases(report.compiled, findings()),
+  };
 }
 
-function checkAnswer(report: CheckReport, said: Said) {
-  const sides = report.comparison ? [report.comparison.from, report.to] : [report.to];
-  return { ...said, snapshots: snapshotsJson(sides), result: checkToJson(report) };
+/** What people are told beside the answer: in words, where the files themselves are printed, and how to accept the change. */
+export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
+  return `${output === 'text' ? checkToText(report) : ''}${result.kind === 'differs' ? describeDifference(report, result) : ''}`;
+}
+
+function findingsOf({ folder, files, comparison, problems, accept = '' }: CheckReport): readonly SaidFinding[] {
+  if (files.length === 0) return [];
+  const golden = { folder, accept };
+  const found = comparison
+    ? differencesFound(comparison.diff, golden)
+    : [diagnose('state-differs', { golden, what: problems })];
+  // Another version of kpc, say, or a setting that does not show in the kernel.
+  const others = found.length > 0 ? found : [diagnose('state-differs', { golden, what: [`in ${files.join(', ')}`] })];
+  return others.map(findingReporter([], new Map()));
 }
 
 export function checkToJson(report: CheckReport): Shaped<typeof checked> {
@@ -193,38 +162,37 @@ export function fleetCheckToJson({ folder, nodes, changed, stale, example }: Fle
   return { folder, same, nodes: nodes.length, changed, stale, ...diff };
 }
 
-/** What `--check` prints of many nodes; '' if there is nothing to say. */
-export async function formatFleetCheck(report: FleetReport, format: OutputFormat, said: Said): Promise<string> {
+/** How the folders of many nodes compare, for all formats. */
+export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
   const { folder, nodes, changed, stale, example, taken } = report;
   const differing = [...changed, ...stale];
   const lines = differing.map(({ node, what }) => `${node}: ${what}`);
   const summary = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
-  switch (format) {
-    case 'text':
-      return printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join(''));
-    case 'json':
-      return formatJson<typeof checkedFleet>({
-        ...said,
-        snapshots: report.snapshots,
-        result: fleetCheckToJson(report),
-      });
-    case 'github':
-      if (differing.length === 0) return '';
-      return (
-        (example ? checkToGithub({ ...example, folder }) : '') + annotate('error', summary, limit(lines).join('\n'))
-      );
-    case 'markdown': {
+  return {
+    text: () =>
+      printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join('')),
+    json: () =>
+      formatJson<typeof checkedFleet>({ ...said, snapshots: report.snapshots, result: fleetCheckToJson(report) }),
+    findings: () => {
+      if (differing.length === 0) return said.findings;
+      const accept = example?.accept ?? '';
+      const all = diagnose('state-differs', { golden: { folder, accept }, what: [summary, ...lines] });
+      const ofExample = example ? findingsOf({ ...example, folder }) : [];
+      return [...said.findings, ...ofExample, sayFinding(all)];
+    },
+    markdown: async () => {
       if (differing.length === 0) return `**No difference.**\n${takenMarkdown(taken)}`;
       const of = example ? `\nOn one of them:\n\n${await checkToMarkdown(example)}` : '';
-      return `**${summary}.**\n\n${listItems(limit(lines).map((text) => escapeMarkdown(text)))}${of}${takenMarkdown(taken)}`;
-    }
-    case 'junit': {
+      return `**${summary}.**\n\n${listItems(cutList(lines, mostLines).map((text) => escapeMarkdown(text)))}${of}${takenMarkdown(taken)}`;
+    },
+    files: [],
+    suite: `kpc compile --check ${folder}`,
+    cases: () => {
       const failures = new Map(differing.map(({ node, what }) => [node, { title: what, lines: [] }]));
       const names = new Set([...nodes, ...failures.keys()]);
-      const cases = Array.from(names, (name) => ({ name, place: undefined, failure: failures.get(name) }));
-      return formatTestSuite(`kpc compile --check ${folder}`, cases);
-    }
-  }
+      return Array.from(names, (name) => ({ name, place: undefined, failure: failures.get(name) }));
+    },
+  };
 }
 
 /** Describes the changes for readers who see the diff as well. */
@@ -237,32 +205,4 @@ function checkToText({ comparison, problems }: CheckReport): string {
 function comparisonToJson({ files, to, comparison, problems }: CheckReport) {
   const diff = comparison && { diff: diffToJson(comparison.from, to, comparison.diff) };
   return { files, problems, ...diff };
-}
-
-/** GitHub shows ten annotations of each kind per step, and drops the rest silently. */
-const mostAnnotations = 10;
-
-function checkToGithub(report: CheckReport): string {
-  const { accept, pathOf } = report;
-  const advice = accept === undefined ? [] : [`If this is intended: ${accept}`];
-  const all = findFailures(report);
-  const shown = all.length <= mostAnnotations ? all : all.slice(0, mostAnnotations - 1);
-  const hidden = all.length - shown.length;
-  return [
-    ...shown.map(({ title, lines, place }) =>
-      annotate('error', title, [...lines, ...advice].join('\n'), inRepository(place, pathOf)),
-    ),
-    ...(hidden > 0 ? [annotate('error', 'kpc', `and ${formatCount(hidden)} more`)] : []),
-  ].join('');
-}
-
-/** A JUnit report: a test case for each Service port that is compiled, and for each thing that differs. */
-function checkToJunit(report: CheckReport): string {
-  const failed = new Map(findFailures(report).map((failure) => [failure.label ?? failure.title, failure]));
-  const places = new Map(report.compiled.map(({ label, place }) => [label, place]));
-  for (const [name, { place }] of failed) places.set(name, place);
-  return formatTestSuite(
-    `kpc compile --check ${report.folder}`,
-    Array.from(places, ([name, place]) => ({ name, place, failure: failed.get(name) })),
-  );
 }

@@ -3,18 +3,20 @@ import { count, formatCount } from '../base/format-count.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import { addressWords } from '../ask/diff/port-facts.ts';
-import type { Finding } from '../base/findings/finding.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
+import type { Place } from '../kernel/place.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
 import { severities, type Divergence, type Effect, type Severity } from '../ask/equivalence/findings.ts';
 import { traceCommand } from './words/trace-command.ts';
-import { sayFindings } from './words/said.ts';
+import { findingReporter, sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
+import { casesOf, type Answered } from './formats/answer.ts';
 import { formatFindings } from './formats/text.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import type { equivalence } from './outputs/equivalence.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
-import { formatTestSuite } from './formats/junit.ts';
+import type { TestCase } from './formats/junit.ts';
 import { escapeMarkdown, inlineCode } from './formats/markdown.ts';
 
 /** The words of a `kpc trace` on each side, without the packet. */
@@ -114,12 +116,14 @@ function countClasses(effects: readonly Effect[]): string {
   );
 }
 
+function wayWords({ target, senders, from, to }: Effect): string {
+  return `${targetWords[target]}, from ${senders.map(({ text }) => text).join(', ')}: ${from} → ${to}`;
+}
+
 function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
-  const { target, senders, from, to, severity, lacks } = effect;
-  const who = senders.map(({ text }) => text).join(', ');
-  const what = `${targetWords[target]}, from ${who}: ${from} → ${to}`;
+  const { severity, lacks } = effect;
   return [
-    line(severity === 'breaks' ? 'bad' : 'plain', 1, `${what} (${countClasses([effect])})`),
+    line(severity === 'breaks' ? 'bad' : 'plain', 1, `${wayWords(effect)} (${countClasses([effect])})`),
     ...(lacks === undefined ? [] : [line('plain', 2, lacks)]),
     line('dim', 2, traceEffect(trace, effect)),
   ];
@@ -176,65 +180,86 @@ function notes({ unknown, reasons, nodes, standIns }: EquivalenceReport): readon
   return [...(unknown > 0 ? [doubt] : []), ...(standIns < nodes ? [represented] : []), looksAway];
 }
 
-export const equivalenceOutputs = ['text', 'json', 'markdown', 'junit'] as const;
-
-/** The report in one of the formats. Whatever breaks or needs preparation comes first, harmless differences last. */
-export function formatEquivalence(
+/**
+ * The report, for all formats. Whatever breaks or needs preparation comes first, harmless differences last. `placeOf`: where a
+ * Service port is in the manifests.
+ */
+export function equivalenceAnswer(
   report: EquivalenceReport,
-  output: (typeof equivalenceOutputs)[number],
   isColoured: boolean,
   said: Said,
-): string {
-  const { preparations = [] } = report;
-  const required = preparations.filter(isRequired);
-  const others = preparations.filter((each) => !isRequired(each));
-  const worst = findingLines(report, ['breaks', 'unknown']);
-  const rest = [...findingLines(report, ['changes', 'opens']), harmlessLines(report)];
-  switch (output) {
-    case 'text': {
-      const describe = (blocks: readonly (readonly DescriptionLine[])[]): string =>
-        formatDescription(
-          blocks.filter((block) => block.length > 0),
-          isColoured,
-        );
-      const saidPreparations = (own: readonly Finding[]): string =>
-        formatFindings(sayFindings(own), () => '', isColoured);
-      const isBad = report.preparations ? needsWork(report) : report.findings.length > 0;
-      const summary = line(isBad ? 'heading' : 'good', 0, summaryWords(report));
-      const end = notes(report).map((text) => line('dim', 0, text));
-      const parts = [
-        describe([[summary]]),
-        saidPreparations(required),
-        describe(worst),
-        saidPreparations(others),
-        describe([...rest, end]),
-      ];
-      return parts.filter((part) => part !== '').join('\n');
-    }
-    case 'markdown': {
-      const blocks = [
-        preparationLines('Set before the change', required),
-        ...worst,
-        preparationLines('Check before the change', others),
-        ...rest,
-      ];
-      const end = notes(report).map(escapeMarkdown).join(' ');
-      return [
-        `**${escapeMarkdown(summaryWords(report))}**\n`,
-        ...blocks.filter((block) => block.length > 0).map(markdownBlock),
-        `${end}\n`,
-      ].join('\n');
-    }
-    case 'junit':
-      return formatJunit(report);
-    case 'json':
-      return formatJson<typeof equivalence>({
+  placeOf: PlaceOf = () => undefined,
+): Answered {
+  const { from, to, preparations = [] } = report;
+  return {
+    text: () => equivalenceText(report, isColoured),
+    json: () =>
+      formatJson<typeof equivalence>({
         ...said,
         snapshots: report.snapshots,
         findings: [...said.findings, ...sayFindings(preparations)],
         result: equivalenceJson(report),
-      });
-  }
+      }),
+    markdown: () => equivalenceMarkdown(report),
+    findings: () =>
+      [...preparations, ...report.findings.map((each) => divergenceFinding(each, placeOf))].map(
+        findingReporter([], new Map()),
+      ),
+    files: [],
+    suite: `${said.command} ${from} ${to}`,
+    cases: () => casesOfReport(report),
+  };
+}
+
+type PlaceOf = (servicePort: string) => Place | undefined;
+
+function divergenceFinding({ title, severity, effects, services, help }: Divergence, placeOf: PlaceOf): Finding {
+  const ways = [...new Set(effects.map((each) => wayWords(each)))];
+  const place = services.map((each) => placeOf(each)).find((each) => each !== undefined);
+  return diagnose('packets-differ', { cause: title, effect: severity, ways, services, advice: help }, place);
+}
+
+function equivalenceText(report: EquivalenceReport, isColoured: boolean): string {
+  const { preparations = [] } = report;
+  const describe = (blocks: readonly (readonly DescriptionLine[])[]): string =>
+    formatDescription(
+      blocks.filter((block) => block.length > 0),
+      isColoured,
+    );
+  const saidPreparations = (own: readonly Finding[]): string => formatFindings(sayFindings(own), () => '', isColoured);
+  const isBad = report.preparations ? needsWork(report) : report.findings.length > 0;
+  const parts = [
+    describe([[line(isBad ? 'heading' : 'good', 0, summaryWords(report))]]),
+    saidPreparations(preparations.filter(isRequired)),
+    describe(worstLines(report)),
+    saidPreparations(preparations.filter((each) => !isRequired(each))),
+    describe([...otherLines(report), notes(report).map((text) => line('dim', 0, text))]),
+  ];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+function equivalenceMarkdown(report: EquivalenceReport): string {
+  const { preparations = [] } = report;
+  const others = preparations.filter((each) => !isRequired(each));
+  const blocks = [
+    preparationLines('Set before the change', preparations.filter(isRequired)),
+    ...worstLines(report),
+    preparationLines('Check before the change', others),
+    ...otherLines(report),
+  ];
+  return [
+    `**${escapeMarkdown(summaryWords(report))}**\n`,
+    ...blocks.filter((block) => block.length > 0).map(markdownBlock),
+    `${notes(report).map(escapeMarkdown).join(' ')}\n`,
+  ].join('\n');
+}
+
+function worstLines(report: EquivalenceReport): readonly (readonly DescriptionLine[])[] {
+  return findingLines(report, ['breaks', 'unknown']);
+}
+
+function otherLines(report: EquivalenceReport): readonly (readonly DescriptionLine[])[] {
+  return [...findingLines(report, ['changes', 'opens']), harmlessLines(report)];
 }
 
 /** An effect for programs. */
@@ -260,9 +285,9 @@ function markdownBlock(lines: readonly DescriptionLine[]): string {
   return `### ${escapeMarkdown(head?.text ?? '')}\n\n${items.join('')}`;
 }
 
-/** One test case per cause; it fails if packets end differently. */
-function formatJunit(report: EquivalenceReport): string {
-  const cases = report.findings.map((finding) => {
+/** A case for each cause, and for each preparation: it fails if packets end differently, or if something has to be set first. */
+function casesOfReport(report: EquivalenceReport): readonly TestCase[] {
+  const causes = report.findings.map((finding): TestCase => {
     const { title } = finding;
     const lines = [
       ...finding.reasons,
@@ -271,5 +296,5 @@ function formatJunit(report: EquivalenceReport): string {
     return { name: title, place: undefined, failure: { title, lines: [...lines, ...finding.help] } };
   });
   const passed = { name: 'no class of packets differs', place: undefined, failure: undefined };
-  return formatTestSuite(`kpc equivalence ${report.from} ${report.to}`, cases.length > 0 ? cases : [passed]);
+  return [...(causes.length > 0 ? causes : [passed]), ...casesOf(sayFindings(report.preparations ?? []))];
 }

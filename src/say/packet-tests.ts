@@ -1,4 +1,5 @@
-import { printable, printableJson } from '../base/printable.ts';
+import { diagnose } from '../base/findings/finding.ts';
+import { printable } from '../base/printable.ts';
 import { count } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
@@ -11,52 +12,72 @@ import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../ask/trace/packet-tests.ts';
 import { listTraceLines, describeTrace, traceJson } from '../ask/trace/trace-words.ts';
 import type { Scene } from '../ask/trace/scene.ts';
+import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import type { tested } from './outputs/trace.ts';
 import { assumedSummary, snapshotsJson } from './snapshots.ts';
-import { formatTestSuite } from './formats/junit.ts';
+import type { TestCase } from './formats/junit.ts';
+import { escapeMarkdown, foldCode } from './formats/markdown.ts';
+import { findingReporter, type SaidFinding } from './words/said.ts';
 
-export const testOutputs = ['text', 'junit', 'tap', 'json'] as const;
-
-export function formatResults(
-  results: readonly PacketResult[],
-  output: (typeof testOutputs)[number],
-  isColoured: boolean,
-  said: Said,
-): string {
-  switch (output) {
-    case 'text':
-      return resultsToText(results, isColoured);
-    case 'junit':
-      return resultsToJunit(results);
-    case 'tap':
-      return resultsToTap(results);
-    case 'json':
-      return formatJson<typeof tested>({
+/** The results, for all formats. */
+export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: Said): Answered {
+  return {
+    text: () => resultsToText(results, isColoured),
+    json: () =>
+      formatJson<typeof tested>({
         ...said,
         snapshots: snapshotsJson(results.map(({ scene }) => scene.side)),
         result: { tests: results.map(resultJson) },
-      });
-  }
+      }),
+    markdown: () => resultsToMarkdown(results),
+    findings: () => failuresOf(results),
+    files: [],
+    suite: 'kpc test',
+    cases: () => results.map(caseOf),
+  };
 }
 
 const hasFailed = ({ faults }: PacketResult): boolean => faults.length > 0;
 
 function resultsToText(results: readonly PacketResult[], isColoured: boolean): string {
   const failed = results.filter(hasFailed);
-  const passed = results.length - failed.length;
-  const isGood = failed.length === 0;
-  const summary = isGood ? `${count(passed, 'packet')} as expected` : `${failed.length} failed, ${passed} as expected`;
+  const role = failed.length === 0 ? 'good' : 'bad';
   const blocks = [...groupBy(failed, failureKey).values()].map((alike) => [
     ...alike.map(({ place, title }) => line('bad', 0, `${at(place)}: ${title}`)),
     ...alike.slice(0, 1).flatMap(explain),
   ]);
-  const text = [summary, ...describeScenes(results.map(({ scene }) => scene))].join(', ');
   const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
   const skipped = [...new Set(results.flatMap(skippedOf))].map((each) => line('plain', 0, each));
-  const end = [line(isGood ? 'good' : 'bad', 0, text), ...(assumed === undefined ? [] : [line('dim', 0, assumed)])];
+  const end = [line(role, 0, summaryWords(results)), ...(assumed === undefined ? [] : [line('dim', 0, assumed)])];
   return formatDescription([...blocks, [...end, ...skipped]], isColoured);
+}
+
+/** "1 failed, 10 as expected, on node-1, ipvs, 1.37". */
+function summaryWords(results: readonly PacketResult[]): string {
+  const failed = results.filter(hasFailed).length;
+  const passed = results.length - failed;
+  const counts = failed === 0 ? `${count(passed, 'packet')} as expected` : `${failed} failed, ${passed} as expected`;
+  return [counts, ...describeScenes(results.map(({ scene }) => scene))].join(', ');
+}
+
+/** The failures, each with its trace folded, and what was assumed. */
+function resultsToMarkdown(results: readonly PacketResult[]): string {
+  const alike = [...groupBy(results.filter(hasFailed), failureKey).values()];
+  const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
+  return [
+    findingsMarkdown(summaryWords(results), failuresOf(results)),
+    ...alike.map(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
+    ...(assumed === undefined ? [] : [`${escapeMarkdown(assumed)}\n`]),
+  ].join('\n');
+}
+
+function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
+  const report = findingReporter([], new Map());
+  return results.filter(hasFailed).map(({ title: packet, faults, place }) => {
+    return report(diagnose('unexpected-packet', { packet, faults }, { file: place.file, locate: () => place }));
+  });
 }
 
 /** Equal for packets of one test that fail alike on one node: the trace of the first shows why. */
@@ -104,26 +125,10 @@ function at({ file, line: row, column }: Location): string {
   return `${file}:${row}:${column}`;
 }
 
-function resultsToJunit(results: readonly PacketResult[]): string {
-  const cases = results.map((result) => ({
-    name: result.title,
-    place: result.place,
-    output: skippedOf(result),
-    failure: hasFailed(result) ? { title: result.faults.join('; '), lines: explainLines(result) } : undefined,
-  }));
-  return formatTestSuite('kpc test', cases);
-}
-
-function resultsToTap(results: readonly PacketResult[]): string {
-  const lines = results.flatMap((result, i) => {
-    const title = printable(result.title).replaceAll(/[\\#]/g, '\\$&');
-    if (!hasFailed(result))
-      return [`ok ${i + 1} - ${title}`, ...skippedOf(result).map((each) => `# ${printable(each)}`)];
-    const text = explainLines(result).map((each) => `    ${each}`);
-    const place = printableJson(JSON.stringify(at(result.place)));
-    return [`not ok ${i + 1} - ${title}`, '  ---', `  at: ${place}`, '  message: |', ...text, '  ...'];
-  });
-  return `${['TAP version 14', `1..${results.length}`, ...lines].join('\n')}\n`;
+function caseOf(result: PacketResult): TestCase {
+  const { title: name, place, faults } = result;
+  const failure = hasFailed(result) ? { title: faults.join('; '), lines: explainLines(result) } : undefined;
+  return { name, place, output: skippedOf(result), failure };
 }
 
 /** A result of `--output json`. */

@@ -105,7 +105,7 @@ describe.concurrent('manifests from git', () => {
     const run = await runKpc(['trace', '--from', 'pod', '--to', 'svc/web', git, '-q'], { cwd });
     expect(run.status).toBe(0);
     expect(run.stdout).toMatch(
-      /^ {2}assumed: cluster IP 10\.\d+\.\d+\.\d+, node node-1, clusterCIDR 10\.244\.0\.0\/16, Pod 10\.244\./m,
+      /^ {2}assumed: cluster IP 10\.\d+\.\d+\.\d+, node node-1, clusterCIDR 10\.244\.0\.0\/16, Pods? 10\.244\./m,
     );
   });
 

@@ -133,7 +133,7 @@ describe('the action', () => {
     expect(run.summary).toContain('kpc trace ready.yaml --node worker-1 --from');
     expect(run.summary).toContain('kpc compile -f ready.yaml --node=worker-1 -o golden\n');
     expect(run.summary.replace(/<details>.*?<\/details>/gs, '').split('\n').length).toBeLessThan(30);
-    expect(run.stdout).toContain('If this is intended: kpc compile -f ready.yaml --node=worker-1 -o golden');
+    expect(run.stdout).toContain('if this is intended: kpc compile -f ready.yaml --node=worker-1 -o golden');
     expect((await compare({ files: 'svc.yaml', golden: 'golden' })).summary).toBe('**No difference.**\n');
   });
 

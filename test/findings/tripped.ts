@@ -18,8 +18,20 @@ export interface Told {
 /** All that a text of diagnostics says. */
 export function readTold(stderr: string): readonly Told[] {
   const told = /(error|warning|note): (.*) \[([a-z-]+)\]$(?:\n(?! {2}help: ) .*)*(?:\n {2}help: (.*))?/gm;
-  return [...stderr.matchAll(told)].map(([, severity = '', text = '', code = '', help]) => ({
+  const ofText = [...stderr.matchAll(told)].map(([, severity = '', text = '', code = '', help]) => ({
     severity,
+    text,
+    code,
+    help,
+  }));
+  return [...ofText, ...readAnnotations(stderr)];
+}
+
+/** The findings in what --output github prints. */
+function readAnnotations(stdout: string): readonly Told[] {
+  const annotation = /^::(error|warning|notice) .*?title=([a-z-]+)::(.*?)(?:%0Ahelp: (.*))?$/gm;
+  return [...stdout.matchAll(annotation)].map(([, level = '', code = '', text = '', help]) => ({
+    severity: level === 'notice' ? 'note' : level,
     text,
     code,
     help,
@@ -43,13 +55,15 @@ export async function runExample({ words, files }: Example): Promise<string> {
     return runKpc(words, { cwd, env: { PATH: [cwd, process.env['PATH']].join(delimiter) } });
   });
   // These print their findings as their result.
-  return words[0] === 'lint' || words[0] === 'migrate' ? stderr + stdout : stderr;
+  return words[0] === 'lint' || words[0] === 'migrate' || words.includes('github') ? stderr + stdout : stderr;
 }
 
 /** Of all that kpc says, the first message with the code. */
 export function messageOf(code: string, printed: string): string {
   const messages = printed.split(/^(?! )/m);
-  return messages.find((message) => message.split('\n')[0]?.endsWith(` [${code}]`)) ?? '';
+  const isOfCode = ([first = '']: readonly string[]) =>
+    first.endsWith(` [${code}]`) || first.includes(`title=${code}::`);
+  return messages.find((message) => isOfCode(message.split('\n'))) ?? '';
 }
 
 /** What kpc says about a folder with these files. */

@@ -5,7 +5,7 @@ import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { projectUrl, version } from '../../src/base/version.ts';
 import { findingCodes } from '../../src/base/findings/codes.ts';
-import { lintOutputs } from '../../src/say/lint.ts';
+import { answerOutputs } from '../../src/say/formats/answer.ts';
 import { pageOf } from '../../src/say/words/said.ts';
 import { commitAll } from '../support/git.ts';
 import { inFolder } from '../findings/tripped.ts';
@@ -21,7 +21,7 @@ async function print(output: string, words: readonly string[] = input): Promise<
   return stdout;
 }
 
-test.each(lintOutputs)('%s', async (output) => {
+test.each(answerOutputs)('%s', async (output) => {
   const printed = (await print(output)).replace(`"version": "${version}"`, '"version": "0.0.0"');
   const file = join(here, 'formats', output);
   if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, printed);

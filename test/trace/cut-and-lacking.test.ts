@@ -373,7 +373,6 @@ describe('an answer of a dump of two hosts says that it is of the first', () => 
     ['describe', '-q', 'nginx', folder, '--output', 'json'],
     ['test', '-q', '-f', folder, expected],
     ['test', '-q', '-f', folder, expected, '--output', 'json'],
-    ['test', '-q', '-f', folder, expected, '--output', 'tap'],
     ['test', '-q', '-f', folder, expected, '--output', 'junit'],
   ])('kpc %s', async (...words) => {
     expect((await runKpc(words)).stdout).toContain(note);

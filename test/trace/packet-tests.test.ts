@@ -229,17 +229,13 @@ describe('a test that fails', () => {
     expect(stdout.endsWith('\n1 failed, 1 as expected, on worker-1, nftables, 1.37\n')).toBe(true);
   });
 
-  test('as TAP', async () => {
-    const { stdout } = await runFile(failing, '--output', 'tap');
-    const [version, plan, first] = stdout.split('\n');
-    expect([version, plan]).toEqual(['TAP version 14', '1..2']);
-    expect(first).toBe('not ok 1 - a & "b" \\# c: tcp from node to 127.0.0.1:30080 (worker-1, nftables)');
-    const [, block = ''] = /^ {2}---\n([^]*?)^ {2}\.\.\.$/m.exec(stdout) ?? [];
-    expect(parse(block)).toEqual({
-      at: 't.yaml:4:5',
-      message: expect.stringContaining('expected nginx-a, but it is local\n'),
-    });
-    expect(stdout.split('\n').at(-2)).toBe('ok 2 - tcp from node to 127.0.0.1:30080 (worker-1, nftables)');
+  test.each([
+    ['github', '::error file=t.yaml,line=4,col=5,title=unexpected-packet::a & "b" # c'],
+    ['markdown', '**error** `t.yaml:4` a & "b" \\# c'],
+    ['gitlab', '"check_name": "unexpected-packet"'],
+    ['sarif', '"ruleId": "unexpected-packet"'],
+  ])('as %s', async (output, finding) => {
+    expect((await runFile(failing, '--output', output)).stdout).toContain(finding);
   });
 
   test('as JUnit', async () => {

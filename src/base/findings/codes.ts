@@ -1,3 +1,4 @@
+import { answerFindings } from './answers.ts';
 import { callFindings } from './calls.ts';
 import { commandLineFindings } from './command-line.ts';
 import { equivalenceFindings } from './equivalence.ts';
@@ -10,6 +11,7 @@ import { settingFindings } from './settings.ts';
 import type { Row, Severity } from './rows.ts';
 
 const rows = {
+  ...answerFindings,
   ...callFindings,
   ...commandLineFindings,
   ...equivalenceFindings,

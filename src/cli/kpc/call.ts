@@ -2,10 +2,11 @@ import { Argument, type Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import type { ReadFiles } from '../../library/node/open.ts';
+import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
 import { keyOf } from '../../library/open.ts';
 import { Refusal } from '../../library/refusal.ts';
 import type { Said } from '../../say/formats/json.ts';
+import type { Answered, AnswerOutput } from '../../say/formats/answer.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
@@ -70,7 +71,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
 
   /** Ends the call without an answer, which programs get told as well. */
   async fail(status: ExitStatus): Promise<ExitStatus> {
-    await this.out(formatFailure(this.options.output, this.said));
+    await this.out(await formatFailure(this.options.output, this.said));
     return status;
   }
 
@@ -168,6 +169,13 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   /** Names the flags that a kpc.yaml gave. */
   async sayTaken(taken: readonly string[]): Promise<void> {
     await sayTaken(taken, this.command, this.loud);
+  }
+
+  /** Prints an answer in the format that was asked for. */
+  async answerAs(output: AnswerOutput, answered: Answered): Promise<void> {
+    const { formatAnswer } = await import('../../say/formats/answer.ts');
+    const text = await formatAnswer(output, answered, repositoryPaths());
+    if (text !== '') await this.out(text);
   }
 
   /** Prints a result, and what is for people beside it. */

@@ -14,12 +14,11 @@ import {
   type OpenedToCompile,
   type WordsOfForm,
 } from '../../library/node/compile.ts';
-import { repositoryPaths } from '../../library/node/open.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
-import type { OutputFormat } from '../../say/check-report.ts';
+import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { formatJson } from '../../say/formats/json.ts';
 import type { compiledFleet } from '../../say/outputs/compile.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
@@ -33,7 +32,7 @@ import { makeStrict, messageFlags, showProgress, type MessageOptions } from './m
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
   readonly jobs: number;
-  readonly output: OutputFormat;
+  readonly output: AnswerOutput;
 }
 
 const fleetFlags: readonly Flag[] = [
@@ -105,7 +104,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
         path: 'read',
       },
     ),
-    outputFlag(['text', 'json', 'github', 'junit', 'markdown'] satisfies readonly OutputFormat[], {
+    outputFlag(answerOutputs, {
       help: 'how to print; with --check, github annotates the Services of a pull request, and markdown is for its summary',
       group: 'output',
       idle: [{ value: 'json', beside: '--print', why: 'prints-file' }],
@@ -122,7 +121,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     const trace = traceWords(call.command, words);
     const wordsFor: WordsOfForm = (form, adds) => {
       const accept = acceptCommand(call.argv, check ?? '', form, adds);
-      return { accept, trace, taken: options.taken, pathOf: repositoryPaths() };
+      return { accept, trace, taken: options.taken };
     };
     if (isFleet(options)) return compileMany(call, opened, wordsFor);
     const made = compileOne(opened, options);
@@ -136,8 +135,9 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     const side = snapshot ?? call.end();
     if (check !== undefined) {
       const { isSame, report: checked, result } = await checkSnapshot(check, side, wordsFor);
-      const { formatCheck } = await import('../../say/check-report.ts');
-      await call.answer(await formatCheck(checked, result, output, call.said));
+      const { aboutCheck, checkAnswer } = await import('../../say/check-report.ts');
+      await call.answerAs(output, checkAnswer(checked, result, call.said));
+      await call.say(aboutCheck(checked, result, output));
       return isSame ? exitStatus.ok : exitStatus.negative;
     }
     const modeFrom = modeFromWords(opened.loaded);
@@ -180,8 +180,9 @@ async function compileMany(
   const progress = showProgress(run.fleet.nodes.length, terminal);
   if (out === undefined) {
     const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);
-    const { formatFleetCheck } = await import('../../say/check-report.ts');
-    await call.answer({ printed: await formatFleetCheck(checked.report, output, call.said), said: checked.said });
+    const { fleetCheckAnswer } = await import('../../say/check-report.ts');
+    await call.answerAs(output, fleetCheckAnswer(checked.report, call.said));
+    await call.say(checked.said);
     return checked.isSame ? exitStatus.ok : exitStatus.negative;
   }
   const {

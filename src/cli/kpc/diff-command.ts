@@ -2,7 +2,8 @@ import { printable } from '../../base/printable.ts';
 import {
   compareSides,
   diffOutputs,
-  formatDifferences,
+  diffAnswer,
+  formatSideDiffs,
   isUnchanged,
   listSkipped,
   listUncompared,
@@ -164,8 +165,10 @@ async function print(
   if (parts.length > 0) await call.say(`note: not compared, because one side lacks them: ${parts.join(', ')}\n`);
   const isSame = isUnchanged(differences);
   const { output, limit } = call.options;
-  await call.out(
-    formatDifferences(differences, output, { limit, isColoured: call.terminal.colour.out, taken, said: call.said }),
-  );
+  if (output === 'unified') await call.out(formatSideDiffs(differences.from, differences.to));
+  else {
+    const style = { limit, isColoured: call.terminal.colour.out, taken, said: call.said };
+    await call.answerAs(output, diffAnswer(differences, style));
+  }
   return isSame ? exitStatus.ok : exitStatus.negative;
 }

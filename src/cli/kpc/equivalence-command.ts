@@ -1,5 +1,6 @@
 import { pathWord } from '../../base/printable.ts';
-import { equivalenceOutputs, formatEquivalence, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
+import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
+import { equivalenceAnswer, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
   areStored,
   findMeant,
@@ -24,7 +25,7 @@ import { messageFlags, showProgress } from './messages.ts';
 import { expectManifests, expectNodes, useReading, type InputOptions } from './open-input.ts';
 
 interface EquivalenceOptions extends InputOptions {
-  readonly output: (typeof equivalenceOutputs)[number];
+  readonly output: AnswerOutput;
 }
 
 export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
@@ -43,7 +44,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
     ...openFlags('looks'),
     nodeFlag('the node (default: hostnameOverride, or else the only Node in the input)'),
     flagRow('on', '--all-nodes', 'on every node of the input; nodes that are alike count as one'),
-    outputFlag(equivalenceOutputs),
+    outputFlag(answerOutputs),
     ...messageFlags,
   ],
   run: async (call) => {
@@ -97,7 +98,8 @@ async function report(
   }
   await progress.end();
   const result = comparison.result(words) ?? call.end();
-  await call.out(formatEquivalence(result.report, call.options.output, call.terminal.colour.out, call.said));
+  const { report: found, placeOf } = result;
+  await call.answerAs(call.options.output, equivalenceAnswer(found, call.terminal.colour.out, call.said, placeOf));
   return result.passed ? exitStatus.ok : exitStatus.negative;
 }
 
@@ -125,7 +127,7 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     upgradeFlag,
     ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
     nodeFlag('on one node only'),
-    outputFlag(['text', 'json', 'markdown']),
+    outputFlag(answerOutputs),
     ...messageFlags,
   ],
   run: async (asked) => {

@@ -3,8 +3,9 @@ import { InvalidArgumentError } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
 import { findingCodes } from '../../base/findings/codes.ts';
 import type { Ignore } from '../../library/lint.ts';
-import { isUnread, lintFiles, repositoryPaths } from '../../library/node/open.ts';
-import { formatLint, lintOutputs } from '../../say/lint.ts';
+import { isUnread, lintFiles } from '../../library/node/open.ts';
+import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
+import { lintAnswer } from '../../say/lint.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
@@ -18,7 +19,7 @@ interface LintOptions extends InputOptions, ClusterOptions {
   readonly ignore?: readonly string[];
   /** Those of kpc.yaml. */
   readonly configuredIgnores?: readonly Ignore[];
-  readonly output: (typeof lintOutputs)[number];
+  readonly output: AnswerOutput;
   readonly limit: number;
 }
 
@@ -36,11 +37,11 @@ export const addLintCommand = defineCommand<LintOptions>({
       'accept findings of this code (repeat for more); to accept those of one object, annotate it with kpc.dev/ignore: CODE, or write ignore: [{ code, service, reason }] into kpc.yaml',
       { parse: readCodes },
     ),
-    outputFlag(lintOutputs, { help: 'how to print; sarif and gitlab are for code scanning' }),
+    outputFlag(answerOutputs, { help: 'how to print; sarif and gitlab are for code scanning' }),
     {
       ...limitFlag,
-      idle: lintOutputs
-        .filter((each) => each !== 'text')
+      idle: answerOutputs
+        .filter((each) => each !== 'text' && each !== 'markdown')
         .map((each) => ({ beside: `--output ${each}`, why: 'whole-lists' })),
     },
     ...openFlags('looks'),
@@ -66,14 +67,8 @@ export const addLintCommand = defineCommand<LintOptions>({
     );
     await call.print(report.notes, files);
     const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-    const style = {
-      lineOf,
-      isColoured: terminal.colour.out,
-      pathOf: repositoryPaths(),
-      limit: options.limit,
-      said: call.said,
-    };
-    await call.out(formatLint(report, options.output, style));
+    const style = { lineOf, isColoured: terminal.colour.out, limit: options.limit, said: call.said };
+    await call.answerAs(options.output, lintAnswer(report, style));
     // Without anything that was read, there is nothing to judge.
     if (report.findings.some(isUnread)) return exitStatus.badInput;
     return passed ? exitStatus.ok : exitStatus.negative;

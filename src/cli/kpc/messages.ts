@@ -3,8 +3,7 @@ import { type Finding, isError } from '../../base/findings/finding.ts';
 import { formatFindings } from '../../say/formats/text.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
-import { formatGithub } from '../../say/formats/github.ts';
-import { formatErrorsJson, type Said } from '../../say/formats/json.ts';
+import type { Said } from '../../say/formats/json.ts';
 import { repositoryPaths, type ReadFiles } from '../../library/node/open.ts';
 import { findingsForPeople } from '../../library/words.ts';
 import { flagRow, type Flag } from '../../library/options.ts';
@@ -101,8 +100,9 @@ export function showProgress(total: number, terminal: Terminal): Progress {
 }
 
 /** The errors of an input that has no answer, in the formats of --output that are for programs. */
-export function formatFailure(format: string | undefined, said: Said): string {
-  if (!said.findings.some(isError)) return '';
-  if (format === 'json') return formatErrorsJson(said);
-  return format === 'github' ? formatGithub(said.findings, repositoryPaths()) : '';
+export async function formatFailure(format: string | undefined, said: Said): Promise<string> {
+  if (format === undefined || format === 'text' || !said.findings.some(isError)) return '';
+  const { answerOutputs, formatAnswer, refusalOf } = await import('../../say/formats/answer.ts');
+  const output = answerOutputs.find((each) => each === format);
+  return output === undefined ? '' : formatAnswer(output, refusalOf(said), repositoryPaths());
 }

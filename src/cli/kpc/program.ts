@@ -189,7 +189,7 @@ async function reportErrors(
   { command, output, files = new Map(), terminal }: UsageCall & Reporting,
 ): Promise<void> {
   await terminal.err(renderSaid(findings, files, terminal));
-  await terminal.out(formatFailure(output, { command, findings: sayFindings(findings) }));
+  await terminal.out(await formatFailure(output, { command, findings: sayFindings(findings) }));
 }
 
 interface Reporting {

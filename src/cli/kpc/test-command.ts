@@ -1,7 +1,8 @@
 import { refuse } from '../../library/refusal.ts';
 import { dirname, isAbsolute, join } from 'node:path';
 import { readTestFiles } from '../../library/node/open.ts';
-import { formatResults, testOutputs, TestRun, writeHoldingTests, type SceneSettings } from '../../library/test-run.ts';
+import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
+import { testAnswer, TestRun, writeHoldingTests, type SceneSettings } from '../../library/test-run.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
@@ -11,7 +12,7 @@ import { openScenes, type InputOptions } from './open-input.ts';
 
 interface TestOptions extends InputOptions {
   readonly init?: boolean;
-  readonly output: (typeof testOutputs)[number];
+  readonly output: AnswerOutput;
 }
 
 const sceneSettings = [
@@ -34,7 +35,7 @@ export const addTestCommand = defineCommand<TestOptions>({
   flags: [
     flagRow('on', '--init', 'print a file of expectations that hold now: from every kind of sender to every address'),
     flagRow('on', '--all-nodes', 'on each node of the input, where a test names no node'),
-    outputFlag(testOutputs, {
+    outputFlag(answerOutputs, {
       idle: [{ beside: '--init', why: 'prints-tests' }],
     }),
     ...openFlags('looks'),
@@ -74,7 +75,7 @@ async function runTests(call: Call<TestOptions>): Promise<ExitStatus> {
     await call.print(run.diagnostics, files);
     return call.fail(exitStatus.badInput);
   }
-  await call.out(formatResults(results, options.output, terminal.colour.out, call.said));
+  await call.answerAs(options.output, testAnswer(results, terminal.colour.out, call.said));
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.negative;
 }
 

@@ -1,29 +1,50 @@
+import { formatCount } from '../../base/format-count.ts';
+import { groupBy } from '../../cluster/group-by.ts';
 import { printableLines } from '../../base/printable.ts';
+import type { Severity } from '../../base/findings/rows.ts';
 import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 import type { Located } from '../../kernel/place.ts';
 
 /** The path of a file from the top of its repository, which GitHub and GitLab go by; undefined for standard input. */
 export type PathOf = (file: string) => string | undefined;
 
-/** Workflow commands that make GitHub annotate the lines of the pull request with the faults of the input. */
+/** GitHub shows ten annotations of each level per step, and drops the rest silently. */
+const mostOfLevel = 10;
+
+const levels: Readonly<Record<Severity, 'error' | 'warning' | 'notice'>> = {
+  error: 'error',
+  warning: 'warning',
+  note: 'notice',
+};
+
+/** Workflow commands that make GitHub annotate the lines of the pull request. Of each level, the last one counts those that GitHub would drop. */
 export function formatGithub(findings: readonly SaidFinding[], pathOf: PathOf): string {
-  return findings
+  const bySeverity = groupBy(findings, ({ severity }) => severity);
+  const hidden = new Set(
+    [...bySeverity.values()].flatMap((own) => (own.length > mostOfLevel ? own.slice(mostOfLevel - 1) : [])),
+  );
+  const shown = findings
+    .filter((each) => !hidden.has(each))
     .map((finding) => {
       const { severity, code, text, place } = finding;
       const help = helpWithTrace(finding);
       const lines = help === undefined ? text : `${text}\nhelp: ${help}`;
-      return annotate(severity === 'note' ? 'notice' : severity, code, lines, inRepository(place, pathOf));
-    })
-    .join('');
+      return annotate(levels[severity], code, lines, inRepository(place, pathOf));
+    });
+  const counts = [...bySeverity.values()].flatMap((own) => {
+    const dropped = own.filter((each) => hidden.has(each)).length;
+    return dropped === 0 ? [] : [annotate(levels[own[0].severity], 'kpc', `and ${formatCount(dropped)} more`)];
+  });
+  return [...shown, ...counts].join('');
 }
 
 /** Without a file, GitHub shows an annotation with the run. */
-export function inRepository(place: Located | undefined, pathOf: PathOf): Located | undefined {
+function inRepository(place: Located | undefined, pathOf: PathOf): Located | undefined {
   const path = place && pathOf(place.file);
   return path === undefined ? undefined : { ...place, file: path };
 }
 
-export function annotate(level: 'error' | 'warning' | 'notice', title: string, text: string, place?: Located): string {
+function annotate(level: 'error' | 'warning' | 'notice', title: string, text: string, place?: Located): string {
   const { file, line, column } = place ?? {};
   const at = Object.entries({ file, line, col: column }).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${escapeProperty(String(value))}`],

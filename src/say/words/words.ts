@@ -1,6 +1,7 @@
 import type { ArgumentsOf, FindingCode } from '../../base/findings/codes.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { Cited } from '../../base/findings/rows.ts';
+import { answerWords } from './answers.ts';
 import { callWords } from './calls.ts';
 import { commandLineWords } from './command-line.ts';
 import { equivalenceWords } from './equivalence.ts';
@@ -13,6 +14,7 @@ import { serviceWords } from './services.ts';
 import { settingWords } from './settings.ts';
 
 const words: { readonly [Code in FindingCode]: Wording<ArgumentsOf<Code>> } = {
+  ...answerWords,
   ...callWords,
   ...commandLineWords,
   ...equivalenceWords,

@@ -1,0 +1,48 @@
+import { describeKernelChange } from '../ask/changes/kernel-change.ts';
+import type { SideDiff } from '../ask/diff/diff-sides.ts';
+import { reasonWords } from '../ask/diff/reason-words.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
+import type { Located } from '../kernel/place.ts';
+import { cutList } from './formats/answer.ts';
+import type { TestCase } from './formats/junit.ts';
+import type { SaidFinding } from './words/said.ts';
+
+const mostLines = 20;
+
+/** A finding for each Service port that differs, and one for all that belongs to no Service. `golden`: what was to be the same. */
+export function differencesFound(
+  { servicePorts, base }: SideDiff,
+  golden?: ArgumentsOf<'service-differs'>['golden'],
+): readonly Finding[] {
+  const ofServices = servicePorts.map(({ label: servicePort, change, reasons, kernel, place }) => {
+    const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
+    return diagnose('service-differs', { servicePort, change, what: cutList(lines, mostLines), golden }, place);
+  });
+  const what = cutList(base.map(describeKernelChange), mostLines);
+  // Where Services differ, the rest follows from them; a golden has to be the same in all.
+  const isTold = base.length > 0 && (golden !== undefined || servicePorts.length === 0);
+  const ofNone = isTold ? [diagnose('state-differs', { golden, what })] : [];
+  return [...ofServices, ...ofNone];
+}
+
+/** A case for each Service port, and for each finding about none. What differs fails. */
+export function differenceCases(
+  ports: readonly { readonly label: string; readonly place?: Located | undefined }[],
+  findings: readonly SaidFinding[],
+): readonly TestCase[] {
+  const failed = new Map(
+    findings.map((each): [string, TestCase] => {
+      const { code, arguments: details, text, help, place } = each;
+      const name = code === 'service-differs' ? details.servicePort : text;
+      const failure = {
+        title: text,
+        lines: 'what' in details ? [...details.what, ...(help === undefined ? [] : [help])] : [],
+      };
+      return [name, { name, place, failure }];
+    }),
+  );
+  const names = new Set([...ports.map(({ label }) => label), ...failed.keys()]);
+  const places = new Map(ports.map(({ label, place }) => [label, place]));
+  return Array.from(names, (name) => failed.get(name) ?? { name, place: places.get(name), failure: undefined });
+}

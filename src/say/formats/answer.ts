@@ -1,0 +1,96 @@
+import { formatCount } from '../../base/format-count.ts';
+import type { Severity } from '../../base/findings/rows.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
+import { formatGithub, type PathOf } from './github.ts';
+import { formatGitlab } from './gitlab.ts';
+import { formatErrorsJson, type Said } from './json.ts';
+import { formatTestSuite, type TestCase } from './junit.ts';
+import { escapeMarkdown, inlineCode, listItems } from './markdown.ts';
+import { formatSarif } from './sarif.ts';
+
+/** The formats of every command that finds something. */
+export const answerOutputs = ['text', 'json', 'markdown', 'github', 'gitlab', 'sarif', 'junit'] as const;
+
+export type AnswerOutput = (typeof answerOutputs)[number];
+
+/** An answer, as each format needs it. Only what the format needs is called. */
+export interface Answered<Markdown extends string | Promise<string> = string | Promise<string>> {
+  readonly text: () => string;
+  readonly json: () => string;
+  readonly markdown: () => Markdown;
+  /** What a pull request shows, at its lines. */
+  readonly findings: () => readonly SaidFinding[];
+  /** Those that were read: a finding about none of them is shown at the first. */
+  readonly files: readonly string[];
+  /** The suite of JUnit, and what was checked. */
+  readonly suite: string;
+  readonly cases: () => readonly TestCase[];
+}
+
+/** An answer in the format that was asked for. `pathOf`: see PathOf. */
+export async function formatAnswer(output: AnswerOutput, answered: Answered, pathOf: PathOf): Promise<string> {
+  switch (output) {
+    case 'text':
+      return answered.text();
+    case 'json':
+      return answered.json();
+    case 'markdown':
+      return answered.markdown();
+    case 'github':
+      return formatGithub(answered.findings(), pathOf);
+    case 'gitlab':
+      return formatGitlab(answered.findings(), answered.files, pathOf);
+    case 'sarif':
+      return formatSarif(answered.findings(), answered.files, pathOf);
+    case 'junit':
+      return formatTestSuite(answered.suite, answered.cases());
+  }
+}
+
+/** The findings that keep a command from an answer. People have been told. */
+export function refusalOf(said: Said): Answered {
+  const { command: suite, findings } = said;
+  return {
+    text: () => '',
+    json: () => formatErrorsJson(said),
+    markdown: () => findingsMarkdown('No answer', findings),
+    findings: () => findings,
+    files: [],
+    suite,
+    cases: () => casesOf(findings),
+  };
+}
+
+/** Findings as a comment on a pull request, under a sentence that sums them up. */
+export function findingsMarkdown(summary: string, findings: readonly SaidFinding[]): string {
+  const items = findings.map(({ severity, code, text, help, place }) => {
+    const at = place && `${place.file}${place.line === undefined ? '' : `:${place.line}`}`;
+    const advice = help === undefined ? '' : `<br>${escapeMarkdown(help)}`;
+    return `**${severity}** ${at === undefined ? '' : `${inlineCode(at)} `}${escapeMarkdown(text)} (${code})${advice}`;
+  });
+  return `**${escapeMarkdown(summary)}**\n${items.length === 0 ? '' : `\n${listItems(items)}`}`;
+}
+
+/** A case for each code and what it is about: it fails if one of its findings is an error. */
+export function casesOf(findings: readonly SaidFinding[]): readonly TestCase[] {
+  const groups = groupBy(findings, ({ code, place, about }) => {
+    return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
+  });
+  return [...groups].map(([name, own]): TestCase => {
+    const [{ text: title, place }] = own;
+    const lines = own.flatMap((each) => [each.text, ...(helpWithTrace(each)?.split('\n') ?? [])]);
+    const isBad = own.some(({ severity }) => severity === 'error');
+    return { name, place, failure: isBad ? { title, lines } : undefined, output: lines };
+  });
+}
+
+export function numberOf(findings: readonly SaidFinding[], severity: Severity): number {
+  return findings.filter((each) => each.severity === severity).length;
+}
+
+/** A list that is cut, unless one more line is all that is left: the number of the others takes a line too. */
+export function cutList(lines: readonly string[], most: number): readonly string[] {
+  if (lines.length <= most + 1) return lines;
+  return [...lines.slice(0, most), `and ${formatCount(lines.length - most)} more`];
+}
