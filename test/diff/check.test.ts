@@ -22,7 +22,7 @@ function check(input: string, folder: string, output: string, ...more: readonly 
 }
 
 const because =
-  'endpoints 3 → 5%0Aendpoint 10.244.1.8:8080 added (on node-1)%0Aendpoint 10.244.2.9:8080 added (on node-2)';
+  'endpoints 3 → 5; endpoint 10.244.1.8:8080 added (on node-1); endpoint 10.244.2.9:8080 added (on node-2)';
 
 describe.concurrent('kpc compile --check', () => {
   test.for(['text', 'json', 'github', 'junit'])('%s: exit status 0 where nothing differs', async (output) => {
@@ -54,9 +54,9 @@ describe.concurrent('kpc compile --check', () => {
   test('github: an error at the line of the Service port', async () => {
     const run = await check('after', golden, 'github');
     expect(run.status).toBe(1);
-    const advice = `If this is intended: kpc compile -f after -o ${golden}`;
+    const advice = `help: if this is intended: kpc compile -f after -o ${golden}`;
     expect(run.stdout).toBe(
-      `::error file=${caseFolder}/after/store.yaml,line=12,col=7,title=store/shop%3Ahttp changed::${because}%0A${advice}\n`,
+      `::error file=${caseFolder}/after/store.yaml,line=12,col=7,title=service-differs::store/shop:http changed: ${because}%0A${advice}\n`,
     );
   });
 
@@ -78,7 +78,9 @@ describe.concurrent('kpc compile --check', () => {
     const run = await check('before', golden, 'github', '-f', many);
     const lines = run.stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(10);
-    expect(lines[0]).toMatch(/^::error file=.*many\.yaml,line=4,.*title=default\/new-1 added::Service added%0A/);
+    expect(lines[0]).toMatch(
+      /^::error file=.*many\.yaml,line=4,.*title=service-differs::default\/new-1 added: Service added; /,
+    );
     expect(lines[9]).toBe('::error title=kpc::and 31 more');
   });
 
@@ -92,7 +94,8 @@ describe.concurrent('kpc compile --check', () => {
         `<testsuites name="${title}" tests="1" failures="1">`,
         `  <testsuite name="${title}" tests="1" failures="1">`,
         '    <testcase classname="kpc" name="store/shop:http" file="after/store.yaml" line="12">',
-        `      <failure message="store/shop:http changed">${because.replaceAll('%0A', '\n')}</failure>`,
+        `      <failure message="store/shop:http changed: ${because}">${because.replaceAll('; ', '\n')}`,
+        `if this is intended: kpc compile -f after -o ${golden}</failure>`,
         '    </testcase>',
         '  </testsuite>',
         '</testsuites>',
@@ -120,7 +123,7 @@ describe.concurrent('kpc compile --check', () => {
     const github = await check('before', edited, 'github');
     expect(github.status).toBe(1);
     expect(github.stdout).toMatch(
-      /^::error title=.*cannot be compared::.*ipvsadm\.restore has changed since it was compiled/,
+      /^::error title=state-differs::.* differs: .*ipvsadm\.restore has changed since it was compiled/,
     );
     const junit = await check('before', edited, 'junit');
     expect(junit.stdout).toContain('failures="1"');
@@ -130,9 +133,9 @@ describe.concurrent('kpc compile --check', () => {
     const github = await check('after', fleet, 'github', '--all-nodes');
     expect(github.status).toBe(1);
     const [service, nodes, ...rest] = github.stdout.split('\n');
-    expect(service).toContain(`title=store/shop%3Ahttp changed::${because}%0A`);
+    expect(service).toContain(`title=service-differs::store/shop:http changed: ${because}%0A`);
     expect(nodes).toBe(
-      '::error title=1 of 1 node changes::node-1: manifest.json, ipset.restore, ipvsadm.restore, services.json',
+      `::error title=state-differs::${fleet} differs: 1 of 1 node changes; node-1: manifest.json, ipset.restore, ipvsadm.restore, services.json%0Ahelp: if this is intended: kpc compile -f after -o ${fleet} --all-nodes`,
     );
     expect(rest).toEqual(['']);
     const junit = await check('after', fleet, 'junit', '--all-nodes');

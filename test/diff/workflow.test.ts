@@ -28,14 +28,14 @@ test('a pull request that leaves the golden behind: marks, a report, and words',
   const { runs, files } = await runWorkflow(repository, 'stale');
   expect(runs.map(({ status }) => status)).toEqual([1, 0, 0]);
   expect(runs[0]?.stdout).toBe(
-    '::error file=services/store.yaml,line=13,col=7,title=store/shop%3Ahttp changed::' +
+    '::error file=services/store.yaml,line=13,col=7,title=service-differs::store/shop:http changed: ' +
       'externalTrafficPolicy Cluster → Local%0A' +
-      'If this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n' +
-      '::error title=What belongs to no Service::chain KUBE-NODE-PORT (nat): + 1 rule%0A' +
-      'If this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n',
+      'help: if this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n' +
+      '::error title=state-differs::golden/worker-1 differs: chain KUBE-NODE-PORT (nat): + 1 rule%0A' +
+      'help: if this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n',
   );
   expect(files.junit).toContain('tests="2" failures="2"');
-  expect(files.junit).toContain('<failure message="store/shop:http changed">externalTrafficPolicy Cluster → Local');
+  expect(files.junit).toContain('<failure message="store/shop:http changed: externalTrafficPolicy Cluster → Local">');
   expect(files.summary).toContain('- **store/shop**: externalTrafficPolicy Cluster → Local\n');
 });
 

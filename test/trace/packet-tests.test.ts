@@ -2,7 +2,6 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { lastReleaseWith } from '../packet/lab.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
 import { fixturesFolder } from '../support/fixtures.ts';

@@ -54,7 +54,11 @@ export function refusalOf(said: Said): Answered {
   return {
     text: () => '',
     json: () => formatErrorsJson(said),
-    markdown: () => findingsMarkdown('No answer', findings),
+    markdown: () =>
+      findingsMarkdown(
+        'No answer',
+        findings.filter(({ severity }) => severity === 'error'),
+      ),
     findings: () => findings,
     files: [],
     suite,
