@@ -2,7 +2,7 @@ import { sortPreparations } from '../ask/equivalence/change.ts';
 import { Comparison } from '../ask/equivalence/comparison.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { preparationsFor } from '../ask/equivalence/preparations.ts';
-import { chooseStandIns } from '../ask/equivalence/representatives.ts';
+import { chooseStandIns, packetsToPlaced } from '../ask/equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
@@ -68,6 +68,17 @@ export class NodeComparison {
       if (!scenes) return;
       this.#preparations ??= this.#announced && sortPreparations([...this.#announced, ...preparationsFor(...scenes)]);
       this.#comparison.add(scenes, only);
+      if (this.counts.nodes === 1) this.#addElsewhere(...scenes);
+    }
+  }
+
+  /** Compares on the other Nodes that kpc assumed, where Services look at the place of endpoints that kpc assumed, too. */
+  #addElsewhere({ side: from }: Scene, { side: to }: Scene): void {
+    const only = packetsToPlaced([from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []));
+    if (!only) return;
+    for (const old of from.elsewhere) {
+      const fresh = to.elsewhere.find(({ nodeName }) => nodeName === old.nodeName);
+      if (fresh) this.#comparison.add(onOneNode(sceneOf(old), sceneOf(fresh)), only);
     }
   }
 

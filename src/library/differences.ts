@@ -2,7 +2,7 @@ import { flowChangeJson } from '../ask/describe/flow-change.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
 import { reportDiff, type ReportLimits } from '../ask/diff/diff-report.ts';
 import { diffSides, isSame, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { describeGaps } from '../ask/diff/not-compared.ts';
+import { describeGaps, withLeftOut } from '../ask/diff/not-compared.ts';
 import { painter } from '../say/formats/description.ts';
 import { reportReview, type Review } from '../say/diff-review.ts';
 import { reportFlows } from '../say/dump-text.ts';
@@ -33,13 +33,21 @@ export interface Differences {
   readonly flows?: ReturnType<typeof flowsOfChange>;
 }
 
+interface ComparisonStyle {
+  readonly foreign: boolean;
+  readonly trace: Tracing | undefined;
+  /** Whether a side lacks objects with errors. */
+  readonly leavesOut: boolean;
+}
+
 /** Compares two sides as people ask about them: with what happens to packets, if `trace` says how to trace on both, and to flows. */
 export async function compareSides(
   from: Snapshot,
   to: Snapshot,
-  { foreign, trace }: { readonly foreign: boolean; readonly trace: Tracing | undefined },
+  { foreign, trace, leavesOut }: ComparisonStyle,
 ): Promise<Differences> {
-  const diff = diffSides(from, to, { foreign, readsBack: true });
+  const whole = diffSides(from, to, { foreign, readsBack: true });
+  const diff = leavesOut ? withLeftOut(whole) : whole;
   // A dump is compared for its rules.
   const isReview = from.kind !== 'dump' && to.kind !== 'dump';
   const review = trace && isReview ? await makeReview(from, to, diff, trace) : undefined;

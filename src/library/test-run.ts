@@ -93,5 +93,8 @@ export function writeHoldingTests(
   const lack = leavesOutNodePorts(scenes)
     ? '# Without some node ports: the input does not show what becomes of packets to them. Add what ip addr prints.\n'
     : '';
-  return `# Written by kpc test --init: what holds now.\n${lack}${writeYaml(holdingTests(head, scenes))}`;
+  const chosen = first?.side.assumed?.mode
+    ? '# Nothing names a mode, and kpc takes this one: write that of your nodes.\n'
+    : '';
+  return `# Written by kpc test --init: what holds now.\n${chosen}${lack}${writeYaml(holdingTests(head, scenes))}`;
 }

@@ -8,6 +8,7 @@ import type { traced } from '../say/outputs/trace.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
+import { sceneOfSender } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
 import { diagnosticsOf } from './words.ts';
@@ -27,13 +28,16 @@ export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
 ): TraceAnswers | { readonly faults: readonly Finding[] } {
+  const { from = '', namespace, node, allNodes } = question;
+  const isNodeNamed = node !== undefined || allNodes === true;
+  const asked = isNodeNamed ? scenes : scenes.map((scene) => sceneOfSender({ from, namespace }, scene));
   const answers: TraceAnswer[] = [];
-  for (const scene of scenes) {
+  for (const scene of asked) {
     const answer = answerTrace(question, scene);
     if (!('json' in answer)) return { faults: answer };
     answers.push(answer);
   }
-  return { sides: scenes.map(({ side }) => side), answers };
+  return { sides: asked.map(({ side }) => side), answers };
 }
 
 function jsonOf({ answers }: TraceAnswers): Traced {

@@ -16,8 +16,9 @@ import { listFacts, type WriteValue } from '../ask/diff/port-facts.ts';
 import { reasonWords } from '../ask/diff/reason-words.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { Effect, EffectSender, EndpointShares, Severity, ServiceEffects } from '../ask/equivalence/findings.ts';
+import type { EffectSender, EndpointShares, Severity, ServiceEffects } from '../ask/equivalence/findings.ts';
 import { percent } from '../ask/trace/expectation.ts';
+import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
 export interface Review {
@@ -247,7 +248,8 @@ export function listEffects({ packets, diff, to, trace }: Review): {
 } {
   const name = to.nodeName;
   const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
-  const title = `Packets${where}`;
+  const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
+  const title = `Packets${where}${mode}`;
   if (!packets) {
     return {
       title,
@@ -255,16 +257,19 @@ export function listEffects({ packets, diff, to, trace }: Review): {
       effects: [],
     };
   }
-  const effects = packets.effects.filter(isTelling).map((effect): PacketReview => {
-    const { target, senders, services: names, severity, example, lacks } = effect;
-    const [service = '', ...others] = names;
-    const added = others.length > 0 ? [] : addedTo(service, diff);
-    const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
-    const asked = example.nodePort === undefined ? example.to : `every node's port ${example.nodePort}`;
-    const who = joinWords([...new Set(senders.filter((each) => isClientOf(target, each)).map(inShort))]);
-    const text = `${targetWords[target]}${whose} (${asked}), from ${who}: ${endWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
-    return { severity, text, trace: traceEffect(trace, effect) };
-  });
+  const effects = packets.effects
+    .filter(({ severity }) => severity !== 'fails-otherwise')
+    .map((effect): PacketReview => {
+      const { target, senders, services: names, severity, example, lacks } = effect;
+      const [service = '', ...others] = names;
+      const added = others.length > 0 ? [] : addedTo(service, diff);
+      const such = others.length > 0 ? 'such as ' : '';
+      const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
+      const asked = example.nodePort === undefined ? example.to : `every node's port ${example.nodePort}`;
+      const who = joinWords([...new Set(senders.map(inShort))]);
+      const text = `${targetWords[target]}${whose} (${such}${asked}), from ${who}: ${endWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
+      return { severity, text, trace: traceEffect(trace, effect) };
+    });
   const isSame = packets.effects.length === 0;
   return {
     title,
@@ -286,15 +291,6 @@ function addedTo(service: string, { servicePorts }: SideDiff): readonly string[]
 const mostAdded = 3;
 
 const onlyFailures = 'no packet that works before or after is treated differently';
-
-/** Whether an effect is news to a client: what fails on both sides is none, nor is a client outside that asks for a cluster IP. */
-function isTelling({ severity, target, senders }: ServiceEffects['effects'][number]): boolean {
-  return severity !== 'fails-otherwise' && senders.some((each) => isClientOf(target, each));
-}
-
-function isClientOf(target: Effect['target'], { kind }: EffectSender): boolean {
-  return target !== 'cluster-ip' || kind !== 'outside';
-}
 
 function inShort({ kind, text }: EffectSender): string {
   return kind === 'range' ? text : shortSenders[kind];
@@ -325,6 +321,9 @@ function endWords({ from, to, choice }: ServiceEffects['effects'][number], added
   return [
     ...(isOther && after === 1 ? [`another endpoint${named}`] : [numbers]),
     ...(isOther && after > 1 ? [`${formatCount(fresh)} of them new${named}`] : []),
+    ...(!isOther && fresh > 0 && choice.kept < before
+      ? [choice.kept === 0 ? 'all of them others' : `${formatCount(fresh)} of them new`]
+      : []),
     ...(after > 1 ? [shareWords(choice.to)] : []),
     ...(source ? [`with ${source.to} as source, before: ${source.from}`] : []),
     ...(lost ? [lossWords(lost)] : []),

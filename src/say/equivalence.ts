@@ -16,6 +16,7 @@ import { formatDescription } from './formats/description.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import type { equivalence } from './outputs/equivalence.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
+import { assumedSummary } from './snapshots.ts';
 import type { TestCase } from './formats/junit.ts';
 import { escapeMarkdown, inlineCode } from './formats/markdown.ts';
 
@@ -117,7 +118,8 @@ function countClasses(effects: readonly Effect[]): string {
 }
 
 function wayWords({ target, senders, from, to }: Effect): string {
-  return `${targetWords[target]}, from ${senders.map(({ text }) => text).join(', ')}: ${from} → ${to}`;
+  const ends = from === to ? `${from}, but not to the same` : `${from} → ${to}`;
+  return `${targetWords[target]}, from ${senders.map(({ text }) => text).join(', ')}: ${ends}`;
 }
 
 function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
@@ -174,10 +176,16 @@ function countWords({ severity, causes }: { readonly severity: Severity; readonl
   return `${count(causes, 'thing')} ${causes === 1 ? one : many}`;
 }
 
-function notes({ unknown, reasons, nodes, standIns }: EquivalenceReport): readonly string[] {
+function notes({ unknown, reasons, nodes, standIns, snapshots }: EquivalenceReport): readonly string[] {
   const doubt = `${count(unknown, 'class', 'classes')} ${unknown === 1 ? 'is' : 'are'} not known on either side: ${nameSome(reasons)}.`;
   const represented = `Compared on ${formatCount(standIns)} of ${count(nodes, 'node')}: the others are like ${standIns === 1 ? 'it' : 'these'}.`;
-  return [...(unknown > 0 ? [doubt] : []), ...(standIns < nodes ? [represented] : []), looksAway];
+  const assumed = assumedSummary(snapshots);
+  return [
+    ...(assumed === undefined ? [] : [`${assumed}.`]),
+    ...(unknown > 0 ? [doubt] : []),
+    ...(standIns < nodes ? [represented] : []),
+    looksAway,
+  ];
 }
 
 /**

@@ -57,6 +57,7 @@ function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun
       ? `no problems in ${count(files.length, 'file')}`
       : `${counts.join(', ')}${places.size === 0 ? '' : ` in ${count(places.size, 'file')}`}`;
   const accepted = ignored.length === 0 ? '' : `; ${ignored.length} ignored`;
+  if (!hasRun && findings.every(({ code }) => code === 'unreadable-file')) return `${found}${accepted}`;
   if (!hasRun)
     return `${found}${accepted}; the rules look at the Services once the errors are gone (or with --skip-invalid)`;
   const how = `${modeFacts[mode].title}${namesMode ? '' : ` ${unnamedMode}`}`;

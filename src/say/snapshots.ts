@@ -71,8 +71,8 @@ function assumedJson({ mode, node, services = [], pods = [], clusterCIDRs = [] }
 /** "assumed: node node-1, 2 cluster IPs, 1 Pod": what kpc chose for snapshots, in a line; undefined if nothing. The mode stands beside its name. */
 export function assumedSummary(snapshots: readonly SnapshotJson[]): string | undefined {
   const all = snapshots.flatMap(({ node, assumed }) => (assumed ? [{ ...assumed, name: node }] : []));
-  const services = all.flatMap((each) => each.services ?? []);
-  const pods = all.flatMap((each) => each.pods ?? []).flatMap((workload) => workload.pods);
+  const services = distinctValues(all.flatMap((each) => each.services ?? []));
+  const pods = distinctValues(all.flatMap((each) => each.pods ?? []).flatMap((workload) => workload.pods));
   const nodes = new Set(all.flatMap(({ node, name }) => (node && name !== undefined ? [name] : [])));
   const cidrs = new Set(all.flatMap((each) => each.clusterCIDRs ?? []));
   const sum = (numberOf: (service: (typeof services)[number]) => number): number =>
@@ -89,6 +89,11 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
     ...(cidrs.size === 0 ? [] : [`clusterCIDR ${[...cidrs].join(', ')}`]),
   ];
   return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
+}
+
+/** Two sides may have assumed the same. */
+function distinctValues<T>(values: readonly T[]): readonly T[] {
+  return [...new Map(values.map((each) => [JSON.stringify(each), each])).values()];
 }
 
 type AssumedValues = { readonly [Kind in keyof Assumed]: Assumed[Kind] | undefined };

@@ -23,6 +23,9 @@ export interface TraceQuestion {
   /** A Service: every kind of sender, to every address of it. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
+  /** Set if the scene is of a named node, or one of all nodes: a named Pod asks there, though it may run elsewhere. */
+  readonly node?: string | undefined;
+  readonly allNodes?: boolean | undefined;
 }
 
 /** The answer of one node. */

@@ -49,7 +49,7 @@ function legendOf(shown: readonly string[]): readonly string[] {
     [/^forwarded/, 'forwarded: leaves the node unchanged'],
     [/fails?\??$/, 'fails: it arrives, and its answer does not come back'],
     [/\?$/, '?: if what is not shown lets it pass unchanged'],
-    [/^-$/, '-: no such packet'],
+    [/^-$/, '-: such packets do not come here'],
   ] as const;
   return rows.flatMap(([pattern, words]) => (shown.some((text) => pattern.test(text)) ? [`  ${words}`] : []));
 }

@@ -112,6 +112,10 @@ interface CompiledFacts extends Facts {
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** Whether the Node is not in the input. */
   readonly isNodeAssumed?: true | undefined;
+  /** The Nodes that were assumed beside this one. */
+  readonly assumedNodes?: readonly string[] | undefined;
+  /** The same input on another Node; undefined if there is none of that name. */
+  readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
   /** Whether nothing named the mode. */
   readonly isModeAssumed?: boolean | undefined;
   /** Flags and values for what the other side of a comparison decided: with them, this snapshot can be reproduced alone. */
@@ -323,6 +327,17 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     ];
   }
 
+  /** The same input on the other Nodes that kpc assumed beside this one. None if the input shows which Nodes exist. */
+  get elsewhere(): readonly CompiledSnapshot[] {
+    const others = this.isNodeAssumed ? (this.facts.assumedNodes ?? []) : [];
+    return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
+  }
+
+  /** The same input on another Node of it, given or assumed; undefined if there is none of that name. */
+  onNode(name: string): CompiledSnapshot | undefined {
+    return this.facts.onNode?.(name);
+  }
+
   /** The same Services, compiled for a node with other addresses. */
   on(node: NodeContext): CompiledSnapshot {
     return new CompiledSnapshot({ ...this.facts, node, state: () => this.compile(this.cluster, node) });
@@ -354,6 +369,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly node = undefined;
   readonly settings = undefined;
   readonly assumed = undefined;
+  readonly elsewhere = [];
   readonly nodeName = '';
   readonly hostAddresses: readonly Address[] | undefined;
   #shown: ShownServices | undefined;

@@ -289,16 +289,23 @@ describe('what an operator asks next', () => {
   );
   const trace = (...args: readonly string[]) => runKpc(['trace', '-q', file, ...args]);
 
-  test.each(['pod', 'app-1'])('on which node, if none of several is named, from %s', async (from) => {
-    writeFileSync(
-      join(scratch, 'pod.yaml'),
-      '{apiVersion: v1, kind: Pod, metadata: {name: app-1}, spec: {nodeName: b, containers: [{name: c, image: c}]}, status: {phase: Running, podIP: 10.244.2.7}}',
-    );
-    expect(await trace('-f', join(scratch, 'pod.yaml'), '--from', from, '--to', 'web')).toMatchObject({
+  test('on which node, if none of several is named', async () => {
+    expect(await trace('--from', 'pod', '--to', 'web')).toMatchObject({
       status: 2,
       stderr:
         'error: the input has 3 Nodes, and none is named [bad-packet]\n  help: name one with --node, or take each with --all-nodes\n',
     });
+  });
+
+  test('a named Pod asks on its own node, unless another is named', async () => {
+    writeFileSync(
+      join(scratch, 'pod.yaml'),
+      '{apiVersion: v1, kind: Pod, metadata: {name: app-1}, spec: {nodeName: b, containers: [{name: c, image: c}]}, status: {phase: Running, podIP: 10.244.2.7}}',
+    );
+    const asked = ['-f', join(scratch, 'pod.yaml'), '--from', 'app-1', '--to', 'web', '--output', 'json'];
+    const nodeOf = ({ stdout }: { readonly stdout: string }): unknown => resultOf(stdout).traces[0].node;
+    expect(nodeOf(await trace(...asked))).toBe('b');
+    expect(nodeOf(await trace(...asked, '--node', 'c'))).toBe('c');
   });
 
   test.each([

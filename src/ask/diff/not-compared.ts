@@ -36,7 +36,8 @@ const partNames = {
   ipvsTimeouts: 'IPVS timeouts',
   base: 'rules and sets that belong to no Service',
   rest: 'the rest',
-} as const satisfies Readonly<Record<Exclude<ObjectKind, 'modules'> | 'base' | 'rest', string>>;
+  objects: 'objects with errors, which are left out',
+} as const satisfies Readonly<Record<Exclude<ObjectKind, 'modules'> | 'base' | 'rest' | 'objects', string>>;
 
 type GapPart = keyof typeof partNames;
 
@@ -151,6 +152,12 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Snapsh
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
   const isUnheld = gaps.every(({ held }) => !held);
   return isUnheld || parts.some((part) => holds(compared.from, part) || holds(compared.to, part)) ? 'part' : 'nothing';
+}
+
+/** The same difference, of sides of which objects were left out. */
+export function withLeftOut<Diff extends { readonly gaps: readonly Gap[]; readonly extent: Extent }>(diff: Diff): Diff {
+  const gap: Gap = { part: 'objects', family: undefined, held: true };
+  return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
 }
 
 /** The names of the parts that were not compared, without repetition. */

@@ -23,6 +23,9 @@ export const causes = {
     title: "One side has lost kube-proxy's jump to the rules of Services",
     advice: 'restart kube-proxy, and find out which program removed its jump',
   },
+  'one-sided': { title: 'Only one side has the Service port' },
+  'service-fields': { title: 'The Services have other policies' },
+  'service-endpoints': { title: 'The Services have other endpoints' },
   'node-port-addresses': {
     title: 'Node ports do not answer on the same addresses of the node',
     modes: {

@@ -36,6 +36,7 @@ import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { assumedPlace, isUndetectedPod } from '../trace/stop-words.ts';
 import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
+import { findServiceCause } from './changed-services.ts';
 import { compareScenes, sourceWord, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { ownAddresses, type PlacedSender } from './senders.ts';
 import { portKey } from './questions.ts';
@@ -271,14 +272,23 @@ function reasonsOf(cause: CauseId, from: Scene, to: Scene): readonly string[] {
   return [from, to].flatMap(({ side: { mode } }) => (mode ? [`${modeFacts[mode].title} ${modes[mode]}.`] : []));
 }
 
+/** The cause of a difference, with sentences on it, and what it means for clients. */
+interface Explained {
+  readonly cause: CauseId;
+  readonly because: readonly string[];
+  readonly ports: readonly ShownPort[];
+  readonly effect: Effect;
+}
+
 /** Functions that explain differences between two sides of one node, and find the destinations of packets. */
 function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = ownAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
   const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
+  const serviceCause = findServiceCause(...scenes);
   const lostJumps = scenes.map((scene) => ({ name: scene.side.name, jumps: lostJumpsOf(scene) }));
-  const explain = (difference: Difference) => {
+  const explain = (difference: Difference): Explained => {
     const { sender, packet, from, to } = difference;
     const target = find(packet);
     const isOwnEndpoint =
@@ -310,12 +320,16 @@ function explainer(...scenes: readonly [Scene, Scene]) {
       lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
     };
     const cause = causeOf(difference, target, isOwnEndpoint, changesExternalIPs, nodes);
+    const ofServices = cause === 'not-understood' ? undefined : serviceCause(target.ports);
+    // Policies choose among other endpoints, too, for a pod that reaches itself.
+    if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
+      return { ...ofServices, ports: target.ports, effect };
     if (cause === 'connection') {
       const because = [from, to].flatMap((each, at) => failureWords(each, packet, scenes[at] ?? scene));
-      return { cause, because, ports: target.ports, effect } as const;
+      return { cause, because, ports: target.ports, effect };
     }
     const lost = isOfService.has(target.kind) && cause !== 'not-understood' ? findLost(difference, lostJumps) : [];
-    return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect } as const;
+    return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect };
   };
   return { explain, find };
 }

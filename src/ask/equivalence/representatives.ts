@@ -76,6 +76,12 @@ export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   return { addresses, ports };
 }
 
+/** The packets that involve Service ports of which a node with endpoints differs from one without; undefined if there are none. */
+export function packetsToPlaced(servicePorts: readonly ServicePort[]): Only | undefined {
+  const placed = servicePorts.filter(looksAtPlace);
+  return placed.length === 0 ? undefined : packetsTo(placed);
+}
+
 /** A node that represents others, with the packets to compare; undefined for all. */
 export interface StandIn {
   readonly node: string;

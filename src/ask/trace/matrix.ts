@@ -62,8 +62,9 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     });
     return targetsOf(port, scene).flatMap(({ kind, ...target }) =>
       senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
-        // A loopback address belongs to each host itself.
+        // A loopback address belongs to each host itself, and pods reach cluster IPs through their own node.
         if (isLoopback(target.address) && sender.enters) return [];
+        if (name.from === 'remote-pod' && kind === addressWords['cluster-ip']) return [];
         return [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
       }),
     );
@@ -77,6 +78,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     ...(scene.side.assumed?.clusterCIDRs ?? []),
     ...names,
     ...cells.flatMap(({ target: { address, port } }) => [address.text, String(port)]),
+    ...cells.flatMap(({ fate }) => fate.endpoints.map(({ address }) => address.text)),
     ...healthChecks.map(({ port }) => String(port)),
   ];
   const doubts = cells.flatMap(({ fate, target }) =>

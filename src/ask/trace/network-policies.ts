@@ -252,11 +252,11 @@ export function allowsPort(
 }
 
 /**
- * The input's Pods by address. For an endpoint whose Pod is missing, the Service's selector gives some labels. Network plugins do
+ * The Pods of the input and those that kpc assumes, by address. For an endpoint whose Pod is missing, the Service's selector gives some labels. Network plugins do
  * not treat host-network processes as Pods.
  */
-function knownPods({ side: { objects, ports } }: Scene): ReadonlyMap<string, KnownPod> {
-  const { pods, services, nodes } = objects;
+function knownPods({ side: { objects, ports, pods } }: Scene): ReadonlyMap<string, KnownPod> {
+  const { services, nodes } = objects;
   const known = new Map<string, KnownPod>();
   /** Node addresses, as far as Nodes and host-network Pods show them. */
   const hosts = new Set<string>();
@@ -270,8 +270,7 @@ function knownPods({ side: { objects, ports } }: Scene): ReadonlyMap<string, Kno
     const pod = { ...unknown, namespace, labels };
     for (const { address } of endpoints) if (address) known.set(address.text, pod);
   }
-  for (const { object } of pods) {
-    const { metadata, spec, status } = object;
+  for (const { metadata, spec, status } of pods.values()) {
     if (!status || status.ended) continue;
     if (spec.hostNetwork) {
       for (const { text } of status.addresses) hosts.add(text);

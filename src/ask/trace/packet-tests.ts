@@ -15,7 +15,7 @@ import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/mod
 import { parseRelease } from '../../kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../packet/packet.ts';
 import { compareFate, readExpectation, type WrittenExpectation } from './expectation.ts';
-import { ask, type Trace } from './question.ts';
+import { ask, sceneOfSender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** The scene settings of a test, named like the flags. Command-line flags override them, and they override kpc.yaml. */
@@ -160,19 +160,21 @@ function givenList(value: string | readonly string[] | null | undefined): readon
 export function runPacketTest(
   test: PacketTest,
   settings: SceneSettings,
-  scene: Scene,
+  given: Scene,
   found: (diagnostic: Finding) => void,
 ): readonly PacketResult[] {
   const { from, to, protocol, namespace, name, place } = test;
   const refuse = (field: string, details: ArgumentsOf<'bad-expectation'>, index?: number): void =>
     found(diagnose('bad-expectation', details, place(field, index)));
-  const misfit = findMisfit(settings, scene);
+  const misfit = findMisfit(settings, given);
   if (misfit) {
     refuse(misfit.field, misfit);
     return [];
   }
+  const isNodeNamed = settings.node !== undefined || settings.allNodes === true;
   return to.flatMap((target, i) =>
     from.flatMap((source, j): readonly PacketResult[] => {
+      const scene = isNodeNamed ? given : sceneOfSender({ from: source, namespace }, given);
       const read = ask({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
       const trace = read.kind === 'read' ? read.value : undefined;
       const expected = readExpectation(test, trace?.target.address.family, namespace, scene);

@@ -23,7 +23,7 @@ import { families, type Family } from '../../kernel/family.ts';
 import type { Fate, Packet, PacketProtocol } from '../../packet/packet.ts';
 import { unknownOwn } from '../../packet/own-address.ts';
 import { isIn } from './pod-networks.ts';
-import type { Scene } from './scene.ts';
+import { sceneOf, type Scene } from './scene.ts';
 
 /** A question, as on the command line. */
 export interface Question {
@@ -107,7 +107,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   }
   if (dottedQuad.test(from)) return wrong({ problem: 'no-address', text: from });
   const workload = workloadOf(from, namespace);
-  const pod = workload ? podOfWorkload(workload, side) : side.pods.get(nameOfPod(from, namespace));
+  const pod = podOf(from, namespace, side);
   const name = pod
     ? fullName(pod.metadata)
     : workload
@@ -116,13 +116,33 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   if (!pod && scene.side.objects.unread.has('pods'))
     return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
   if (!pod) {
-    const near = workload ? [] : nearest(name, [...side.pods.keys()]);
+    const named = workload ? workloadsOf(side) : [...side.pods.keys()];
+    const near = [...nearest(from.toLowerCase(), senderKinds), ...nearest(workload ? wordsOf(workload) : name, named)];
     return wrong({ problem: 'no-sender', name, from, kinds: senderKinds, near });
   }
   const own = pod.status?.addresses.find((each) => each.family === family);
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
   const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === side.node?.name;
   return nodesUnnamed(scene) ?? sender(`Pod ${name}${isHere ? '' : ' on another node'}`, own, isHere);
+}
+
+/**
+ * The scene where a named Pod's packets meet kube-proxy: its own node's, if the input has that Node and nothing names another. Any
+ * other sender asks in the scene at hand.
+ */
+export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
+  const { side } = scene;
+  if (side.kind !== 'manifests' || side.settings.hostnameOverride !== '') return scene;
+  const home = podOf(from, namespace, side)?.spec.nodeName ?? '';
+  const own = home === '' || home === side.nodeName ? undefined : side.onNode(home);
+  return own ? sceneOf(own) : scene;
+}
+
+/** The Pod that a sender's name means, or a Pod of the workload. */
+function podOf(from: string, namespace: string | undefined, side: Scene['side']): Pod | undefined {
+  if (parseAddress(from) || senderKinds.some((each) => each === from)) return undefined;
+  const workload = workloadOf(from, namespace);
+  return workload ? podOfWorkload(workload, side) : side.pods.get(nameOfPod(from, namespace));
 }
 
 const dottedQuad = /^\d+(\.\d+){3}$/;
@@ -158,6 +178,18 @@ function workloadOf(words: string, namespace: string | undefined): NamedWorkload
   const at = words.indexOf('/');
   const kind = workloadWords.get(words.slice(0, at).toLowerCase());
   return kind === undefined ? undefined : { kind, name: nameOfPod(words.slice(at + 1), namespace) };
+}
+
+/** The workloads of the Pods, as a question may name them. */
+function workloadsOf({ pods }: Scene['side']): readonly string[] {
+  const all = [...pods.values()].flatMap(({ metadata: { namespace }, owner }) =>
+    owner ? [wordsOf({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
+  );
+  return [...new Set(all)];
+}
+
+function wordsOf({ kind, name }: NamedWorkload): string {
+  return `${kind.toLowerCase()}/${name}`;
 }
 
 /** A Pod of a workload, on this node if possible. */
@@ -430,7 +462,10 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
     return noService(wanted, nearNames(wanted, names), scene);
   }
   if (port === undefined) return read(own);
-  const chosen = own.filter((each) => each.portName === port || String(each.port) === port);
+  const asWritten = port.toUpperCase();
+  const chosen = own.filter(
+    (each) => each.portName === port || String(each.port) === port || nameNumber(each) === asWritten,
+  );
   if (chosen.length > 0) return read(chosen);
   const known = [...new Set(own.map(nameNumber))];
   return wrong({ problem: 'no-port', service: services.join(''), port, ports: known });

@@ -1,5 +1,5 @@
 import { count } from '../../base/format-count.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { joinWords, nameSome } from '../../base/join-words.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
@@ -70,7 +70,8 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const node = name === '' ? ofNone : `node ${name}`;
   const isPing = target.protocol === 'icmp';
   const where = isPing ? `ping to ${target.address.text}` : `${target.protocol} to ${socketWords(target)}`;
-  const to = target.label === undefined ? '' : ` (${target.label})`;
+  const label = labelOf(trace, scene);
+  const to = label === undefined ? '' : ` (${label})`;
   const connection = connectionWords(trace, scene);
   const [verdict = '', ...doubts] =
     fate.verdict === 'unknown'
@@ -88,6 +89,11 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => describeStep(step, trace, scene)),
     assumed: assumedLine(valuesOf(trace, scene), side),
   };
+}
+
+/** The Service port that a packet is sent to, named or by its address. */
+function labelOf({ target }: Trace, { side }: Scene): string | undefined {
+  return target.label ?? (isUnknownOwn(target.address) ? undefined : portAt(target, side.ports)?.label);
 }
 
 function senderWords({ words, address, isExample }: Sender): string {
@@ -535,7 +541,7 @@ export function traceJson(trace: Trace, scene: Scene) {
       address: isUnknownOwn(target.address) ? 'node' : target.address.text,
       port: target.port,
       protocol: target.protocol,
-      servicePort: target.label,
+      servicePort: labelOf(trace, scene),
     },
     node: side.nodeName === '' ? undefined : side.nodeName,
     mode: side.mode,
@@ -632,7 +638,9 @@ function valuesOfStep(step: Step): readonly string[] {
 export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
   const named = groupBy(assumedValues(values, side), ({ kind }) => kind);
   const parts = [...named].map(([kind, own]) => {
-    return `${own.length === 1 ? kind : plural(kind)} ${joinWords(own.map(({ value }) => value))}`;
+    const names = own.map(({ value }) => value);
+    const listed = names.length > mostAssumed ? nameSome(names, mostAssumed) : joinWords(names);
+    return `${own.length === 1 ? kind : plural(kind)} ${listed}`;
   });
   return parts.length === 0 ? [] : [line('dim', 1, `assumed: ${parts.join(', ')}`)];
 }
@@ -640,6 +648,8 @@ export function assumedLine(values: readonly string[], side: Snapshot): readonly
 function plural(noun: string): string {
   return `${noun}${noun.endsWith('s') ? 'es' : 's'}`;
 }
+
+const mostAssumed = 6;
 
 /** Those of the values that kpc chose because the input lacks them. */
 function assumedValues(values: readonly string[], side: Snapshot) {

@@ -26,6 +26,7 @@ export interface IdleFlags {
   readonly because:
     | { readonly kind: 'compiled-already'; readonly path: string; readonly of: string }
     | { readonly kind: 'both-compiled-already'; readonly paths: readonly [string, string] }
+    | { readonly kind: 'read-apart' }
     | { readonly kind: 'one-node'; readonly path?: string | undefined; readonly of?: string | undefined }
     | { readonly kind: 'own-node'; readonly path: string }
     | { readonly kind: 'other-node'; readonly node: string; readonly path: string; readonly of: string }

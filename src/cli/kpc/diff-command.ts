@@ -131,6 +131,7 @@ async function diffPaths(
   const differences = await compareSides(from, to, {
     foreign: options.foreign === true,
     trace: isReview ? trace : undefined,
+    leavesOut: read.diagnostics.some(({ code }) => code === 'left-out'),
   });
   const status = await print(call, differences, taken);
   if (read.made !== undefined) await call.say(`Both sides: ${printable(read.made)}\n`);

@@ -44,7 +44,7 @@ export const addTestCommand = defineCommand<TestOptions>({
   ],
   run: async (call) => {
     if (!call.options.init) return runTests(call);
-    const file = [...call.inputs(call.words, []), ...(call.options.file ?? [])];
+    const file = call.inputs(call.words, call.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'any' });
     const scenes = await openScenes(call.with({ file }), call.given);
     await call.out(writeHoldingTests({ ...call.options, file }, scenes));

@@ -18,7 +18,7 @@ import { messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs } from './cluster-input.ts';
 import { openScenes, type InputOptions } from './open-input.ts';
 
-interface TraceOptions extends InputOptions, Omit<TraceQuestion, 'namespace'> {
+interface TraceOptions extends InputOptions, Omit<TraceQuestion, 'namespace' | 'node' | 'allNodes'> {
   readonly output: (typeof traceOutputs)[number];
 }
 

@@ -121,7 +121,11 @@ export async function openPair(
 ): Promise<Pair<Opened>> {
   if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
   if (options.allNodes && !(from.adds && to.adds))
-    refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node' } });
+    refuse({
+      problem: 'idle-flag',
+      flags: ['--all-nodes'],
+      because: { kind: from.found.kind === 'manifests' && to.found.kind === 'manifests' ? 'read-apart' : 'one-node' },
+    });
   const said = new Set<string>();
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened> => {
     const shared = { ...options, ...adds };

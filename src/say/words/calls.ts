@@ -53,6 +53,8 @@ function idleWords({ flags, because }: IdleFlags): Words {
       return `${names}: only for manifests, and ${because.path} is a ${because.of}`;
     case 'both-compiled-already':
       return `${names}: only for manifests, and neither ${because.paths.join(' nor ')} is manifests`;
+    case 'read-apart':
+      return `${names}: two sides that are read apart are compared on one node; give the manifests once with -f, and two modes or releases as sides, or name a node with --node`;
     case 'one-node': {
       const { path, of } = because;
       if (path === undefined) return `${names}: only for manifests, and a bundle or dump is of one node`;

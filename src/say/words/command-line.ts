@@ -111,8 +111,11 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     'no-address': ({ text }) => [`${text} is not an address`, 'each part of an IPv4 address is a number from 0 to 255'],
     'port-range': ({ to }) => [`${to} has no valid port`, 'write a port from 1 to 65535'],
     'no-sender': ({ name, near, from, kinds }) => [
-      `no Pod ${name} in the input, and ${from} is not ${kinds.join(', ')}`,
-      suggest(near, 'name an address, or one of these words'),
+      `no Pod ${name} in the input, and ${from} is not ${joinWords(kinds, 'or')}`,
+      suggest(
+        near,
+        'name an address, a Pod, deployment/NAME, or one of these words: external is a client outside the cluster',
+      ),
     ],
     unread: ({ what, kinds }) => [
       `${what} cannot be looked up: kpc could not read ${joinWords(kinds)} of this cluster`,
@@ -160,7 +163,10 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     'no-port': ({ service, port, ports }) => [
       `${service} has no port ${port} (has ${ports.join(', ')})`,
-      `name ${joinWords(ports, 'or')}`,
+      `write ${joinWords(
+        ports.map((each) => `${service}:${each}`),
+        'or',
+      )}`,
     ],
     'no-ingress-of-host': ({ request }) => [
       `no Ingress or Gateway of the input takes ${request}`,

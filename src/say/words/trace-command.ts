@@ -13,7 +13,7 @@ export interface TracedPacket {
 /** A command to paste that traces a packet. `words` name the input, without the packet; of stdin, the command says to give it again. */
 export function traceCommand(words: readonly string[], example: TracedPacket): string {
   const flags = [
-    ...(example.node === '' || words.includes('--node') ? [] : ['--node', example.node]),
+    ...(example.node === '' ? [] : ['--node', example.node]),
     '--from',
     example.from,
     '--to',
@@ -22,6 +22,8 @@ export function traceCommand(words: readonly string[], example: TracedPacket): s
     example.protocol,
     ...(example.interface === undefined ? [] : ['--in-interface', example.interface]),
   ];
+  const at = example.node === '' ? -1 : words.indexOf('--node');
+  const input = at < 0 ? words : words.toSpliced(at, 2);
   const again = words.includes('-') ? ' < THE-SAME-INPUT' : '';
-  return `${[...words, ...flags].map(shellWord).join(' ')}${again}`;
+  return `${[...input, ...flags].map(shellWord).join(' ')}${again}`;
 }

@@ -273,6 +273,8 @@ export function compileNode(
     assumedClusterCIDRs: prepared.assumedClusterCIDRs,
     portFaults,
     isNodeAssumed: prepared.assumedNodes.includes(nodeName) ? true : undefined,
+    assumedNodes: prepared.assumedNodes,
+    onNode: (other) => (prepared.nodes.has(other) ? compileNode(prepared, other, { ipFamily, name }, memo) : undefined),
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
     kpcVersion: version,
     isAsCompiled: true,
