@@ -8,6 +8,8 @@ import { locateInYaml, type PositionOf } from '../yaml/parse.ts';
 /** A Source that can also point at the name of a field: for fields that should not be there. */
 export interface InputSource extends Source {
   keyPlace(path: FieldPath): Place;
+  /** The number that a field holds, as it is written there; undefined where it is written elsewhere. */
+  written(path: FieldPath): string | undefined;
 }
 
 /** One value of a file, and how to find its fields there. */
@@ -19,6 +21,8 @@ export interface InputDocument {
 
 /** Finds the offset in the file of a field of a document. */
 type Locator = (path: FieldPath, of: PositionOf) => number;
+
+const numberWord = /[-+]?\.?\d[\w.+-]{0,200}/y;
 
 export function placeAt(file: TextFile, offset: number): Place {
   return { file: file.name, locate: () => file.locationAt(offset) };
@@ -49,6 +53,11 @@ export class DocumentSource implements InputSource {
     return this.#placeOf(path, 'key');
   }
 
+  written(path: FieldPath): string | undefined {
+    numberWord.lastIndex = this.#offsetOf(path, 'value');
+    return numberWord.exec(this.#file.text)?.[0];
+  }
+
   #placeOf(path: FieldPath, of: PositionOf): Place {
     let location: Location | undefined;
     return {
@@ -74,6 +83,7 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
   return {
     place: (path) => inItem(source.place([...prefix, ...path])),
     keyPlace: (path) => inItem(source.keyPlace([...prefix, ...path])),
+    written: (path) => source.written([...prefix, ...path]),
   };
 }
 

@@ -216,7 +216,7 @@ class FastReader extends Lines {
     // The full parser must see the whole document to know what aliases mean, and whether it is too large or deep.
     if (/^[[{]/.test(lines) && /[\s,[{:][&*]/.test(lines)) throw unsure;
     const parsed = parseYamlValue(`${' '.repeat(column)}a: ${lines}`);
-    if (parsed.kind !== 'value') throw unsure;
+    if (parsed.kind === 'faults' || parsed.faults) throw unsure;
     const { a: value } = parsed.value as { readonly a: unknown };
     this.#checkOther(value, maxDepth - this.#depth);
     return value;

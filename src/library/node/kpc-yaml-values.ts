@@ -35,6 +35,8 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
   if (value === null) return false;
   const faults = findFaults(valuesOf[row.kind].check, value, mostFaults);
   for (const { problem, path, check, value: found, name } of faults) {
+    // It was reported where the file was read.
+    if (Number.isNaN(found)) continue;
     // An entry of a list, as "ignore[0]", or a field of one.
     const entryAt = (steps: FieldPath) =>
       steps.reduce(
