@@ -4,6 +4,7 @@ import { isObject } from '../../base/json/check.ts';
 import { printable } from '../../base/printable.ts';
 import { diagnose, type Finding, cite } from '../../base/findings/finding.ts';
 import { foundOf } from '../../base/findings/fields.ts';
+import { Tally } from '../../base/findings/tally.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
@@ -76,12 +77,15 @@ export function readPacketTests(
     found(diagnose('bad-expectation', { problem: 'not-tests', fields }, first.source.place([])));
     return [];
   }
-  return documents.flatMap((document) => {
-    const report = new Report(document.source);
-    const tests = readDocument(document, context, report);
+  const tally = new Tally();
+  const tests = documents.flatMap((document) => {
+    const report = new Report(document.source, tally);
+    const read = readDocument(document, context, report);
     report.diagnostics.forEach(found);
-    return tests;
+    return read;
   });
+  tally.rest(file.name).forEach(found);
+  return tests;
 }
 
 /** The inputs, in order of precedence: command line, test file, kpc.yaml. */

@@ -3,7 +3,8 @@ import type { Location, Place } from '../../kernel/place.ts';
 import { locateInJson } from './json.ts';
 import type { Span, TextFile } from './text-file.ts';
 import { findList } from '../yaml/long-list.ts';
-import { locateInYaml, type PositionOf } from '../yaml/parse.ts';
+import { locateInYaml } from '../yaml/fast-reader.ts';
+import type { FieldLocator, PositionOf } from '../yaml/places.ts';
 
 /** A Source that can also point at the name of a field: for fields that should not be there. */
 export interface InputSource extends Source {
@@ -19,9 +20,6 @@ export interface InputDocument {
   readonly source: InputSource;
 }
 
-/** Finds the offset in the file of a field of a document. */
-type Locator = (path: FieldPath, of: PositionOf) => number;
-
 const numberWord = /[-+]?\.?\d[\w.+-]{0,200}/y;
 
 export function placeAt(file: TextFile, offset: number): Place {
@@ -35,7 +33,7 @@ export class DocumentSource implements InputSource {
   readonly #end: number;
   readonly #format: 'json' | 'yaml';
   readonly #object: string;
-  #locator: Locator | undefined;
+  #locator: FieldLocator | undefined;
 
   constructor(file: TextFile, { start, end }: Span, format: 'json' | 'yaml') {
     this.#file = file;
@@ -88,14 +86,14 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
 }
 
 /**
- * Finds fields of a YAML document by parsing it again, with the full parser. Of a list in the shape in which kubectl
+ * Finds fields of a YAML document by parsing it again. Of a list in the shape in which kubectl
  * prints it, only the item in question is parsed, if it does not lean on what an item before it has an anchor for.
  */
-function createYamlLocator(file: TextFile, span: Span): Locator {
+function createYamlLocator(file: TextFile, span: Span): FieldLocator {
   let items: readonly Span[] | undefined;
-  let parsed: { readonly start: number; readonly locate: Locator | undefined } | undefined;
-  let whole: { readonly locate: Locator | undefined } | undefined;
-  const parse = ({ start, end }: Span): Locator | undefined => locateInYaml(file.text.slice(start, end));
+  let parsed: { readonly start: number; readonly locate: FieldLocator | undefined } | undefined;
+  let whole: { readonly locate: FieldLocator | undefined } | undefined;
+  const parse = ({ start, end }: Span): FieldLocator | undefined => locateInYaml(file.text.slice(start, end));
   return (path, of) => {
     const [first, index, ...rest] = path;
     if (first === 'items') items ??= splitItems(file.text, span);

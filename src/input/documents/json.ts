@@ -1,6 +1,6 @@
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import { endOfQuoted } from '../../base/end-of-quoted.ts';
-import type { FieldPath } from '../../cluster/objects.ts';
+import type { FieldLocator } from '../yaml/places.ts';
 import type { Span } from './text-file.ts';
 import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
 
@@ -81,7 +81,7 @@ interface Entry {
  * Finds the offsets of fields of the JSON value that starts at `start`, or of the nearest field above that is written down.
  * The text is known to be valid there. What was looked into once is remembered, so that many errors cost one scan.
  */
-export function locateInJson(text: string, start: number): (path: FieldPath, of: 'key' | 'value') => number {
+export function locateInJson(text: string, start: number): FieldLocator {
   const known = new Map<number, Entries>();
   return (path, of) => {
     let at = skipBlanks(text, start);

@@ -1,4 +1,5 @@
 import { type ArgumentsOf, type FindingCode, severityOf } from '../../base/findings/codes.ts';
+import type { Severity } from '../../base/findings/rows.ts';
 import type { Found } from '../../base/findings/fields.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { Tally } from '../../base/findings/tally.ts';
@@ -65,6 +66,11 @@ export class Report implements Source {
   /** Like add, but at the name of the field. */
   addAtKey<Code extends FindingCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
+  }
+
+  /** Whether all others of that code are only counted: what they would say need not be found out. */
+  isFull(code: FindingCode, severity: Severity): boolean {
+    return this.#tally.isFull(code, severity);
   }
 
   #admits<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>): boolean {

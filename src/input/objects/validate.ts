@@ -47,7 +47,8 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
   for (const { path, name, check, value } of faults) {
     const at = [...path, name];
     const fields = fieldsOf(check);
-    const near = findNearest(name, Object.keys(fields));
+    const isCounted = report.isFull('unknown-field', readers[kind]?.isNeeded ? 'error' : 'warning');
+    const near = isCounted ? undefined : findNearest(name, Object.keys(fields));
     const other = readers[kind];
     if (other) {
       report.addAtKey(at, 'unknown-field', { ...other, name, meant: near });
@@ -63,7 +64,8 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
       isRecord(parent[name]) &&
       fields[near] !== undefined &&
       Object.keys(fieldsOf(fields[near])).length > 0;
-    const elsewhere = isNear || near?.toLowerCase() === name.toLowerCase() ? undefined : findPath(name, checks[kind]);
+    const elsewhere =
+      isNear || near?.toLowerCase() === name.toLowerCase() || isCounted ? undefined : findPath(name, checks[kind]);
     const owner = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
     const details = { owner, name, reader: 'Kubernetes', meant: elsewhere?.join('.') ?? near } as const;
     const meant = elsewhere?.map((step) => step.replace('[]', ''));

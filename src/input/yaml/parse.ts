@@ -11,10 +11,10 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { printable, printableJson } from '../../base/printable.ts';
-import type { FieldPath } from '../../cluster/objects.ts';
 import { mostYamlValues } from '../documents/room.ts';
 import { maxDepth, oddYaml, refuse, Refusal, tooDeep, tooLong, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { Anchors, compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
+import type { Entry, Places } from './places.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
 /** A value that a YAML document holds, or why it has none. */
@@ -50,7 +50,9 @@ function decodeText(text: string, anchors: Anchors, options: DecoderOptions): Pa
     const { root, anchored } = compose(text, anchors);
     const decoder = new Decoder(anchored, options);
     const value = decoder.decode(root);
-    const faults = [...decoder.faults.values(), ...describeRepeated(decoder.repeated, root)].sort((a, b) => a.offset - b.offset);
+    const faults = [...decoder.faults.values(), ...describeRepeated(decoder.repeated, root)].sort(
+      (a, b) => a.offset - b.offset,
+    );
     if (faults.length === 0) return { kind: 'value', value };
     return areTwoObjects(faults) ? { kind: 'faults', faults } : { kind: 'value', value, faults };
   } catch (error) {
@@ -85,12 +87,9 @@ interface RepeatedKey {
   readonly second: Node;
 }
 
-/** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
-type Entry = { readonly [Of in PositionOf]: number };
-
 interface DecoderOptions {
-  /** Filled with where the fields of each mapping and the items of each list are written. */
-  readonly places?: Map<unknown, Map<string, Entry>>;
+  /** Filled. */
+  readonly places?: Places;
   /** Of a document that is decoded in pieces: what was counted before, and how many levels are around the piece. */
   readonly counts?: Counts;
   readonly levels?: number;
@@ -267,7 +266,8 @@ function keyOf(key: Node, anchored: Composed['anchored']): Key | undefined {
   const value = isScalar(scalar) ? resolve(scalar) : null;
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   const isFloat = isScalar(scalar) && scalar.tag === `${tagPrefix}float`;
-  const integer = isScalar(scalar) && typeof value === 'number' && !isFloat ? resolveInteger(String(scalar.value)) : undefined;
+  const integer =
+    isScalar(scalar) && typeof value === 'number' && !isFloat ? resolveInteger(String(scalar.value)) : undefined;
   return typeof integer === 'number' ? integer : undefined;
 }
 
@@ -292,40 +292,23 @@ function resolve(scalar: Scalar): string | number | boolean | null | undefined {
   return isOfType(value, text) ? value : undefined;
 }
 
-/** Whether a position is wanted for the value of a field or for its key. */
-export type PositionOf = 'value' | 'key';
-
 function entryAt(key: number, value: Node | null): Entry {
   return { key, value: value === null || isEmpty(value) ? key : offsetOf(value) };
 }
 
-/**
- * Where fields are in a YAML document: parses the text once, then answers with the offset of a field, or of the
- * nearest field above it that is written down. Undefined for a text that cannot be read alone, or is too long for the full parser.
- */
-export function locateInYaml(text: string): ((path: FieldPath, of: PositionOf) => number) | undefined {
-  const places = new Map<unknown, Map<string, Entry>>();
-  let root: Node | null;
-  let document: unknown;
+/** The document in a text, and where it and its fields are; undefined for a text that cannot be read alone, or is too long. */
+export function parseWithPlaces(
+  text: string,
+): { readonly value: unknown; readonly start: number; readonly places: Places } | undefined {
+  const places: Places = new Map();
   try {
-    const composed = compose(text);
-    root = composed.root;
-    document = new Decoder(composed.anchored, { places }).decode(root);
+    const { root, anchored } = compose(text);
+    const value = new Decoder(anchored, { places }).decode(root);
+    return { value, start: root ? offsetOf(root) : 0, places };
   } catch (error) {
     if (error instanceof Refusal) return undefined;
     throw error;
   }
-  return (path, of) => {
-    let value = document;
-    let offset = root ? offsetOf(root) : 0;
-    for (const [i, step] of path.entries()) {
-      const entry = places.get(value)?.get(String(step));
-      if (!entry) return offset;
-      offset = entry[i === path.length - 1 ? of : 'value'];
-      value = (value as Readonly<Record<string | number, unknown>>)[step];
-    }
-    return offset;
-  };
 }
 
 /**
