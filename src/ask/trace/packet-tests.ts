@@ -49,6 +49,8 @@ export interface PacketTest extends WrittenExpectation {
   readonly settings: readonly SceneSettings[];
   /** The place of the test in the file, of one of its fields, or of an item in a field. */
   readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
+  /** Whether it is reported already that the field, or the item, is wrong. */
+  readonly isDoubtful: (field: string, index?: number) => boolean;
 }
 
 /** A test packet, and how its fate differs from the expectation. */
@@ -106,6 +108,10 @@ function readDocument(
   const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;
   return tests.map((test, i): PacketTest => {
     const path = ['tests', i];
+    const pathOf = (field?: string, index?: number): readonly (string | number)[] => {
+      const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field ?? '']);
+      return [...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])];
+    };
     for (const field of ['from', 'to', 'expect'] as const) {
       const value = test[field];
       const isMissing = value === undefined || value === null || (field !== 'expect' && value.length === 0);
@@ -127,10 +133,8 @@ function readDocument(
       expect: test.expect ?? 'delivered',
       source: test.source ?? undefined,
       settings,
-      place: (field, index) => {
-        const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field ?? '']);
-        return report.source.place([...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])]);
-      },
+      place: (field, index) => report.source.place(pathOf(field, index)),
+      isDoubtful: (field, index) => report.isDoubtful(pathOf(field, index)),
     };
   });
 }
@@ -168,8 +172,9 @@ export function runPacketTest(
   found: (diagnostic: Finding) => void,
 ): readonly PacketResult[] {
   const { from, to, protocol, namespace, name, place } = test;
-  const refuse = (field: string, details: ArgumentsOf<'bad-expectation'>, index?: number): void =>
-    found(diagnose('bad-expectation', details, place(field, index)));
+  const refuse = (field: string, details: ArgumentsOf<'bad-expectation'>, index?: number): void => {
+    if (!test.isDoubtful(field, index)) found(diagnose('bad-expectation', details, place(field, index)));
+  };
   const misfit = findMisfit(settings, scene);
   if (misfit) {
     refuse(misfit.field, misfit);

@@ -4,9 +4,6 @@ import type { FieldLocator } from '../yaml/places.ts';
 import type { Span } from './text-file.ts';
 import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
 
-/** More than these help no reader, and a megabyte can have a million. */
-const mostFaults = 100;
-
 /** What is wrong with a JSON text, in the order of the text, and once a line: more has one cause. Empty for what JSON.parse takes. */
 export function findJsonFaults(text: string): readonly SyntaxFault[] {
   const errors: ParseError[] = [];
@@ -17,7 +14,7 @@ export function findJsonFaults(text: string): readonly SyntaxFault[] {
     if (!(error instanceof RangeError)) throw error;
     return [tooDeep];
   }
-  return firstOfLines(errors.slice(0, mostFaults), text).map(({ error, offset }) => {
+  return firstOfLines(errors, text).map(({ error, offset }) => {
     // "CloseBraceExpected" → "close brace expected".
     const reason = printParseErrorCode(error)
       .replace(/(?!^)([A-Z])/g, ' $1')

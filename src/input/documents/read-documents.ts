@@ -41,9 +41,9 @@ const mostBroken = 2;
 
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
- * read. Returns what is wrong with those that could not be read, and with parts of those that could, which `take` gets all the same
- * unless it `leavesOut` what is wrong: of keys that come twice the last is in the value, and NaN is what JSON lacks. Says nothing about a
- * broken YAML document for which `isOfNoUse`, given its text, returns true. What `tally` does not admit is counted there.
+ * read. Returns what is wrong with those that could not be read, and with parts of those that could: of keys of JSON that come twice the
+ * last is in the value, and NaN is a value of YAML that JSON lacks. Where it `leavesOut` what is wrong, it does not hand over the latter.
+ * Says nothing about a broken YAML document for which `isOfNoUse`, given its text, returns true. What `tally` does not admit is counted there.
  */
 export function takeDocuments(
   file: TextFile,
@@ -84,8 +84,8 @@ export function takeDocuments(
   splitDocuments(file.text, json.next, (span) => {
     const parsed = readYaml(file.text, span);
     if (parsed.faults && isOfNoUse(file.text.slice(span.start, span.end))) return;
-    if (parsed.kind === 'faults') {
-      if (broken.length <= mostBroken) broken.push([span.start, faultsOf(file, span, parsed.faults)]);
+    if (parsed.kind === 'faults' || (parsed.faults && parsed.isUncertain)) {
+      if (broken.length <= mostBroken) broken.push([span.start, faultsOf(file, span, parsed.faults ?? [])]);
       return;
     }
     if (parsed.faults) faulty.push([span.start, parsed.faults]);

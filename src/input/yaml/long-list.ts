@@ -45,17 +45,20 @@ export function readLongList(document: string, memory: Memory, least = usualLeas
   const value = outer.value as Readonly<Record<string, unknown>>;
   // Something else that the field holds is written behind the list.
   if (value['items'] !== null) return undefined;
-  return withFaults({ ...value, items: items.value }, [...outerFaults, ...(items.faults ?? [])]);
+  return withFaults({ ...value, items: items.value }, [{ ...outer, faults: outerFaults }, items]);
 }
 
-function withFaults(value: unknown, faults: readonly SyntaxFault[]): ParsedValue {
-  return { kind: 'value', value, ...(faults.length > 0 && { faults }) };
+/** A value with the faults of its parts. */
+function withFaults(value: unknown, parts: readonly ParsedValue[]): ParsedValue {
+  const faults = parts.flatMap((part) => part.faults ?? []);
+  const isUncertain = parts.some((part) => part.kind === 'value' && part.isUncertain);
+  return { kind: 'value', value, ...(faults.length > 0 && { faults, isUncertain }) };
 }
 
 function readItems(document: string, { pieces, end }: LongList, memory: Memory): ParsedValue {
   const reader = new PieceReader();
   const items: unknown[] = [];
-  const faults: SyntaxFault[] = [];
+  const faulty: ParsedValue[] = [];
   for (let i = 0; i < pieces.length;) {
     const start = pieces[i] ?? end;
     let next = i + 1;
@@ -66,10 +69,10 @@ function readItems(document: string, { pieces, end }: LongList, memory: Memory):
     }
     if (read.kind === 'faults') return read;
     for (const item of read.value as readonly unknown[]) items.push(item);
-    for (const fault of read.faults ?? []) faults.push(fault);
+    if (read.faults) faulty.push(read);
     i = next;
   }
-  return withFaults(items, faults);
+  return withFaults(items, faulty);
 }
 
 function readPiece(document: string, span: Span, memory: Memory, reader: PieceReader): ParsedValue {

@@ -22,8 +22,10 @@ export type ParsedValue =
   | {
       readonly kind: 'value';
       readonly value: unknown;
-      /** Of single parts of it: keys that come twice, of which the last is in the value, and what JSON lacks, which is NaN there. */
+      /** Of single parts of it: keys that come twice, and what JSON lacks, which is NaN there. */
       readonly faults?: readonly SyntaxFault[];
+      /** Whether keys come twice: nobody knows which is meant. */
+      readonly isUncertain?: boolean;
     }
   | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };
 
@@ -54,7 +56,7 @@ function decodeText(text: string, anchors: Anchors, options: DecoderOptions): Pa
       (a, b) => a.offset - b.offset,
     );
     if (faults.length === 0) return { kind: 'value', value };
-    return areTwoObjects(faults) ? { kind: 'faults', faults } : { kind: 'value', value, faults };
+    return { kind: 'value', value, faults, isUncertain: decoder.repeated.size > 0 };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { fault } = error;
@@ -172,7 +174,7 @@ class Decoder {
     this.#count();
     if (isAlias(key)) this.#throughAlias(key, () => this.#count());
     const read = keyOf(key, this.#anchored);
-    if (read === undefined) this.#refuse(key, 'a key that is no text');
+    if (read === undefined) this.#refuse(key, notText);
     return read;
   }
 
@@ -249,25 +251,22 @@ function describeRepeated(repeated: Decoder['repeated'], root: Node | null): Syn
   return faults;
 }
 
-/** Whether a document is two, and its value a mixture of both. */
-function areTwoObjects(faults: readonly SyntaxFault[]): boolean {
-  return faults.some(({ arguments: details }) => 'isTwoObjects' in details);
-}
-
 /** Whether a key is "<<", and merges what its value holds. In quotes it does so only with the tag !!merge. */
 function isMergeKey(key: Node): boolean {
   if (!isScalar(key) || key.value !== '<<') return false;
   return key.tag === undefined ? key.type === 'PLAIN' : key.tag === `${tagPrefix}merge`;
 }
 
-/** The key that a node is; undefined for one that JSON lacks. */
+const notText = 'a key that is no text';
+
+/** The key that a node is; undefined for one that JSON lacks. Throws a Refusal for a list or mapping: it may be a template. */
 function keyOf(key: Node, anchored: Composed['anchored']): Key | undefined {
   const scalar = isAlias(key) ? anchored.get(key) : key;
-  const value = isScalar(scalar) ? resolve(scalar) : null;
+  if (!isScalar(scalar)) refuse(offsetOf(key), notText);
+  const value = resolve(scalar);
   if (typeof value === 'string' || typeof value === 'boolean') return value;
-  const isFloat = isScalar(scalar) && scalar.tag === `${tagPrefix}float`;
-  const integer =
-    isScalar(scalar) && typeof value === 'number' && !isFloat ? resolveInteger(String(scalar.value)) : undefined;
+  const isFloat = scalar.tag === `${tagPrefix}float`;
+  const integer = typeof value === 'number' && !isFloat ? resolveInteger(String(scalar.value)) : undefined;
   return typeof integer === 'number' ? integer : undefined;
 }
 
