@@ -358,7 +358,7 @@ describe('a bundle that is not to be trusted', () => {
     const { status, err } = await callApply(createFakeNode().host, command, folder);
     expect(status).toBe(2);
     expect(err).toMatch(
-      /manifest\.json cannot be read: node must be an object; compile the bundle again \[bad-bundle\]/,
+      /manifest\.json:\d+:\d+: node must be an object\n[^]*manifest\.json:\d+:\d+: tools must be an object[^]*\[bad-bundle\]/,
     );
   });
 

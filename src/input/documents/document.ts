@@ -1,10 +1,9 @@
 import type { FieldPath, Source } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
-import { locateInJson } from './json.ts';
+import { locateInJson, type FieldLocator, type PositionOf } from '../../base/json/locate.ts';
 import type { Span, TextFile } from './text-file.ts';
 import { findList } from '../yaml/long-list.ts';
 import { locateInYaml } from '../yaml/fast-reader.ts';
-import type { FieldLocator, PositionOf } from '../yaml/places.ts';
 
 /** A Source that can also point at the name of a field: for fields that should not be there. */
 export interface InputSource extends Source {

@@ -1,7 +1,8 @@
 import { diagnoseFault, type Finding } from '../../base/findings/finding.ts';
 import { Tally } from '../../base/findings/tally.ts';
 import { DocumentSource, type InputDocument, placeAt } from './document.ts';
-import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
+import { skipValue } from '../../base/json/locate.ts';
+import { findJsonFaults, findRepeatedJsonKeys } from './json.ts';
 import { findExcess, parseJson, TooLong } from '../../base/bounds.ts';
 import { mostJsonValues } from './room.ts';
 import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';

@@ -1,16 +1,10 @@
-import type { FieldPath } from '../../cluster/objects.ts';
-
-/** Whether a position is wanted for the value of a field or for its key. */
-export type PositionOf = 'value' | 'key';
+import type { FieldLocator, PositionOf } from '../../base/json/locate.ts';
 
 /** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
 export type Entry = { [Of in PositionOf]: number };
 
 /** Where the fields of each mapping and the items of each list are written. */
 export type Places = Map<unknown, Map<string, Entry>>;
-
-/** Finds the offset of a field of a document, or of the nearest field above it that is written down. */
-export type FieldLocator = (path: FieldPath, of: PositionOf) => number;
 
 /** Finds the fields of a document that begins at `start`. */
 export function locatorOf(document: unknown, start: number, places: Places): FieldLocator {
