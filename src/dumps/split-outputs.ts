@@ -256,7 +256,7 @@ function takeBrackets(current: DraftOutput, line: string): void {
   const isOfNft = current.kind === 'nft list ruleset';
   // Strings of nft have no escapes, and only its comments have several lines. A quote that nothing closes is of one line.
   const escape = isOfNft ? undefined : '\\';
-  const goesOn = current.isQuoted || (isOfNft && openComment.test(line));
+  const mayStayOpen = current.isQuoted || (isOfNft && openComment.test(line));
   for (let i = 0; i < line.length; i++) {
     const character = line[i];
     if (character === '"') current.isQuoted = !current.isQuoted;
@@ -267,7 +267,7 @@ function takeBrackets(current: DraftOutput, line: string): void {
       return;
     }
   }
-  current.isQuoted &&= goesOn;
+  current.isQuoted &&= mayStayOpen;
   current.lines.push(line);
 }
 

@@ -55,7 +55,7 @@ describe('plan', () => {
     await host.run({ tool: 'ip', args: ['-batch', '-'], stdin: readFileSync(`${ipvs}/ip.batch`, 'utf8') });
     await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `${line.replace(/-s \w+/, '-s wlc')}\n` });
     expect((await callApply(host, 'plan', ipvs)).out).toMatch(
-      /! virtual server .* exists already, and kpc-apply did not make it: --adopt takes it over/,
+      /! apply would refuse: virtual server .* exists already, and kpc-apply did not make it: --adopt takes it over/,
     );
     const refused = await callApply(host, 'apply', ipvs);
     expect(refused.status).toBe(3);

@@ -3,7 +3,7 @@ import type { BundleContent } from '../../bundle/make-bundle.ts';
 import { loopbackAddresses } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
-import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
+import { hasRules, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain, restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
@@ -15,10 +15,9 @@ import type { Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
 import { sysctlPath } from '../../kernel/sysctl.ts';
 import { Room } from '../node/output.ts';
-import type { RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { listNetwork, mostListed } from '../node/network-listing.ts';
 import { readVariants } from '../node/iptables-variants.ts';
-import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
+import { neededOf, parseReading, readNode, type ReadingScope } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/owned-names.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { readRecord } from '../state/record.ts';
@@ -40,15 +39,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     onLeftOut: ({ code, message }, tool) =>
       void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
     timeouts: true,
-    roomForOthers: (place) => {
-      const room = new Room(mostListed);
-      lacking.delete(place);
-      return (bytes) => {
-        const fits = room.take(bytes);
-        if (!fits) lacking.add(place);
-        return fits;
-      };
-    },
+    roomForOthers: roomFor(lacking),
     settings: names.map(sysctlPath),
   });
   for (const reason of leftOut.values()) {
@@ -90,6 +81,19 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
       { ...present, dumped: state.iptables, variants, lacking, needsTables: programs(mode, 'nftables') },
       (what, { message }) => onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
     ),
+  };
+}
+
+/** Gives each place the room that its listing has, and adds those that need more to `lacking`. */
+function roomFor(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] {
+  return (place) => {
+    const room = new Room(mostListed);
+    lacking.delete(place);
+    return (bytes) => {
+      const fits = room.take(bytes);
+      if (!fits) lacking.add(place);
+      return fits;
+    };
   };
 }
 
