@@ -17,7 +17,7 @@ const rows: readonly Flag[] = [
       flagRow('codes', '--ignore <code>', 'accept findings of this code'),
     ].map((row) => [row.name, row]),
   ).values(),
-].filter(({ isOfCall, key }) => !isOfCall && key !== 'exclude');
+].filter(({ isOfCall }) => !isOfCall);
 
 /**
  * What the kpc.yaml of the server's folder says of a question, where the agent says nothing, and the note that names the file. With
@@ -42,12 +42,11 @@ export function readConfigured(tool: string, given: object, files: TextsBelow) {
   const wrong = found.diagnostics.filter((each) => !isUnknownFlag(each));
   const taken = takenWords(found).map((words) => diagnose('reading', { problem: 'read-as', text: words }));
   const { file: manifests, ...values } = Object.fromEntries(found.values);
-  const codes = found.ignores.flatMap(({ code, service }) => (service === undefined ? [code] : []));
   return {
     values: {
       ...values,
       ...(manifests === undefined ? {} : { manifests }),
-      ...(tool === 'lint' && codes.length > 0 ? { ignore: codes } : {}),
+      ...(tool === 'lint' && found.ignores.length > 0 ? { ignore: found.ignores } : {}),
     },
     findings: diagnosticsOf([...taken, ...wrong]),
     isWrong: wrong.some(isError),

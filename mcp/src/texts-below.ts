@@ -2,6 +2,7 @@ import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { kpcYaml } from '../../src/base/file-names.ts';
 import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
+import { excludedBy } from '../../src/input/files/list-files.ts';
 import type { NamedText } from '../../src/library/index.ts';
 
 /** A path that a client may not read, or that cannot be read; the message is for the client. */
@@ -11,6 +12,12 @@ const mebibyte = 1024 * 1024;
 const largestFile = 32 * mebibyte;
 const largestTotal = 64 * mebibyte;
 const mostFiles = 5000;
+
+/** Which files of folders are read. */
+interface Wanted {
+  readonly endings: readonly string[];
+  readonly isExcluded: ReturnType<typeof excludedBy>;
+}
 
 /** Reads files below one folder, and nothing else: links that lead out of it are refused. */
 export class TextsBelow {
@@ -28,10 +35,11 @@ export class TextsBelow {
     return existsSync(path) ? this.read(name, [''])[0]?.text : undefined;
   }
 
-  /** The text of a file, or the texts of all files below a folder whose names end in one of `endings`. */
-  read(path: string, endings: readonly string[]): readonly NamedText[] {
+  /** The text of a file, or the texts of all files below a folder whose names end in one of `endings`, but for those that are excluded. */
+  read(path: string, endings: readonly string[], exclude: readonly string[] = []): readonly NamedText[] {
     const found: string[] = [];
-    this.#collect(this.#inside(path), endings, found);
+    const real = this.#inside(path);
+    this.#collect(real, { endings, isExcluded: excludedBy(exclude, real) }, found);
     if (found.length > mostFiles)
       throw new RefusedPath(`${path} holds more than ${mostFiles} files: name a smaller folder`);
     let total = 0;
@@ -76,7 +84,7 @@ export class TextsBelow {
     }
   }
 
-  #collect(path: string, endings: readonly string[], found: string[]): void {
+  #collect(path: string, wanted: Wanted, found: string[]): void {
     let entries;
     try {
       entries = readdirSync(path, { withFileTypes: true });
@@ -88,8 +96,9 @@ export class TextsBelow {
       if (found.length > mostFiles) return;
       if (entry.name.startsWith('.') || entry.name === 'node_modules' || entry.name === kpcYaml) continue;
       const inner = join(path, entry.name);
-      if (entry.isDirectory()) this.#collect(inner, endings, found);
-      else if (entry.isFile() && endings.some((ending) => entry.name.endsWith(ending))) found.push(inner);
+      if (wanted.isExcluded(inner, entry.isDirectory())) continue;
+      if (entry.isDirectory()) this.#collect(inner, wanted, found);
+      else if (entry.isFile() && wanted.endings.some((ending) => entry.name.endsWith(ending))) found.push(inner);
     }
   }
 }

@@ -80,8 +80,13 @@ const dump = sources.describe(
 
 type Sources = z.infer<typeof sources>;
 
-function readAll(given: Sources, files: TextsBelow, endings: readonly string[]): readonly NamedText[] {
-  return given.flatMap((each) => (typeof each === 'string' ? files.read(each, endings) : [each]));
+function readAll(
+  given: Sources,
+  files: TextsBelow,
+  endings: readonly string[],
+  exclude: readonly string[] = [],
+): readonly NamedText[] {
+  return given.flatMap((each) => (typeof each === 'string' ? files.read(each, endings, exclude) : [each]));
 }
 
 interface Compiled {
@@ -95,10 +100,12 @@ interface Compiled {
   /** Paths. */
   readonly config?: string;
   readonly hostAddresses?: string;
+  /** Patterns of files in folders. */
+  readonly exclude?: string | readonly string[];
 }
 
 /** The options of texts, and the paths of two. */
-const optionNames = [...openOptions, 'node', 'ignore'];
+const optionNames = [...openOptions, 'node', 'ignore', 'exclude'];
 
 function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, files: TextsBelow) {
   if (given.length === 0) throw new RefusedPath('name manifests, or write file: into kpc.yaml');
@@ -108,12 +115,12 @@ function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, fil
     throw new RefusedPath(`there is no parameter ${name}${near === undefined ? '' : `: did you mean ${near}?`}`);
   }
   const textOf = (path: string | undefined): readonly NamedText[] => (path === undefined ? [] : files.read(path, ['']));
-  const { config, hostAddresses, ...others } = options;
+  const { config, hostAddresses, exclude, ...others } = options;
   const [ofConfig] = textOf(config);
   const [ofHost] = textOf(hostAddresses);
   return {
     ...others,
-    manifests: readAll(given, files, manifestEndings),
+    manifests: readAll(given, files, manifestEndings, [exclude ?? []].flat()),
     ...(ofConfig ? { config: ofConfig } : {}),
     ...(ofHost ? { hostAddresses: ofHost } : {}),
   };

@@ -286,6 +286,36 @@ const tests = [
     },
   ],
   [
+    'leaves out what the kpc.yaml excludes, and accepts what it ignores of a Service, as kpc does',
+    async () => {
+      const inner = join(folder, 'configured');
+      mkdirSync(inner);
+      const service = (/** @type {string} */ name) =>
+        `{apiVersion: v1, kind: Service, metadata: {name: ${name}, namespace: shop}, spec: {type: NodePort, sessionAffinityConfig: {}, ports: [{port: 80}]}}\n`;
+      writeFileSync(join(inner, 'a.yaml'), `${service('a')}---\n${service('b')}`);
+      writeFileSync(join(inner, 'skipped.yaml'), service('c').replace('80', '99999'));
+      const rules = 'exclude: skipped.yaml\nlint:\n  ignore:\n  - {code: ignored-field, service: shop/a, reason: x}\n';
+      writeFileSync(
+        join(folder, 'kpc.yaml'),
+        `file: configured\n${rules}  - {code: host-port, service: shop/b, reason: x}\n`,
+      );
+      const { data, text, isError } = await ask('lint', {});
+      assert.ok(!isError, text);
+      /** @type {readonly (readonly [code: string, name: string, file: string])[]} */
+      const found = data.findings.map((/** @type {any} */ { code, about, place }) => [code, about?.name, place?.file]);
+      assert.ok(!found.some(([code]) => code === 'bad-value'), text);
+      const lines = data.findings.filter((/** @type {any} */ { code }) => code === 'ignored-field');
+      assert.deepEqual(
+        lines.map((/** @type {any} */ { place }) => place.line),
+        [3],
+        text,
+      );
+      assert.deepEqual(found.find(([code]) => code === 'idle-ignore')?.[2], 'kpc.yaml', text);
+      rmSync(join(folder, 'kpc.yaml'));
+      rmSync(inner, { recursive: true });
+    },
+  ],
+  [
     'wrote nothing',
     () => {
       assert.deepEqual(treeOf(folder), before);

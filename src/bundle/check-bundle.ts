@@ -1,3 +1,4 @@
+import { createLocatedLines, type LocatedLines } from '../base/json/parse-file.ts';
 import { quotePrintable } from '../base/printable.ts';
 import type { Manifest } from './manifest.ts';
 import { bundleFileNames } from './state-files.ts';
@@ -33,14 +34,18 @@ function checkDumped(files: BundleFiles): BundleReading {
 
 /** The state is the compiled one: the same bytes mean the same, so that no file of a tool need be read back. */
 function checkCompiled({ manifest, cluster }: BundleMeaning, files: BundleFiles, compile: Compile): BundleReading {
-  const values = [...checkManifestValues(manifest), ...cut('services.json', checkServiceValues(cluster, manifest))];
+  const lineOf = createLocatedLines('manifest.json', files.get('manifest.json') ?? '');
+  const values = [
+    ...checkManifestValues(manifest, lineOf),
+    ...cut('services.json', checkServiceValues(cluster, manifest)),
+  ];
   try {
     const content = compileContent(manifest, cluster, compile);
     // The files are compared themselves, so their checksums are not made again.
     const fresh = makeBundle(content, { ...freshTexts, digest: () => '' });
     const problems = [
       ...values,
-      ...compareManifests(manifest, fresh.manifest),
+      ...compareManifests(manifest, fresh.manifest, lineOf),
       ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
     ];
     const state = { ...content.state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
@@ -58,13 +63,15 @@ const derived: readonly (keyof Manifest)[] = [
   ...(['kubeProxyVersion', 'mode', 'serviceCidrs', 'healthChecks', 'tools', 'counts'] as const),
 ];
 
-function compareManifests(found: Manifest, fresh: Manifest): readonly string[] {
+function compareManifests(found: Manifest, fresh: Manifest, lineOf: LocatedLines): readonly string[] {
   const strangers = Object.keys(found.files).filter((name) => !bundleFileNames.some((known) => known === name));
   return [
     ...derived
       .filter((key) => JSON.stringify(found[key]) !== JSON.stringify(fresh[key]))
-      .map((key) => `manifest.json: ${key} does not match services.json and the settings`),
-    ...strangers.map((name) => `manifest.json: files lists ${quotePrintable(name)}, which is not a file of a bundle`),
+      .map((key) => lineOf([key], `${key} does not match services.json and the settings`)),
+    ...strangers.map((name) =>
+      lineOf(['files', name], `files lists ${quotePrintable(name)}, which is not a file of a bundle`),
+    ),
   ];
 }
 

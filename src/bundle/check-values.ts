@@ -1,3 +1,4 @@
+import type { LocatedLines } from '../base/json/parse-file.ts';
 import { printable, quotePrintable } from '../base/printable.ts';
 import { portChanges } from '../cluster/ipvs-annotations.ts';
 import type { EndpointStatus } from '../cluster/objects.ts';
@@ -11,21 +12,26 @@ import { findWrongSettings } from '../settings/table.ts';
 import { settingsOf, type Manifest } from './manifest.ts';
 
 /** Finds values of manifest.json that have the right shape, but that kpc would not write. One line each. */
-export function checkManifestValues(manifest: Manifest): readonly string[] {
+export function checkManifestValues(
+  manifest: Manifest,
+  lineOf: LocatedLines = (_, said) => `manifest.json: ${said}`,
+): readonly string[] {
   const { settings, node, families: chosen, ipvsTimeouts } = manifest;
   const isSelection = chosen.length > 0 && chosen.join() === families.filter((each) => chosen.includes(each)).join();
-  const lines = [
-    ...(node.name === '' || isName(node.name, 'subdomain') ? [] : ["node.name must be a node's name"]),
+  const wrong: readonly (readonly [name: string, must: string])[] = [
+    ...(node.name === '' || isName(node.name, 'subdomain') ? [] : [['node.name', "be a node's name"] as const]),
     ...(isModeOf(manifest.mode, settingsOf(manifest).release)
       ? []
-      : ['mode must be one that kpc follows in its kubeProxyVersion']),
-    ...(isSelection ? [] : ['families must be ipv4, ipv6, or both in this order']),
-    ...findWrongSettings(settings).map(({ name, must }) => `settings.${name} must ${must}`),
+      : [['mode', 'be one that kpc follows in its kubeProxyVersion'] as const]),
+    ...(isSelection ? [] : [['families', 'be ipv4, ipv6, or both in this order'] as const]),
+    ...findWrongSettings(settings).map(({ name, must }) => [`settings.${name}`, must] as const),
     ...Object.entries(ipvsTimeouts ?? {}).flatMap(([field, seconds]) =>
-      Number(seconds) > mostIpvsSeconds ? [`ipvsTimeouts.${field} must be ${mostIpvsSeconds} seconds at most`] : [],
+      Number(seconds) > mostIpvsSeconds
+        ? [[`ipvsTimeouts.${field}`, `be ${mostIpvsSeconds} seconds at most`] as const]
+        : [],
     ),
   ];
-  return lines.map((line) => `manifest.json: ${line}`);
+  return wrong.map(([name, must]) => lineOf(name.split('.'), `${name} must ${must}`));
 }
 
 /** Finds values of services.json that have the right shape, but that no Service in a cluster has. One line each. */

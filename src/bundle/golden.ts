@@ -234,9 +234,9 @@ interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
 /** Returns the problem as a string if the file is wrong. */
 function readPart(file: string, text: string): GoldenPart | string {
   const sections = parseSections(text);
-  const cluster = readServices(sections.get('services.json') ?? '');
-  if (typeof cluster === 'string') return `${file}: its services.json cannot be read: ${cluster}`;
-  const { services, servicePorts, healthChecks } = cluster;
+  const reading = readServices(sections.get('services.json') ?? '');
+  if ('problems' in reading) return `${file}: its ${reading.problems[0] ?? ''}`;
+  const { services, servicePorts, healthChecks } = reading.value;
   const [service] = services;
   const owners = [
     ...services.map(({ namespace, name }) => goldenServiceFile(namespace, name)),

@@ -2,6 +2,7 @@ import { describeBound, findExcess } from '../base/bounds.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
 import { anyManifest, manifest as manifestCheck } from '#checks';
 import { parseChecked } from '../base/json/check.ts';
+import { parseFile } from '../base/json/parse-file.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
@@ -51,10 +52,18 @@ export function readBundle(files: BundleFiles): BundleReading {
  * Reads manifest.json and services.json, from which all other files result, and checks format version and checksums.
  */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
-  const manifest = readListed(files);
-  if ('kind' in manifest) return manifest;
-  const cluster = readCluster(manifest, files);
-  return typeof cluster === 'string' ? { kind: 'broken', problems: [cluster] } : { manifest, cluster };
+  if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
+  const unfit = findBroken([...findTooLong(files), ...findConflicts(files, 'compile the bundle again')]);
+  if (unfit) return unfit;
+  const manifest = readManifest(files.get('manifest.json'));
+  if ('version' in manifest) return { kind: 'broken', problems: [manifest.version] };
+  const services = readServicesOf(files);
+  if ('value' in manifest && 'value' in services) {
+    const cluster = { ...services.value, serviceCidrs: readServiceRanges(manifest.value) };
+    return findBroken(checkFiles(manifest.value, files)) ?? { manifest: manifest.value, cluster };
+  }
+  const unlisted = 'value' in manifest ? checkFiles(manifest.value, files) : manifest.problems;
+  return { kind: 'broken', problems: [...unlisted, ...('value' in services ? [] : services.problems)] };
 }
 
 /** Why the files are not read at all, as what they hold together is too long: a line at most. */
@@ -74,25 +83,10 @@ export function findConflicts(files: BundleFiles, remedy: string): readonly stri
 const golden =
   'it is a golden, for git, and not to be applied: write the bundle of the same manifests with "kpc compile -o"';
 
-/** The manifest, if the other files are those that it lists. */
-function readListed(files: BundleFiles): Manifest | BrokenBundle {
-  if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [golden] };
-  const unfit = findBroken([...findTooLong(files), ...findConflicts(files, 'compile the bundle again')]);
-  if (unfit) return unfit;
-  const manifest = readManifest(files.get('manifest.json'));
-  if (typeof manifest === 'string') return { kind: 'broken', problems: [manifest] };
-  return findBroken(checkFiles(manifest, files)) ?? manifest;
-}
-
-/** Returns a text if something is wrong: what it is. */
-function readCluster(manifest: Manifest, files: BundleFiles): Cluster | string {
+function readServicesOf(files: BundleFiles): ReturnType<typeof readServices> {
   const text = files.get('services.json');
-  if (text === undefined) {
-    return 'services.json is missing, so the bundle does not say what it is for; compile the bundle again';
-  }
-  const stored = readServices(text);
-  if (typeof stored === 'string') return `services.json cannot be read: ${stored}; compile the bundle again`;
-  return { ...stored, serviceCidrs: readServiceRanges(manifest) };
+  if (text !== undefined) return readServices(text);
+  return { problems: ['services.json is missing, so the bundle does not say what it is for'] };
 }
 
 /** The ranges of cluster IPs that a manifest names. */
@@ -100,18 +94,15 @@ export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'service
   return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
 }
 
-/** Returns a text if something is wrong: what it is. */
-function readManifest(text: string | undefined): Manifest | string {
-  if (text === undefined) return 'there is no manifest.json: this is not a bundle that kpc compile wrote';
-  const reading = parseChecked(manifestCheck, text);
+/** `version` says that the manifest is of another format. */
+function readManifest(text: string | undefined): ReturnType<typeof parseFile<Manifest>> | { readonly version: string } {
+  if (text === undefined)
+    return { problems: ['there is no manifest.json: this is not a bundle that kpc compile wrote'] };
+  const reading = parseFile(manifestCheck, 'manifest.json', text);
   const version = 'value' in reading ? reading : parseChecked(anyManifest, text);
-  if ('value' in version && version.value.formatVersion !== formatVersion) {
-    const has = `format version ${version.value.formatVersion}`;
-    return `the bundle has ${has}, but this program reads ${formatVersion}: use the same version of both`;
-  }
-  return 'value' in reading
-    ? reading.value
-    : `manifest.json cannot be read: ${reading.wrong}; compile the bundle again`;
+  if ('wrong' in version || ('value' in version && version.value.formatVersion === formatVersion)) return reading;
+  const has = `format version ${'value' in version ? version.value.formatVersion : ''}`;
+  return { version: `the bundle has ${has}, but this program reads ${formatVersion}: use the same version of both` };
 }
 
 function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {
@@ -119,9 +110,9 @@ function checkFiles(manifest: Manifest, files: BundleFiles): readonly string[] {
     const expected = manifest.files[file];
     const text = files.get(file);
     if (expected === undefined) {
-      return text === undefined ? [] : [`${file} is not listed in manifest.json; compile the bundle again`];
+      return text === undefined ? [] : [`${file} is not listed in manifest.json`];
     }
-    if (text === undefined) return [`${file} is missing, which manifest.json lists; compile the bundle again`];
+    if (text === undefined) return [`${file} is missing, which manifest.json lists`];
     const found = hashHex(text);
     const what = `${file} has changed since it was compiled`;
     return found === expected ? [] : [`${what}: its SHA-256 is ${found}, manifest.json says ${expected}`];

@@ -10,7 +10,7 @@ import { services as servicesCheck } from '#checks';
 import type { EndpointStatus } from '../cluster/objects.ts';
 import { readAddress, readNetwork } from './manifest.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { parseChecked } from '../base/json/check.ts';
+import { parseFile } from '../base/json/parse-file.ts';
 import { StatusSharing } from '../cluster/endpoint-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/long-text.ts';
@@ -167,20 +167,16 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
   return list.length > 0 ? list.map((each) => each.text) : undefined;
 }
 
-/**
- * Reads services.json back. A text is what is wrong with it: it quotes nothing of a file that is not JSON, which may be
- * another file altogether.
- */
-export function readServices(content: string): Omit<Cluster, 'serviceCidrs'> | string {
-  const reading = parseChecked(servicesCheck, content);
-  if ('wrong' in reading) return reading.wrong;
+/** Reads services.json back. */
+export function readServices(
+  content: string,
+): { readonly value: Omit<Cluster, 'serviceCidrs'> } | { readonly problems: readonly string[] } {
+  const reading = parseFile(servicesCheck, 'services.json', content);
+  if ('problems' in reading) return reading;
   const { services, servicePorts, healthChecks } = reading.value;
   const statuses = new StatusSharing();
-  return {
-    services,
-    servicePorts: servicePorts.map((port) => readServicePort(port, statuses)).sort(compareServicePorts),
-    healthChecks,
-  };
+  const ports = servicePorts.map((port) => readServicePort(port, statuses)).sort(compareServicePorts);
+  return { value: { services, servicePorts: ports, healthChecks } };
 }
 
 export function readServicePort(record: ServicePortRecord, statuses = new StatusSharing()): ServicePort {

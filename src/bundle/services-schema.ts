@@ -1,4 +1,15 @@
-import { anyOf, boolean, listOf, objectOf, oneOf, optional, text, textThat, wholeNumber } from '../base/json/schema.ts';
+import {
+  anyOf,
+  boolean,
+  closed,
+  listOf,
+  objectOf,
+  oneOf,
+  optional,
+  text,
+  textThat,
+  wholeNumber,
+} from '../base/json/schema.ts';
 import type { HeadlessEndpoint, ServiceHealthCheck, ServiceInfo } from '../cluster/model.ts';
 import type { ServicePortSpec } from '../cluster/objects.ts';
 import { families, protocols } from '../kernel/family.ts';
@@ -73,18 +84,20 @@ export const servicePortSchema = objectOf({
 });
 
 /** What services.json must be like: nothing that reads a Cluster looks at its fields again. */
-export const servicesSchema = objectOf({
-  services: listOf(serviceSchema),
-  servicePorts: listOf(servicePortSchema),
-  healthChecks: listOf(
-    objectOf<ServiceHealthCheck>({
-      namespace: label,
-      service: label,
-      family: familySchema,
-      port: portSchema,
-      readyEndpoints: listOf(
-        objectOf<ServiceHealthCheck['readyEndpoints'][number]>({ address: addressSchema, nodeName: nodeNameSchema }),
-      ),
-    }),
-  ),
-});
+export const servicesSchema = closed(
+  objectOf({
+    services: listOf(serviceSchema),
+    servicePorts: listOf(servicePortSchema),
+    healthChecks: listOf(
+      objectOf<ServiceHealthCheck>({
+        namespace: label,
+        service: label,
+        family: familySchema,
+        port: portSchema,
+        readyEndpoints: listOf(
+          objectOf<ServiceHealthCheck['readyEndpoints'][number]>({ address: addressSchema, nodeName: nodeNameSchema }),
+        ),
+      }),
+    ),
+  }),
+);

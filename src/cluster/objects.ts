@@ -9,6 +9,8 @@ export type FieldPath = readonly (string | number)[];
 export interface Source {
   /** Finds a field, or the nearest parent field if it is not written. */
   place(path: FieldPath): Place;
+  /** Whether a field is reported already, so that nothing follows from it; of an object without errors, none is. */
+  isDoubtful?(path: FieldPath): boolean;
 }
 
 /** A checked object with the API server's defaults filled in, and its source. */

@@ -3,6 +3,7 @@ import type { Value } from '../kernel/nftables/element.ts';
 import { formatChain, nftFamily } from '../kernel/nftables/format.ts';
 import { notOfNft, openBrace, openQuote, parseNftText, unreadElement } from '../kernel/nftables/parse-text.ts';
 import { linesOf } from '../kernel/lines.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
 import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
@@ -34,7 +35,9 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file,
   );
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
-    const tables = readOtherTable(family, text);
+    const { tables, unread } = readOtherTable(family, text);
+    const [lost, ...others] = unread;
+    if (lost) draft.fault(file, 'unread-line', { reason: lost.reason, more: others.length }, firstLine - 1 + lost.line);
     // nft's listings of a table made by iptables differ in detail.
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
@@ -148,14 +151,20 @@ function familiesOf(family: string): readonly Family[] {
 
 /**
  * Another program's table, such as "inet firewalld", as packets see it: a table of family inet sees both families. Unreadable
- * parts of a rule become an unknown expression. Undefined if more than that is unreadable.
+ * parts of a rule become an unknown expression. No tables if more than that is unreadable, and the lines that are.
  */
-function readOtherTable(family: string, text: string): readonly NftTable[] | undefined {
-  if (dormantFlag.test(text)) return [];
+function readOtherTable(
+  family: string,
+  text: string,
+): { readonly tables: readonly NftTable[] | undefined; readonly unread: readonly UnreadLine[] } {
+  if (dormantFlag.test(text)) return { tables: [], unread: [] };
   const whole = isOfIptables.test(text) ? text.replaceAll(lostTarget, '$1 xt target "lost"') : text;
   const read = familiesOf(family).map((each) => parseNftText(markElided(textAs(whole, nftFamily[each]))));
-  if (read.some(({ unread }) => unread.some(({ text: line, reason }) => !isHarmless(line, reason)))) return undefined;
-  return read.flatMap(({ tables }) => tables.map((table) => ({ ...table, name: nameOf(family, table.name) })));
+  // Both families read the same lines.
+  const unread = (read[0]?.unread ?? []).filter((line) => !isHarmless(line.text, line.reason));
+  if (unread.length > 0) return { tables: undefined, unread };
+  const tables = read.flatMap((each) => each.tables.map((table) => ({ ...table, name: nameOf(family, table.name) })));
+  return { tables, unread };
 }
 
 /** A chain with hook ingress or egress: its devices and priority, its policy, and whether it has no rules (`idle`). */

@@ -52,6 +52,8 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'>
   hasOther: boolean;
   /** Open brackets: all lines up to the last one belong to the output. */
   depth: number;
+  /** Whether a string is open: nft prints comments of several lines. */
+  isQuoted: boolean;
   /** For rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
@@ -131,6 +133,7 @@ class Splitter {
       hasRules: false,
       hasOther: false,
       depth: 0,
+      isQuoted: false,
       table: undefined,
       hasEllipsis: false,
       once: new Set<string>(),
@@ -248,21 +251,28 @@ function take(current: DraftOutput, line: string): void {
   else if (line === 'COMMIT') current.table = 'closed';
 }
 
-/** Takes a line, up to the output's last bracket, and counts brackets. No quoted string spans lines. */
+/** Takes a line, up to the output's last bracket, and counts brackets. */
 function takeBrackets(current: DraftOutput, line: string): void {
-  let quoted = false;
+  const isOfNft = current.kind === 'nft list ruleset';
+  // Strings of nft have no escapes, and only its comments have several lines. A quote that nothing closes is of one line.
+  const escape = isOfNft ? undefined : '\\';
+  const mayStayOpen = current.isQuoted || (isOfNft && openComment.test(line));
   for (let i = 0; i < line.length; i++) {
     const character = line[i];
-    if (character === '"') quoted = !quoted;
-    else if (quoted) i += character === '\\' ? 1 : 0;
+    if (character === '"') current.isQuoted = !current.isQuoted;
+    else if (current.isQuoted) i += character === escape ? 1 : 0;
     else if (character === '[' || character === '{') current.depth++;
     else if ((character === ']' || character === '}') && --current.depth === 0) {
       current.lines.push(line.slice(0, i + 1));
       return;
     }
   }
+  current.isQuoted &&= mayStayOpen;
   current.lines.push(line);
 }
+
+/** A line that ends in a comment. */
+const openComment = /\bcomment "[^"]*$/;
 
 const nftTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
 

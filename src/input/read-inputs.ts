@@ -259,7 +259,8 @@ function createFileReader({
       countSkipped(...unread, found);
       return true;
     };
-    const { diagnostics: faults, areApart } = takeDocuments(file, readYaml, take, { tally, isOfNoUse });
+    const asked = { tally, isOfNoUse, leavesOut: skipInvalid };
+    const { diagnostics: faults, areApart } = takeDocuments(file, readYaml, take, asked);
     const isRead = faults.every(({ code }) => code === 'duplicate-key');
     const isNone = (isRead && others.length > 0) || (faults.length > 0 && isForeignText(file));
     if (objects === 0 && isNone)

@@ -71,8 +71,8 @@ function subjectOf({ code, place, about }: Finding): string {
 
 /** Options of lint: the flags of `kpc lint`. It looks at all Nodes of the manifests, or at the one that `node` names. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
-  /** Codes whose findings are not reported; errors are, all the same. */
-  readonly ignore?: readonly FindingCode[] | undefined;
+  /** Codes whose findings are not reported, of all Services or of one; errors are, all the same. */
+  readonly ignore?: readonly (FindingCode | (Omit<Ignore, 'by'> & Partial<Pick<Ignore, 'by'>>))[] | undefined;
 }
 
 /** The result that `kpc lint --output json` prints. */
@@ -104,7 +104,8 @@ export interface LintResult {
 export function lint(options: LintOptions): LintResult {
   checkPacketOptions(options, ['ignore']);
   const { ignore = [], ...input } = options;
-  const strange = ignore.find((code) => !findingCodes.includes(code));
+  const ignores = ignore.map((each) => ({ by: 'ignore', ...(typeof each === 'string' ? { code: each } : each) }));
+  const strange = ignores.find(({ code }) => !findingCodes.some((each) => each === code))?.code;
   if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
   const request = shownOptions(input);
   const loaded = loadTexts(textsOf(input, input.hostAddresses), optionsOfLint(request));
@@ -113,7 +114,7 @@ export function lint(options: LintOptions): LintResult {
     loaded,
     { node: input.node, ipFamily: request.ipFamily },
     {
-      ignores: ignore.map((code) => ({ code, by: 'ignore' })),
+      ignores,
       trace: ['kpc', 'trace', ...files],
     },
   );

@@ -129,7 +129,7 @@ export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = f
     ...(release === undefined ? [] : [`the bundle follows the kube-proxy of Kubernetes ${release}\n`]),
     ...conflicts.map(
       (conflict) =>
-        `! ${describeConflict(conflict)} exists already, and kpc-apply did not make it` +
+        `! apply would refuse: ${describeConflict(conflict)} exists already, and kpc-apply did not make it` +
         `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
     ...(foreign.length > 0

@@ -55,7 +55,7 @@ describe('plan', () => {
     await host.run({ tool: 'ip', args: ['-batch', '-'], stdin: readFileSync(`${ipvs}/ip.batch`, 'utf8') });
     await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `${line.replace(/-s \w+/, '-s wlc')}\n` });
     expect((await callApply(host, 'plan', ipvs)).out).toMatch(
-      /! virtual server .* exists already, and kpc-apply did not make it: --adopt takes it over/,
+      /! apply would refuse: virtual server .* exists already, and kpc-apply did not make it: --adopt takes it over/,
     );
     const refused = await callApply(host, 'apply', ipvs);
     expect(refused.status).toBe(3);
@@ -358,7 +358,7 @@ describe('a bundle that is not to be trusted', () => {
     const { status, err } = await callApply(createFakeNode().host, command, folder);
     expect(status).toBe(2);
     expect(err).toMatch(
-      /manifest\.json cannot be read: node must be an object; compile the bundle again \[bad-bundle\]/,
+      /manifest\.json:\d+:\d+: node must be an object\n[^]*manifest\.json:\d+:\d+: tools must be an object[^]*\[bad-bundle\]/,
     );
   });
 

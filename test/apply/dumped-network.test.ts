@@ -118,6 +118,22 @@ describe('network.txt', () => {
     expect(await connectionOf((await dump({ isBridgeSeen })).folder)).toBe(kind);
   });
 
+  test('costs no second listing of rules', async () => {
+    const asked: string[] = [];
+    const node = startNode({ isBridgeSeen: true });
+    const host: Host = {
+      ...node,
+      run: (command) => {
+        asked.push([command.tool, ...command.args].join(' '));
+        return node.run(command);
+      },
+    };
+    await callApply(host, 'dump', '-o', join(mkdtempSync(join(scratch, 'dump-')), 'dump'));
+    const listings = asked.filter((words) => /^ip6?tables-\S*save$/.test(words));
+    expect(listings.length).toBeGreaterThan(0);
+    expect(listings).toEqual([...new Set(listings)]);
+  });
+
   test('holds routes, rules, links and the sysctls of routing, and no alias, label or key', async () => {
     const { folder } = await dump({ isBridgeSeen: true });
     const text = readFileSync(join(folder, 'network.txt'), 'utf8');

@@ -170,7 +170,7 @@ describe('over what a kube-proxy left', () => {
     const plan = await callApply(node.host, 'plan', bundle);
     expect(plan.status).toBe(1);
     expect(plan.out).toMatch(
-      /! (chain ipv4 nat|set) KUBE-[-A-Z0-9]+ exists already, and kpc-apply did not make it: --adopt takes it over/,
+      /! apply would refuse: (chain ipv4 nat|set) KUBE-[-A-Z0-9]+ exists already, and kpc-apply did not make it: --adopt takes it over/,
     );
     expect((await callApply(node.host, 'apply', bundle, '--adopt')).status).toBe(0);
     await callApply(alone.host, 'apply', bundle);

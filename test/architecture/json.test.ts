@@ -8,7 +8,7 @@ const unbounded: Readonly<Record<string, string>> = {
   'base/bounds.ts': 'counts first',
   'kernel/link/ip-json.ts': 'was counted',
   'input/documents/read-documents.ts': 'a piece of what was counted',
-  'input/documents/json.ts': 'one text in quotes',
+  'base/json/locate.ts': 'one text in quotes',
   'input/yaml/plain-scalars.ts': 'one text in quotes',
   'apply/state/record.ts': 'kpc-apply wrote it, and root alone can change it',
 };

@@ -15,7 +15,7 @@ import { resultOf } from '../support/printed-json.ts';
 function rewrite(name: BundleFileName, text: string): string | undefined {
   if (name === 'services.json') {
     const services = readServices(text);
-    return typeof services === 'string' ? services : writeServices({ ...services, serviceCidrs: [] });
+    return 'problems' in services ? services.problems.join() : writeServices({ ...services.value, serviceCidrs: [] });
   }
   if (name === 'network.txt') return undefined;
   const { state, unread } = readStateFile(name, text, emptyState);

@@ -189,7 +189,7 @@ test.each<[file: string, edit: (text: string) => string, problem: string]>([
     (text) => text.replace('"settings": {', '"settings": { "masqueradeBit": 99'),
     'masqueradeBit must be',
   ],
-  ['shop.web.txt', () => '', 'its services.json cannot be read'],
+  ['shop.web.txt', () => '', 'its services.json: it is not JSON'],
   ['shop.web.txt', (text) => text.replaceAll('"web"', '"cart"'), 'it is not the file of one Service'],
   ['shop.web.txt', (text) => text.replace('10.244.1.10', '127.0.0.1'), 'endpoint 127.0.0.1 is'],
 ])('a golden that was edited is told from a good one: %s %#', async (file, edit, problem) => {

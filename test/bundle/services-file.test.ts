@@ -33,8 +33,8 @@ test('what stands in a text never ends a record', () => {
     })),
   };
   const read = readServices(JSON.stringify(file));
-  if (typeof read === 'string') throw new Error(read);
-  const text = writeServices({ ...read, serviceCidrs: [] });
+  if ('problems' in read) throw new Error(read.problems.join());
+  const text = writeServices({ ...read.value, serviceCidrs: [] });
   const written = JSON.parse(text);
   expect(written.services).toEqual(file.services);
   expect(written.healthChecks).toEqual(file.healthChecks);

@@ -74,7 +74,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
     writeFileSync(join(broken, 'manifest.json'), '{');
     const run = await runKpc(['compile', '-f', 'before', '--check', broken], { cwd });
     expect(run.status).toBe(1);
-    expect(run.stderr).toContain('manifest.json cannot be read');
+    expect(run.stderr).toContain('manifest.json:');
   });
 
   test('files that differ without an effect are not called a difference in the kernel', async () => {

@@ -35,6 +35,11 @@ describe('kpc.yaml', () => {
     expect((await compile(write(files), '-f', 'services', '-q')).stderr).toBe('');
   });
 
+  test('places a feature gate that no kube-proxy has', async () => {
+    const cwd = write({ ...files, 'kpc.yaml': 'proxy-mode: ipvs\nfeature-gates: [Foo=true]\n' });
+    expect((await compile(cwd, '-f', 'services')).stderr).toMatch(/^kpc\.yaml:2:16: error: .* \[bad-feature-gate\]$/m);
+  });
+
   test('is found in the folders above, and counts paths from its own', async () => {
     const cwd = write({ ...files, 'kpc.yaml': `${files['kpc.yaml'] ?? ''}file: [services]\n`, 'a/b/x': '' });
     const run = await compile(join(cwd, 'a/b'));

@@ -52,9 +52,11 @@ test('what kpc-apply would refuse has exit status 1, with all that is wrong', as
   expect(stderr).toContain('  not signed\n');
   expect(stderr).toContain('  iptables.restore has changed since it was compiled');
   expect(stderr).toContain('  sysctl.conf has changed since it was compiled');
+  expect(stderr).toMatch(/\n  help: .+\n$/);
   const stranger = await verify('signed.tgz', '--trust', 'other.pub');
   expect(stranger).toMatchObject({ status: 1, stdout: '' });
   expect(stranger.stderr).toContain('which is not trusted');
+  expect(stranger.stderr).toMatch(/\n  help: .*--trust\n$/);
 });
 
 test('what cannot be read has exit status 2', async () => {

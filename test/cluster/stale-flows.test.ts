@@ -38,7 +38,7 @@ function portsOf(...objects: readonly object[]): readonly ServicePort[] {
   const { bundle, diagnostics } = compile({ manifests, proxyMode: 'iptables' });
   expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
   const services = readServices(bundle?.files.get('services.json') ?? '');
-  return typeof services === 'string' ? [] : services.servicePorts;
+  return 'problems' in services ? [] : services.value.servicePorts;
 }
 
 const flow = (to: string, port: number, answers = '10.1.0.5') =>

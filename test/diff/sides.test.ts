@@ -61,7 +61,7 @@ describe.concurrent('the sides of kpc diff', () => {
     write('broken/manifest.json', '{');
     const broken = await runKpc(['diff', '--rules', join(scratch, 'broken'), 'before'], { cwd });
     expect(broken.status).toBe(2);
-    expect(broken.stderr).toMatch(/error: .*broken: manifest\.json cannot be read/);
+    expect(broken.stderr).toMatch(/error: .*broken: manifest\.json: it is not JSON/);
   });
 
   test('what a dump holds that cannot be read is told with its line, and is not compared', async () => {

@@ -59,9 +59,21 @@ suite('what is not YAML', () => {
   });
 
   test.each([
-    ['lists that nest without end', '['.repeat(100_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
-    ['the same on one line', '- '.repeat(50_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
-    ['the same in JSON', '{"a":'.repeat(9_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
+    [
+      'lists that nest without end',
+      '['.repeat(100_000),
+      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]',
+    ],
+    [
+      'the same on one line',
+      '- '.repeat(50_000),
+      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]',
+    ],
+    [
+      'the same in JSON',
+      '{"a":'.repeat(9_000),
+      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]',
+    ],
     [
       'a mapping for a key',
       'a:\n  ? {b: 1}\n  : 2\n',
@@ -90,7 +102,7 @@ suite('what is not YAML', () => {
     [
       'JSON whose strings hold brackets that close nothing',
       `{"a": ${'["]",'.repeat(20_000)}1`,
-      '1:1 error: lists and mappings nest too deeply [too-deep]',
+      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]',
     ],
   ])('%s, in no time', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
@@ -139,7 +151,8 @@ suite('lists in lists', () => {
   });
 
   test('more than a cluster has are not', () => {
-    const text = 'lists and mappings nest too deeply [too-deep]';
+    const text =
+      'lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]';
     const deep = `${'{"apiVersion":"v1","kind":"List","items":['.repeat(3000)}${']}'.repeat(3000)}`;
     expect(diagnose(deep)).toEqual([`1:337 error: ${text}`]);
   });

@@ -111,6 +111,7 @@ const kinds = ['Service', 'EndpointSlice', 'Endpoints', 'Node', 'ServiceCIDR'] a
 
 const nowhere: InputSource = {
   place: () => ({ file: 'a.yaml', locate: () => ({ file: 'a.yaml', line: 1, column: 1 }) }),
+  written: () => undefined,
   keyPlace: () => ({ file: 'a.yaml', locate: () => ({ file: 'a.yaml', line: 1, column: 1 }) }),
 };
 

@@ -63,6 +63,16 @@ test('a rule that kpc does not read is named, where it matters', async () => {
   expect(await ask(dump, '192.0.2.9', '10.244.1.2:80')).toContain('left to routing');
 });
 
+test('a comment of several lines loses its own table, at its line, and no other', async () => {
+  const dump = dumpWith(
+    `table ip odd {\n\tset s {\n\t\ttype ipv4_addr\n\t\telements = { 192.0.2.1 comment "a {\n}b", 192.0.2.2 }\n\t}\n\tchain c {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\ttcp dport 82 drop comment "a\\"\n\t}\n}\ntable ip guard {\n\tchain c {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\ttcp dport 82 drop\n\t}\n}\n`,
+  );
+  const text = await ask(dump, '192.0.2.9', '10.244.1.2:82');
+  expect(text).toContain('could not read all of table ip odd');
+  expect(text).toContain('nftables guard c rule 1');
+  expect(text).not.toContain('cut off');
+});
+
 test('a table that cannot be read as a whole makes the verdict unknown, and is named', async () => {
   const dump = dumpWith(
     'table inet odd {\n\tchain c {\n\t\ttype filter hook forward priority nowhere; policy drop;\n\t}\n}\n',

@@ -341,3 +341,16 @@ test('a file of another program is one error', async () => {
     'error: no file of kpc test: it has no tests, but apiVersion, kind, metadata [bad-expectation]',
   ]);
 });
+
+test('an item that is wrong has one error, whatever its packet would say', async () => {
+  const folder = mkdtempSync(join(scratch, 'wrong-'));
+  const service =
+    '{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.96.0.1, ports: [{port: 80}]}}\n';
+  writeFileSync(join(folder, 'a.yaml'), service);
+  const tests = 'inputs: a.yaml\ntests:\n- {from: [192.0.2.1, null, 3], to: [svc/a, 4], expect: [5]}\n';
+  writeFileSync(join(folder, 'tests.yaml'), tests);
+  const { stderr } = await runKpc(['test', 'tests.yaml'], { cwd: folder });
+  expect(stderr.match(/^tests\.yaml:\d+:\d+: \w+|\[[\w-]+\]$/gm)).toEqual(
+    [22, 28, 44, 57].flatMap((column) => [`tests.yaml:3:${column}: error`, '[bad-value]']),
+  );
+});

@@ -3,7 +3,7 @@ import type { BundleContent } from '../../bundle/make-bundle.ts';
 import { loopbackAddresses } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
-import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
+import { hasRules, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain, restrictState } from '../../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
@@ -14,9 +14,10 @@ import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-prox
 import type { Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
 import { sysctlPath } from '../../kernel/sysctl.ts';
-import { listNetwork } from '../node/network-listing.ts';
+import { Room } from '../node/output.ts';
+import { listNetwork, mostListed } from '../node/network-listing.ts';
 import { readVariants } from '../node/iptables-variants.ts';
-import { neededOf, parseReading, readNode } from '../node/node-reading.ts';
+import { neededOf, parseReading, readNode, type ReadingScope } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/owned-names.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { readRecord } from '../state/record.ts';
@@ -31,12 +32,14 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const leftOut = new Map<string, string>();
   const variants = await readVariants(host);
+  const lacking = new Set<RulesPlace>();
   const reading = await readNode(host, {
     needed: neededOf(emptyState, record.owned, variants),
     variants,
     onLeftOut: ({ code, message }, tool) =>
       void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
     timeouts: true,
+    roomForOthers: roomFor(lacking),
     settings: names.map(sysctlPath),
   });
   for (const reason of leftOut.values()) {
@@ -75,9 +78,22 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     dumped: true,
     network: await listNetwork(
       host,
-      { ...present, dumped: state.iptables, variants, needsTables: programs(mode, 'nftables') },
+      { ...present, dumped: state.iptables, variants, lacking, needsTables: programs(mode, 'nftables') },
       (what, { message }) => onEvent({ kind: 'warning', text: `${message}, so the dump lacks the ${what}` }),
     ),
+  };
+}
+
+/** Gives each place the room that its listing has, and adds those that need more to `lacking`. */
+function roomFor(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] {
+  return (place) => {
+    const room = new Room(mostListed);
+    lacking.delete(place);
+    return (bytes) => {
+      const fits = room.take(bytes);
+      if (!fits) lacking.add(place);
+      return fits;
+    };
   };
 }
 

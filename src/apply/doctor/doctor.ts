@@ -333,8 +333,8 @@ export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'm
   return examineZeros(
     host,
     names.map((name) => {
-      const advice = `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`;
-      return { name, severity: 'warning', text, advice };
+      const help = `run sysctl -w ${name}=1, and keep it in /etc/sysctl.d`;
+      return { name, severity: 'warning', text, help };
     }),
   );
 }

@@ -35,9 +35,10 @@ export function isKeptWhole(table: TableName, chain: string): boolean {
 
 /**
  * Keeps the rules of kube-proxy's chains, and those of the kernel's own, where the order counts. Of other programs' chains, which
- * may have a rule for each of millions of clients, it keeps the rules that name something of kube-proxy's.
+ * may have a rule for each of millions of clients, it keeps the rules that name something of kube-proxy's, and others as far as there
+ * is `room` for their bytes.
  */
-export function keepsRuleLines(): KeepsLine {
+export function keepsRuleLines(room: (bytes: number) => boolean = () => false): KeepsLine {
   // A rule whose quoted comment goes on in the next line. What is in there may look like anything: all is kept from there on.
   // Test: keeps all that follows a comment of several lines.
   let isQuoted = false;
@@ -45,6 +46,7 @@ export function keepsRuleLines(): KeepsLine {
     isQuoted ||= line.includes('"') && hasOpenQuote(line);
     const name = /^(?:\[\d+:\d+\] )?(?:-A |:)([^ "]+) /.exec(line)?.[1];
     const isForeign = name !== undefined && !tableNames.some((table) => isBuiltInChain(table, name));
-    return isQuoted || !isForeign || line.includes(ownMark) || line.includes(temporarySetName);
+    const isKept = isQuoted || !isForeign || line.includes(ownMark) || line.includes(temporarySetName);
+    return isKept || room(Buffer.byteLength(line) + 1);
   };
 }

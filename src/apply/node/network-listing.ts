@@ -5,25 +5,23 @@ import {
   tableNames,
   type Chain,
   type TableName,
-  type Tables,
 } from '../../kernel/iptables/iptables.ts';
 import { familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { formatIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { forwardingSysctls, formatSysctls, sysctlOfLink, sysctlPath } from '../../kernel/sysctl.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { parseIptablesSave } from '../../kernel/iptables/parse-save.ts';
 import { isKnownJump } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { Failure } from '../state/failure.ts';
 import { isKeptWhole } from './foreign-lines.ts';
 import type { Host } from './host.ts';
-import { rulesTool, toolNames, variantOf, type Variants } from './iptables-variants.ts';
-import { Room } from './output.ts';
+import { toolNames, variantOf, type Variants } from './iptables-variants.ts';
+import { Room, tooLarge } from './output.ts';
 import { faultOfLines, readWith } from './tools.ts';
 
 /** Bytes of what each tool prints. A node that has all routes of the Internet prints more; none of those is a pod's. */
-const mostListed = 8 * 2 ** 20;
+export const mostListed = 8 * 2 ** 20;
 
 /** How nft lists all tables; without the values of counters and quotas. */
 const listRuleset = ['-s', 'list', 'ruleset'];
@@ -51,6 +49,8 @@ const sysctlsOfLink = [
 interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
   readonly dumped: KernelState['iptables'];
   readonly variants: Variants;
+  /** Where other programs' chains have more rules than there was room for. */
+  readonly lacking: ReadonlySet<RulesPlace>;
   /** Whether it is a loss if nft is not there. */
   readonly needsTables: boolean;
 }
@@ -64,7 +64,7 @@ export async function listNetwork(
   node: Dumped,
   onLeftOut: (what: string, failure: Failure) => void,
 ): Promise<string> {
-  const { links, iptables, variants, needsTables } = node;
+  const { links, iptables, variants, lacking, needsTables } = node;
   /** What is read; undefined, which is reported, if it cannot be. */
   const attempt = async (what: string, read: () => Promise<string>, isNeeded = true): Promise<string | undefined> => {
     try {
@@ -77,12 +77,12 @@ export async function listNetwork(
   };
   const prompted = (prompt: string, text: string | undefined): string =>
     text === undefined ? '' : `$ ${prompt}\n${text}`;
-  const rules = rulesPlaces.map(async (place) => {
-    if (Object.values(iptables[place] ?? {}).every(({ size }) => size === 0)) return '';
-    const whole = await attempt('chains of iptables of other programs', () => listRules(host, node, place));
-    const text = whole ?? formatLacking(node, place, iptables[place] ?? {}, isKeptWhole);
+  const rules = rulesPlaces.map((place) => {
     // Which variant it is has to be said, where there are both.
     const prompt = `${toolNames[familyOfPlace(place)]}-${variantOf(place, variants)}-save`;
+    if (lacking.has(place))
+      onLeftOut('chains of iptables of other programs', tooLarge(`what "${prompt}" prints`, new Room(mostListed)));
+    const text = formatLacking(node, place, lacking.has(place) ? isKeptWhole : () => true);
     return prompted(prompt, text === '' ? undefined : text);
   });
   const routes = listings.map(async ([what, args]) =>
@@ -96,7 +96,7 @@ export async function listNetwork(
     () => listOtherTables(host, iptables, variants),
     needsTables,
   ).then((text) => prompted('nft list ruleset', text));
-  const read = await Promise.all([...rules, ...routes, tables]);
+  const read = [...rules, ...(await Promise.all([...routes, tables]))];
   const sysctls = await readSysctls(host, [
     ...sysctlsOfNode,
     ...['all', ...links.map(({ name }) => name)].flatMap((link) => sysctlsOfLink.map((key) => sysctlOfLink(link, key))),
@@ -104,21 +104,15 @@ export async function listNetwork(
   return [...read, `$ ip -j -d addr\n${formatIpAddrJson(links)}\n`, `$ sysctl -a\n${formatSysctls(sysctls)}`].join('');
 }
 
-/** All rules of a place that the dump lacks. They are read anew: of other programs' chains, a reading of the node keeps few rules. */
-async function listRules(host: Host, node: Dumped, place: RulesPlace): Promise<string> {
-  const command = { tool: rulesTool(place, 'save', node.variants), args: [], room: new Room(mostListed) };
-  return formatLacking(node, place, parseIptablesSave(await readWith(host, command)).tables, () => true);
-}
-
+/** The rules of a place that the dump lacks. */
 function formatLacking(
-  { dumped }: Dumped,
+  { dumped, iptables }: Dumped,
   place: RulesPlace,
-  tables: Tables,
   isWhole: (table: TableName, chain: string) => boolean,
 ): string {
   const isLacking = (table: TableName, { name }: Chain): boolean =>
     isWhole(table, name) && (isBuiltInChain(table, name) || !dumped[place]?.[table]?.has(name));
-  return formatChains(tables, isLacking, isKnownJump);
+  return formatChains(iptables[place] ?? {}, isLacking, isKnownJump);
 }
 
 /** The tables of nftables that are neither kube-proxy's nor those that the nft variant of iptables lists. */

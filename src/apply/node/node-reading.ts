@@ -66,6 +66,8 @@ export interface ReadingScope {
   readonly settings: readonly string[];
   /** What IPVS lists of itself, if that has been read; null if it is not in the kernel. */
   readonly ipvs?: string | null | undefined;
+  /** Called for each listing of rules: gives the room for the rules of other programs' chains. Without it there is none. */
+  readonly roomForOthers?: ((place: RulesPlace) => (bytes: number) => boolean) | undefined;
   /** Told of each tool that has left out its part. */
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
@@ -110,7 +112,7 @@ interface PartReader {
   /** Of rules, it depends on the variant of iptables in use. */
   readonly command: (variants: Variants) => Command;
   /** Returns what keeps the lines that matter: of other programs' objects there may be any number. */
-  keepsLines?(): KeepsLine;
+  keepsLines?(scope: ReadingScope): KeepsLine;
   /** Whether the kernel can hold anything of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
   findFault(text: string): string | undefined;
@@ -153,7 +155,7 @@ export const readingParts = Object.keys(readers) as readonly ReadingPart[];
 function rulesReader(family: Family): PartReader {
   return {
     command: (variants) => ({ tool: rulesTool(family, 'save', variants), args: [] }),
-    keepsLines: keepsRuleLines,
+    keepsLines: (scope) => keepsRuleLines(scope.roomForOthers?.(family)),
     findFault: (text) => faultOfRules(text, family),
     compare: (text, node) => findLeftOutTable(node, family, text),
   };
@@ -164,7 +166,7 @@ function otherRulesReader(family: Family): PartReader {
   const place = `other ${family}` as const;
   return {
     command: (variants) => ({ tool: rulesTool(place, 'save', variants), args: [] }),
-    keepsLines: keepsRuleLines,
+    keepsLines: (scope) => keepsRuleLines(scope.roomForOthers?.(place)),
     async isThere({ host, scope, hasNftables }) {
       if (variantOf(place, scope.variants) === 'nft') return hasNftables;
       return ((await host.readFile(tableLists[family])) ?? '').trim() !== '';
@@ -216,7 +218,7 @@ async function readPart(node: ReadNode, part: ReadingPart): Promise<string> {
   const nothing = command.tool === 'nft' ? noSuchTable : undefined;
   try {
     for (let turn = 1; ; turn++) {
-      const text = await readWith(host, { ...command, keeps: keepsLines?.(), room }, findFault, nothing);
+      const text = await readWith(host, { ...command, keeps: keepsLines?.(scope), room }, findFault, nothing);
       const fault = await compare?.(text, node);
       if (fault === undefined || turn === comparisons) return assertWhole(command, text, fault);
       room.give(Buffer.byteLength(text));

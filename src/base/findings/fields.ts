@@ -2,11 +2,14 @@ import type { NameRule } from '../object-names.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, warningIf, type Texts } from './rows.ts';
 
-/** A value of the input as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. */
+/**
+ * A value of the input as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. `written` is how the
+ * file has a number that is not whole, or not the one that JavaScript makes of it.
+ */
 export type Found =
   | { readonly type: 'empty' | 'list' | 'mapping' }
   | { readonly type: 'string'; readonly value: string }
-  | { readonly type: 'number'; readonly value: number }
+  | { readonly type: 'number'; readonly value: number; readonly written?: string }
   | { readonly type: 'boolean'; readonly value: boolean };
 
 /** Classifies a value of YAML or JSON. A missing value counts as empty. */

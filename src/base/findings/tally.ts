@@ -24,6 +24,11 @@ export class Tally {
     return ++counts[severity] <= this.#most;
   }
 
+  /** Whether all others of that code are only counted. */
+  isFull(code: FindingCode, severity: Severity): boolean {
+    return (this.#counts.get(code)?.[severity] ?? 0) >= this.#most;
+  }
+
   /** Says how many were not made. */
   rest(file: string): readonly Finding[] {
     return [...this.#counts].flatMap(([code, counts]) =>

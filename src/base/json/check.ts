@@ -151,7 +151,8 @@ function isOfType({ types }: Check, value: unknown): boolean {
   return types.some((type) => type === typeof value || (type === 'integer' && Number.isInteger(value)));
 }
 
-function describeFault({ problem, path, check, expected, value, name }: Fault): string {
+/** A fault in a sentence. */
+export function describeFault({ problem, path, check, expected, value, name }: Fault): string {
   const at = writePath(path);
   if (problem === 'missing') return `${at} is missing`;
   if (problem === 'unknown') return `${at === '' ? 'it' : at} has an unknown field ${quotePrintable(name)}`;

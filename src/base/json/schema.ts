@@ -131,6 +131,20 @@ export function objectOf(fields: Schemas): Schema {
   return objectWith(fields, { expected: 'an object' });
 }
 
+/** The schema, with no fields in any of its objects but those that it names. */
+export function closed<T>(schema: Schema<T>): Schema<T> {
+  return closeAll(schema) as Schema<T>;
+}
+
+function closeAll(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closeAll);
+  if (typeof part !== 'object' || part === null) return part;
+  const copy = Object.fromEntries(
+    Object.entries(part).map(([name, each]: [string, unknown]) => [name, closeAll(each)]),
+  );
+  return 'properties' in copy && !('additionalProperties' in copy) ? { ...copy, additionalProperties: false } : copy;
+}
+
 /** An object with further fields, which another of its fields decides. */
 export function openOf<F extends Schemas>(fields: F): Schema<ObjectOf<F> & { readonly [field: string]: unknown }> {
   return objectWith(fields, { expected: 'an object', additionalProperties: true });

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { count } from '../../base/format-count.ts';
 import { printable } from '../../base/printable.ts';
 import { packBundle, verifyBundle } from '../../library/node/bundle.ts';
-import { formatError } from '../../say/formats/text.ts';
+import { formatError, formatHelp } from '../../say/formats/text.ts';
 import { flagRow } from '../../library/options.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
@@ -70,7 +70,9 @@ export const addBundleCommand = defineCommand<BundleOptions>({
     }
     const { problems } = verified;
     const list = problems.map((problem) => `  ${printable(problem)}\n`).join('');
-    await call.terminal.err(`${formatError(`${path} is refused: ${count(problems.length, 'problem')}`)}${list}`);
+    await call.terminal.err(
+      `${formatError(`${path} is refused: ${count(problems.length, 'problem')}`)}${list}${formatHelp(verified.advice)}`,
+    );
     return exitStatus.negative;
   },
 });

@@ -54,6 +54,7 @@ export function makeStrict(
 
 /** The flag that a diagnostic is about which does not name it among its arguments. */
 const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
+  'bad-feature-gate': '--feature-gates',
   'bad-host-addresses': '--host-addresses',
   'bad-prune': '--prune',
   'nothing-to-check': '--check',

@@ -48,7 +48,8 @@ function unpackKey({ file, source }: InputDocument, key: string, text: string): 
   return {
     documents: inner.documents.map(({ value, source: own }) => {
       const place = (path: FieldPath): Place => outerPlace(own.place(path));
-      return { file, value, source: { place, keyPlace: (path) => outerPlace(own.keyPlace(path)) } };
+      const keyPlace = (path: FieldPath): Place => outerPlace(own.keyPlace(path));
+      return { file, value, source: { place, keyPlace, written: (path) => own.written(path) } };
     }),
     diagnostics: inner.diagnostics.map((each) => ({ ...each, place: each.place && outerPlace(each.place) })),
   };

@@ -63,6 +63,7 @@ export function resolveSettings(
     field: ({ path }) => findField(config?.object, path) as never,
     hasSection: (name) => findField(config?.object, [name]) !== undefined,
     report: (fault) => {
+      if (fault.path && config?.source.isDoubtful?.(fault.path)) return;
       // Flags are few, as a command line is short.
       const isAdmitted =
         fault.path === undefined || tally.admits(fault.code, severityOf<FindingCode>(fault.code, fault.arguments));

@@ -1,13 +1,15 @@
 import type { FieldPath, Source } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
-import { locateInJson } from './json.ts';
+import { locateInJson, type FieldLocator, type PositionOf } from '../../base/json/locate.ts';
 import type { Span, TextFile } from './text-file.ts';
 import { findList } from '../yaml/long-list.ts';
-import { locateInYaml, type PositionOf } from '../yaml/parse.ts';
+import { locateInYaml } from '../yaml/fast-reader.ts';
 
 /** A Source that can also point at the name of a field: for fields that should not be there. */
 export interface InputSource extends Source {
   keyPlace(path: FieldPath): Place;
+  /** The number that a field holds, as it is written there; undefined where it is written elsewhere. */
+  written(path: FieldPath): string | undefined;
 }
 
 /** One value of a file, and how to find its fields there. */
@@ -17,8 +19,7 @@ export interface InputDocument {
   readonly source: InputSource;
 }
 
-/** Finds the offset in the file of a field of a document. */
-type Locator = (path: FieldPath, of: PositionOf) => number;
+const numberWord = /[-+]?\.?\d[\w.+-]{0,200}/y;
 
 export function placeAt(file: TextFile, offset: number): Place {
   return { file: file.name, locate: () => file.locationAt(offset) };
@@ -31,7 +32,7 @@ export class DocumentSource implements InputSource {
   readonly #end: number;
   readonly #format: 'json' | 'yaml';
   readonly #object: string;
-  #locator: Locator | undefined;
+  #locator: FieldLocator | undefined;
 
   constructor(file: TextFile, { start, end }: Span, format: 'json' | 'yaml') {
     this.#file = file;
@@ -47,6 +48,11 @@ export class DocumentSource implements InputSource {
 
   keyPlace(path: FieldPath): Place {
     return this.#placeOf(path, 'key');
+  }
+
+  written(path: FieldPath): string | undefined {
+    numberWord.lastIndex = this.#offsetOf(path, 'value');
+    return numberWord.exec(this.#file.text)?.[0];
   }
 
   #placeOf(path: FieldPath, of: PositionOf): Place {
@@ -74,18 +80,19 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
   return {
     place: (path) => inItem(source.place([...prefix, ...path])),
     keyPlace: (path) => inItem(source.keyPlace([...prefix, ...path])),
+    written: (path) => source.written([...prefix, ...path]),
   };
 }
 
 /**
- * Finds fields of a YAML document by parsing it again, with the full parser. Of a list in the shape in which kubectl
+ * Finds fields of a YAML document by parsing it again. Of a list in the shape in which kubectl
  * prints it, only the item in question is parsed, if it does not lean on what an item before it has an anchor for.
  */
-function createYamlLocator(file: TextFile, span: Span): Locator {
+function createYamlLocator(file: TextFile, span: Span): FieldLocator {
   let items: readonly Span[] | undefined;
-  let parsed: { readonly start: number; readonly locate: Locator | undefined } | undefined;
-  let whole: { readonly locate: Locator | undefined } | undefined;
-  const parse = ({ start, end }: Span): Locator | undefined => locateInYaml(file.text.slice(start, end));
+  let parsed: { readonly start: number; readonly locate: FieldLocator | undefined } | undefined;
+  let whole: { readonly locate: FieldLocator | undefined } | undefined;
+  const parse = ({ start, end }: Span): FieldLocator | undefined => locateInYaml(file.text.slice(start, end));
   return (path, of) => {
     const [first, index, ...rest] = path;
     if (first === 'items') items ??= splitItems(file.text, span);

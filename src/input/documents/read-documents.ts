@@ -1,7 +1,8 @@
 import { diagnoseFault, type Finding } from '../../base/findings/finding.ts';
 import { Tally } from '../../base/findings/tally.ts';
 import { DocumentSource, type InputDocument, placeAt } from './document.ts';
-import { findJsonFaults, findRepeatedJsonKeys, skipValue } from './json.ts';
+import { skipValue } from '../../base/json/locate.ts';
+import { findJsonFaults, findRepeatedJsonKeys } from './json.ts';
 import { findExcess, parseJson, TooLong } from '../../base/bounds.ts';
 import { mostJsonValues } from './room.ts';
 import { type SyntaxFault, tooDeep, tooLong } from './syntax-fault.ts';
@@ -41,9 +42,9 @@ const mostBroken = 2;
 
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
- * read. Returns what is wrong with those that could not be read, and errors for the keys of JSON that come twice: the last of
- * them is in the value. Says nothing about a broken YAML document for which `isOfNoUse`, given its text, returns true. What `tally` does
- * not admit is counted there.
+ * read. Returns what is wrong with those that could not be read, and with parts of those that could: of keys of JSON that come twice the
+ * last is in the value, and NaN is a value of YAML that JSON lacks. Where it `leavesOut` what is wrong, it does not hand over the latter.
+ * Says nothing about a broken YAML document for which `isOfNoUse`, given its text, returns true. What `tally` does not admit is counted there.
  */
 export function takeDocuments(
   file: TextFile,
@@ -52,7 +53,12 @@ export function takeDocuments(
   {
     tally,
     isOfNoUse = () => false,
-  }: { readonly tally: Tally; readonly isOfNoUse?: ((text: string) => boolean) | undefined },
+    leavesOut = false,
+  }: {
+    readonly tally: Tally;
+    readonly isOfNoUse?: ((text: string) => boolean) | undefined;
+    readonly leavesOut?: boolean;
+  },
 ): FileFaults {
   const diagnostics: Finding[] = [];
   const reportFaults = (start: number, faults: readonly SyntaxFault[], isLast?: true): void => {
@@ -63,6 +69,7 @@ export function takeDocuments(
     }
   };
   const broken: (readonly [start: number, faults: readonly SyntaxFault[]])[] = [];
+  const faulty: typeof broken = [];
   const json = readJsonValues(file);
   for (const { start, end, value } of json.values) {
     if (value === null) continue;
@@ -77,17 +84,20 @@ export function takeDocuments(
   }
   splitDocuments(file.text, json.next, (span) => {
     const parsed = readYaml(file.text, span);
-    if (parsed.kind !== 'value') {
-      if (isOfNoUse(file.text.slice(span.start, span.end))) return;
-      if (broken.length <= mostBroken) broken.push([span.start, faultsOf(file, span, parsed.faults)]);
-    } else if (parsed.value !== null) {
-      take({ file, value: parsed.value, source: new DocumentSource(file, span, 'yaml') });
+    if (parsed.faults && isOfNoUse(file.text.slice(span.start, span.end))) return;
+    if (parsed.kind === 'faults' || (parsed.faults && parsed.isUncertain)) {
+      if (broken.length <= mostBroken) broken.push([span.start, faultsOf(file, span, parsed.faults ?? [])]);
+      return;
     }
+    if (parsed.faults) faulty.push([span.start, parsed.faults]);
+    if (parsed.value !== null && !(parsed.faults && leavesOut))
+      take({ file, value: parsed.value, source: new DocumentSource(file, span, 'yaml') });
   });
   const conflict = broken.length > 0 ? describeConflict(file.name, file.text) : undefined;
   if (conflict) return { diagnostics: [...diagnostics, conflict], areApart: false };
   const areApart =
     diagnostics.length === 0 && json.broken === undefined && !json.isTooLong && broken.length <= mostBroken;
+  for (const [start, faults] of faulty) reportFaults(start, faults);
   for (const [i, [start, faults]] of broken.entries()) {
     if (i < mostBroken) reportFaults(start, faults);
     else reportFaults(start, faults.slice(0, 1), true);

@@ -8,6 +8,8 @@ const room = Math.max(0, heapLimit() - bytesOfProgram) / 2;
 
 /** What a value of JSON or YAML takes at most: a key of a long mapping, with what it holds. */
 const bytesOfValue = 150;
+/** The same with where it is written. */
+const bytesOfPlacedValue = 300;
 /** What the package takes for a word of YAML: nodes and tokens. */
 const bytesOfWord = 150;
 
@@ -18,4 +20,5 @@ function fitting(most: number, bytes: number): number {
 export const mostJsonValues = fitting(mostItems, bytesOfValue);
 /** A line of YAML holds one value or two, as an item and its first field do. */
 export const mostYamlValues = fitting(3 * mostLines, bytesOfValue);
+export const mostPlacedValues = fitting(3 * mostLines, bytesOfPlacedValue);
 export const mostYamlWords = fitting(mostWords, bytesOfWord);

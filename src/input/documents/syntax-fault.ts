@@ -26,13 +26,14 @@ export class Refusal extends Error {
   }
 }
 
-/** Stops reading a document because of what is at the offset, which kubectl does not read, or not as other programs do. */
+/** What is at the offset, which kubectl does not read, or not as other programs do. */
+export function oddYaml(offset: number, what: string): SyntaxFault {
+  return { offset, code: 'bad-yaml', arguments: { reason: `kubectl does not read ${what} as other programs do` } };
+}
+
+/** Stops reading a document because of what is at the offset. */
 export function refuse(offset: number, what: string): never {
-  throw new Refusal({
-    offset,
-    code: 'bad-yaml',
-    arguments: { reason: `kubectl does not read ${what} as other programs do` },
-  });
+  throw new Refusal(oddYaml(offset, what));
 }
 
 /** Stops reading a document because of a tab where only spaces can be. */

@@ -36,8 +36,7 @@ export interface FolderListing {
 export function listFolder(folder: string, exclude: readonly string[], tree: FileTree = disk): FolderListing {
   const files: ListedFile[] = [];
   const ignored: string[] = [];
-  const bases = exclude.length === 0 ? [] : [resolve('.'), tree.locate(folder)];
-  const excluded = bases.map((base) => rule(base, exclude, () => '--exclude'));
+  const isExcluded = excludedBy(exclude, tree.locate(folder));
   /** `own` is the chart whose templates the folder is in, and `parent` the one whose charts/: rendering it renders them, too. */
   const visit = (path: string, own: Chart | undefined, parent: Chart | undefined, inherited: readonly Rule[]): void => {
     const entries = tree.list(path);
@@ -50,7 +49,7 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
       const located = tree.locate(child);
       const isFolder = entry.isDirectory();
       if (!isFolder && (!manifestName.test(entry.name) || entry.name === kpcYaml)) continue;
-      if (matches(excluded, located, isFolder)) continue;
+      if (isExcluded(located, isFolder)) continue;
       if (matches(rules, located, isFolder)) ignored.push(isFolder ? child + sep : child);
       else if (isFolder) {
         const isPart = (name: string): boolean => chart !== undefined && entry.name === name;
@@ -68,6 +67,13 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
   });
   visit(folder, undefined, undefined, rulesAbove);
   return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
+}
+
+/** Says of absolute paths below a folder whether a pattern leaves them out: one that counts from the working folder, or from that one. */
+export function excludedBy(patterns: readonly string[], folder: string): (path: string, isFolder: boolean) => boolean {
+  const bases = patterns.length === 0 ? [] : [resolve('.'), folder];
+  const rules = bases.map((base) => rule(base, patterns, () => '--exclude'));
+  return (path, isFolder) => matches(rules, path, isFolder);
 }
 
 /** A Helm chart, by its folder and by what it calls itself. */

@@ -84,8 +84,8 @@ function kindOf<Name extends keyof RawObjects, List extends keyof ObjectTypes>(
       const raw = validate(shape, value, report);
       const object = raw === undefined ? undefined : read(raw, report, names);
       // Keeps a configuration with errors, so that other faults of its settings are reported in the same run.
-      const counts = object !== undefined && (list === 'configs' || !report.hasErrors);
-      if (counts) into[list].push({ object, source: report.source });
+      if (object === undefined || (report.hasErrors && list !== 'configs')) return;
+      into[list].push({ object, source: report.hasErrors ? report : report.source });
     },
   };
 }

@@ -69,6 +69,7 @@ function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): vo
 function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
   const seen = new Map<string, number>();
   for (const [index, { name, protocol }] of ports.entries()) {
+    if (report.isDoubtful(['ports', index, 'name'])) continue;
     const same = seen.get(`${name}/${protocol}`);
     const first = same ?? seen.get(name);
     if (same === undefined) seen.set(`${name}/${protocol}`, index);

@@ -1,11 +1,14 @@
 import { type ArgumentsOf, type FindingCode, severityOf } from '../../base/findings/codes.ts';
+import type { Severity } from '../../base/findings/rows.ts';
+import type { Found } from '../../base/findings/fields.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { Tally } from '../../base/findings/tally.ts';
-import type { FieldPath } from '../../cluster/objects.ts';
+import type { FieldPath, Source } from '../../cluster/objects.ts';
+import type { Place } from '../../kernel/place.ts';
 import type { InputSource } from '../documents/document.ts';
 
-/** Collects the diagnostics of one object. */
-export class Report {
+/** Collects the diagnostics of one object. Its places are those of the object. */
+export class Report implements Source {
   readonly source: InputSource;
   readonly diagnostics: Finding[] = [];
   /** Made when needed: most objects are right. */
@@ -23,14 +26,19 @@ export class Report {
     this.#tally = tally;
   }
 
+  place(path: FieldPath): Place {
+    return this.source.place(path);
+  }
+
   get hasErrors(): boolean {
     return this.#hasUnmade || this.diagnostics.some(isError);
   }
 
-  /** Says that enough was said about a field and all below it: nothing more is taken about them. */
+  /** Says that enough was said about a field and all below it, and, for an item, about its list as a whole: nothing more is taken about them. */
   silence(path: FieldPath): void {
     this.#silenced ??= new Set();
     this.#silenced.add(path.join('/'));
+    if (typeof path.at(-1) === 'number') this.#silenced.add(`${path.slice(0, -1).join('/')}/`);
   }
 
   /** Says what is wrong with a field, unless it is silenced, or results from a misspelled one. */
@@ -38,7 +46,16 @@ export class Report {
     if (this.#isSettled(path)) return;
     const isWrong = severityOf(code, details) === 'error';
     if (isWrong ? this.isExplainedBy(path) : this.isDoubtful(path)) return;
-    if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.place(path)));
+    if (!this.#admits(code, details)) return;
+    this.diagnostics.push(diagnose(code, this.#asWritten(path, details), this.source.place(path)));
+  }
+
+  /** With a number as the file has it, which JavaScript may round. */
+  #asWritten<Details>(path: FieldPath, details: Details): Details {
+    const { found } = details as { readonly found?: Found };
+    if (found?.type !== 'number' || Number.isSafeInteger(found.value)) return details;
+    const written = this.source.written(path);
+    return written === undefined ? details : { ...details, found: { ...found, written } };
   }
 
   /** Reports that an object or a part of it, called `owner`, lacks a field, and what belongs there. */
@@ -49,6 +66,11 @@ export class Report {
   /** Like add, but at the name of the field. */
   addAtKey<Code extends FindingCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
+  }
+
+  /** Whether all others of that code are only counted: what they would say need not be found out. */
+  isFull(code: FindingCode, severity: Severity): boolean {
+    return this.#tally.isFull(code, severity);
   }
 
   #admits<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>): boolean {
@@ -102,7 +124,8 @@ export class Report {
 
   #isSettled(path: FieldPath): boolean {
     const silenced = this.#silenced;
-    return silenced !== undefined && path.some((_, i) => silenced.has(path.slice(0, i + 1).join('/')));
+    if (silenced === undefined) return false;
+    return silenced.has(`${path.join('/')}/`) || path.some((_, i) => silenced.has(path.slice(0, i + 1).join('/')));
   }
 }
 

@@ -7,7 +7,7 @@ import { foundOf } from '../../base/findings/fields.ts';
 import type { Report } from './report.ts';
 import { checks, type RawObjects } from './shapes/all.ts';
 
-/** How many fields of one object may be wrong: an object with more is left out, and only these are reported. */
+/** How many fields of one object may be wrong: of an object with more, nothing else is checked. */
 const mostFaults = 220;
 
 /**
@@ -25,7 +25,7 @@ export function validate<Kind extends keyof RawObjects>(
   const isUnknown = ({ problem }: Fault): boolean => problem === 'unknown';
   const faults = all.filter((fault) => !isUnknown(fault));
   reportUnknown(kind, value, all.filter(isUnknown), report);
-  for (const fault of faults.slice(0, mostFaults + 1)) reportFault(fault, report);
+  for (const fault of faults) reportFault(fault, report);
   if (faults.length > mostFaults) return undefined;
   return (faults.length === 0 ? value : removeFaults(value, faults, report)) as RawObjects[Kind] | undefined;
 }
@@ -47,7 +47,8 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
   for (const { path, name, check, value } of faults) {
     const at = [...path, name];
     const fields = fieldsOf(check);
-    const near = findNearest(name, Object.keys(fields));
+    const isCounted = report.isFull('unknown-field', readers[kind]?.isNeeded ? 'error' : 'warning');
+    const near = isCounted ? undefined : findNearest(name, Object.keys(fields));
     const other = readers[kind];
     if (other) {
       report.addAtKey(at, 'unknown-field', { ...other, name, meant: near });
@@ -63,7 +64,8 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
       isRecord(parent[name]) &&
       fields[near] !== undefined &&
       Object.keys(fieldsOf(fields[near])).length > 0;
-    const elsewhere = isNear || near?.toLowerCase() === name.toLowerCase() ? undefined : findPath(name, checks[kind]);
+    const elsewhere =
+      isNear || near?.toLowerCase() === name.toLowerCase() || isCounted ? undefined : findPath(name, checks[kind]);
     const owner = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
     const details = { owner, name, reader: 'Kubernetes', meant: elsewhere?.join('.') ?? near } as const;
     const meant = elsewhere?.map((step) => step.replace('[]', ''));
@@ -143,6 +145,7 @@ function isRecord(value: unknown): value is Record<string | number, unknown> {
 }
 
 function reportFault({ path, check, expected, value }: Fault, report: Report): void {
+  if (Number.isNaN(value)) return;
   const { types, values } = check;
   const wanted = values && typeof value === 'string' ? (nearestWord(value, values) ?? expected) : expected;
   report.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), types, expected: wanted });

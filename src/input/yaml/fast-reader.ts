@@ -1,8 +1,11 @@
 import type { Span } from '../documents/text-file.ts';
+import { mostPlacedValues, mostYamlValues } from '../documents/room.ts';
 import { Refusal } from '../documents/syntax-fault.ts';
 import { readFlow } from './flow.ts';
+import { addPlaces, locatorOf, type Entry, type Places } from './places.ts';
+import type { FieldLocator } from '../../base/json/locate.ts';
 import { Lines, quoted, unsure } from './lines.ts';
-import { type Counts, countValue, type ParsedValue, parseYamlValue } from './parse.ts';
+import { type Counts, countValue, parseWithPlaces, type ParsedValue, parseYamlValue } from './parse.ts';
 import { PlainText } from './plain-text.ts';
 import { keyOf, readLiteral, requireFinite, resolveFinite, unquote } from './plain-scalars.ts';
 import { Words } from './words.ts';
@@ -53,18 +56,49 @@ export function readYamlFast(
 }
 
 /**
+ * Where fields are in a YAML document: reads the text once. Undefined for a text that cannot be read alone, or is too long for the
+ * parser that it needs.
+ */
+export function locateInYaml(text: string): FieldLocator | undefined {
+  const { value, start, places } = placePlain(text) ?? parseWithPlaces(text) ?? {};
+  return start === undefined || places === undefined ? undefined : locatorOf(value, start, places);
+}
+
+/** As parseWithPlaces, for a document of the plain kind. */
+function placePlain(text: string): ReturnType<typeof parseWithPlaces> {
+  const memory = new Memory();
+  // A blank at the end of a line means nothing but in a block of text, and keeps the offsets.
+  if (!memory.text.take(text.replaceAll('\r\n', ' \n'))) return undefined;
+  const places: Places = new Map();
+  const root: Entry = { key: 0, value: 0 };
+  // Those that would not fit count as read.
+  const counts = { values: Math.max(0, mostYamlValues - mostPlacedValues), copies: 0 };
+  try {
+    return { value: new FastReader(memory, counts, places, root).readDocument(), start: root.value, places };
+  } catch (error) {
+    if (error instanceof Refusal || error === unsure || error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/**
  * One pass over the lines. Each method that reads a block value starts with `pos` on its first character and ends with `pos` on the
  * first character of the next line with content, and that line's indentation in `column`.
  */
 class FastReader extends Lines {
   readonly #memory: Memory;
   readonly #counts: Counts;
+  readonly #places: Places | undefined;
+  /** The entry whose value comes next. */
+  #entry: Entry | undefined;
   #depth = 0;
 
-  constructor(memory: Memory, counts: Counts) {
+  constructor(memory: Memory, counts: Counts, places?: Places, root?: Entry) {
     super(memory.text);
     this.#memory = memory;
     this.#counts = counts;
+    this.#places = places;
+    this.#entry = root;
   }
 
   readDocument(): unknown {
@@ -86,12 +120,15 @@ class FastReader extends Lines {
   #readMapping(): Record<string, unknown> {
     const column = this.column;
     const mapping: Record<string, unknown> = {};
+    const entries = this.#begin(mapping);
     this.#enter();
     do {
+      const start = this.pos;
       const key = this.#readKey();
       // A repeated key is an error.
       if (Object.hasOwn(mapping, key)) throw unsure;
       countValue(this.#counts);
+      if (entries) this.#expect(entries, key, start);
       mapping[key] = this.#readMappingValue(column);
     } while (this.column === column);
     this.#leave(column);
@@ -102,10 +139,30 @@ class FastReader extends Lines {
     const column = this.column;
     this.#enter();
     // An array that grows from empty reserves room for sixteen; most hold one item.
-    const items = [this.#readItem(column)];
-    while (this.column === column && this.atDash()) items.push(this.#readItem(column));
+    const items: unknown[] = [undefined];
+    const entries = this.#begin(items);
+    for (let i = 0; i === 0 || (this.column === column && this.atDash()); i++) {
+      if (entries) this.#expect(entries, String(i), this.pos);
+      items[i] = this.#readItem(column);
+    }
     this.#leave(column);
     return items;
+  }
+
+  /** Called where a value begins. The entries of a collection are wanted only where places are. */
+  #begin(collection?: object): Map<string, Entry> | undefined {
+    if (!this.#places) return undefined;
+    if (this.#entry) this.#entry.value = this.pos;
+    this.#entry = undefined;
+    const entries = new Map<string, Entry>();
+    if (collection) this.#places.set(collection, entries);
+    return entries;
+  }
+
+  /** Notes a field or item that begins at an offset, and its value next. */
+  #expect(entries: Map<string, Entry>, name: string, at: number): void {
+    this.#entry = { key: at, value: at };
+    entries.set(name, this.#entry);
   }
 
   #enter(): void {
@@ -162,13 +219,14 @@ class FastReader extends Lines {
   /** A value that starts on the line of its key or dash, which is in `column`. */
   #readInline(column: number): unknown {
     const start = this.pos;
+    this.#begin();
     if (this.atQuote()) {
       if (this.skip(quoted)) {
         const written = this.text.slice(start, this.pos);
         if (this.endLine()) return unquote(written);
       }
     } else if (this.at(openBrace) || this.at(openBracket)) {
-      const flow = readFlow(this, this.#counts, maxDepth - this.#depth);
+      const flow = readFlow(this, this.#counts, maxDepth - this.#depth, this.#places);
       if (flow !== undefined && this.endLine()) return flow;
     } else if (!this.at(pipe) && !this.at(greater)) return this.#readPlain(column);
     this.pos = start;
@@ -215,11 +273,22 @@ class FastReader extends Lines {
     if (literal !== undefined) return literal;
     // The full parser must see the whole document to know what aliases mean, and whether it is too large or deep.
     if (/^[[{]/.test(lines) && /[\s,[{:][&*]/.test(lines)) throw unsure;
-    const parsed = parseYamlValue(`${' '.repeat(column)}a: ${lines}`);
-    if (parsed.kind !== 'value') throw unsure;
-    const { a: value } = parsed.value as { readonly a: unknown };
+    const { a: value } = this.#readField(`${' '.repeat(column)}a: `, lines, start) as { readonly a: unknown };
     this.#checkOther(value, maxDepth - this.#depth);
     return value;
+  }
+
+  /** Reads lines that begin at `start`, behind the name of a field. */
+  #readField(name: string, lines: string, start: number): unknown {
+    if (!this.#places) {
+      const parsed = parseYamlValue(name + lines);
+      if (parsed.kind === 'faults' || parsed.faults) throw unsure;
+      return parsed.value;
+    }
+    const placed = parseWithPlaces(name + lines);
+    if (!placed) throw unsure;
+    addPlaces(placed.places, start - name.length, this.#places);
+    return placed.value;
   }
 
   /** Counts the values in a value, and looks how deep they nest. */

@@ -1,5 +1,6 @@
 import { type Lines, quoted } from './lines.ts';
 import { type Counts, countValue } from './parse.ts';
+import type { Entry, Places } from './places.ts';
 import { keyOf, resolveFinite, unquote } from './plain-scalars.ts';
 
 /** A word that means the same in brackets as elsewhere. */
@@ -10,29 +11,34 @@ const wordColon = /: +/y;
 const quotedColon = /: */y;
 const spaces = / */y;
 
-/** Reads a list or mapping in brackets on one line, of words and quoted strings; undefined for anything else. */
-export function readFlow(lines: Lines, counts: Counts, levels: number): unknown {
+/** Reads a list or mapping in brackets on one line, of words and quoted strings; undefined for anything else. Adds to `places`. */
+export function readFlow(lines: Lines, counts: Counts, levels: number, places?: Places): unknown {
   const open = lines.text.charAt(lines.pos);
   const isMapping = open === '{';
   if (levels === 0 || !(isMapping || open === '[')) return undefined;
   const close = isMapping ? '}' : ']';
   const mapping: Record<string, unknown> = {};
   const items: unknown[] = [];
+  const entries = places && new Map<string, Entry>();
   lines.pos++;
   lines.skip(spaces);
   for (let isFirst = true; lines.text.charAt(lines.pos) !== close; isFirst = false) {
     if (!isFirst && !lines.skip(comma)) return undefined;
     countValue(counts);
+    const start = lines.pos;
     const key = isMapping ? readKey(lines) : '';
+    entries?.set(isMapping ? String(key) : String(items.length), { key: start, value: lines.pos });
     const isNested = /[[{]/.test(lines.text.charAt(lines.pos));
-    const value = isNested ? readFlow(lines, counts, levels - 1) : readScalar(lines);
+    const value = isNested ? readFlow(lines, counts, levels - 1, places) : readScalar(lines);
     if (key === undefined || value === undefined || Object.hasOwn(mapping, key)) return undefined;
     if (isMapping) mapping[key] = value;
     else items.push(value);
     lines.skip(spaces);
   }
   lines.pos++;
-  return isMapping ? mapping : items;
+  const value = isMapping ? mapping : items;
+  if (entries) places?.set(value, entries);
+  return value;
 }
 
 function readKey(lines: Lines): string | undefined {

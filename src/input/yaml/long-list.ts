@@ -15,8 +15,6 @@ const faultLength = 2 ** 18;
 /** What ends a line for kubectl only, or for no program. */
 const oddLineEnd = /\r(?!\n)|[\u0085\u2028\u2029]/;
 
-type Faults = Extract<ParsedValue, { kind: 'faults' }>;
-
 /** Where the list `items` of a document is, and where its items may be divided. */
 interface LongList {
   readonly start: number;
@@ -42,44 +40,39 @@ export function readLongList(document: string, memory: Memory, least = usualLeas
   if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;
   const items = readItems(document, list, memory);
   if (items.kind === 'faults') return items;
-  if (outer.kind === 'faults') return moveFaults(outer.faults, (offset) => offset + end - start);
+  const outerFaults = moveFaults(outer.faults, (offset) => (offset < start ? offset : offset + end - start));
+  if (outer.kind === 'faults') return { ...outer, faults: outerFaults };
   const value = outer.value as Readonly<Record<string, unknown>>;
   // Something else that the field holds is written behind the list.
-  return value['items'] === null ? { kind: 'value', value: { ...value, items: items.value } } : undefined;
+  if (value['items'] !== null) return undefined;
+  return withFaults({ ...value, items: items.value }, [{ ...outer, faults: outerFaults }, items]);
 }
 
-function readItems(
-  document: string,
-  { pieces, end }: LongList,
-  memory: Memory,
-): { readonly kind: 'value'; readonly value: readonly unknown[] } | Faults {
+/** A value with the faults of its parts. */
+function withFaults(value: unknown, parts: readonly ParsedValue[]): ParsedValue {
+  const faults = parts.flatMap((part) => part.faults ?? []);
+  const isUncertain = parts.some((part) => part.kind === 'value' && part.isUncertain);
+  return { kind: 'value', value, ...(faults.length > 0 && { faults, isUncertain }) };
+}
+
+function readItems(document: string, { pieces, end }: LongList, memory: Memory): ParsedValue {
   const reader = new PieceReader();
   const items: unknown[] = [];
-  const repeated: SyntaxFault[] = [];
+  const faulty: ParsedValue[] = [];
   for (let i = 0; i < pieces.length;) {
     const start = pieces[i] ?? end;
     let next = i + 1;
     let read = readPiece(document, { start, end: pieces[next] ?? end }, memory, reader);
-    if (brokenIn(read)) {
+    if (read.kind === 'faults') {
       while (next < pieces.length && (pieces[next] ?? end) - start < faultLength) next++;
       read = parsePiece(document, { start, end: pieces[next] ?? end }, reader);
     }
-    const broken = brokenIn(read);
-    if (broken) return broken;
-    if (read.kind === 'faults') repeated.push(...read.faults);
-    else for (const item of read.value as readonly unknown[]) items.push(item);
-    if (repeated.length > mostRepeated) break;
+    if (read.kind === 'faults') return read;
+    for (const item of read.value as readonly unknown[]) items.push(item);
+    if (read.faults) faulty.push(read);
     i = next;
   }
-  return repeated.length > 0 ? { kind: 'faults', faults: repeated } : { kind: 'value', value: items };
-}
-
-/** More of them are not shown. */
-const mostRepeated = 1000;
-
-/** What ends the reading: after keys that are repeated only, the document goes on. */
-function brokenIn(read: ParsedValue): Faults | undefined {
-  return read.kind === 'faults' && read.faults.some(({ code }) => code !== 'duplicate-key') ? read : undefined;
+  return withFaults(items, faulty);
 }
 
 function readPiece(document: string, span: Span, memory: Memory, reader: PieceReader): ParsedValue {
@@ -88,11 +81,11 @@ function readPiece(document: string, span: Span, memory: Memory, reader: PieceRe
 
 function parsePiece(document: string, { start, end }: Span, reader: PieceReader): ParsedValue {
   const read = reader.read(document.slice(start, end));
-  return read.kind === 'value' ? read : moveFaults(read.faults, (offset) => offset + start);
+  return read.faults ? { ...read, faults: moveFaults(read.faults, (offset) => offset + start) } : read;
 }
 
-function moveFaults(faults: readonly SyntaxFault[], move: (offset: number) => number): Faults {
-  return { kind: 'faults', faults: faults.map((fault) => ({ ...fault, offset: move(fault.offset) })) };
+function moveFaults(faults: readonly SyntaxFault[] = [], move: (offset: number) => number): readonly SyntaxFault[] {
+  return faults.map((fault) => ({ ...fault, offset: move(fault.offset) }));
 }
 
 const itemsKey = /(?:^|\n)items:[ \t]*(?:#[^\n]*)?\r?\n/;

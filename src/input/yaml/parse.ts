@@ -11,15 +11,22 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { printable, printableJson } from '../../base/printable.ts';
-import type { FieldPath } from '../../cluster/objects.ts';
 import { mostYamlValues } from '../documents/room.ts';
-import { maxDepth, refuse, Refusal, tooDeep, tooLong, type SyntaxFault } from '../documents/syntax-fault.ts';
+import { maxDepth, oddYaml, refuse, Refusal, tooDeep, tooLong, type SyntaxFault } from '../documents/syntax-fault.ts';
 import { Anchors, compose, isEmpty, offsetOf, type Composed, type Anchored } from './compose.ts';
+import type { Entry, Places } from './places.ts';
 import { resolveInteger, resolvePlainScalar } from './scalars.ts';
 
 /** A value that a YAML document holds, or why it has none. */
 export type ParsedValue =
-  | { readonly kind: 'value'; readonly value: unknown }
+  | {
+      readonly kind: 'value';
+      readonly value: unknown;
+      /** Of single parts of it: keys that come twice, and what JSON lacks, which is NaN there. */
+      readonly faults?: readonly SyntaxFault[];
+      /** Whether keys come twice: nobody knows which is meant. */
+      readonly isUncertain?: boolean;
+    }
   | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };
 
 /**
@@ -45,8 +52,11 @@ function decodeText(text: string, anchors: Anchors, options: DecoderOptions): Pa
     const { root, anchored } = compose(text, anchors);
     const decoder = new Decoder(anchored, options);
     const value = decoder.decode(root);
-    const faults = describeRepeated(decoder.repeated, root);
-    return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'value', value };
+    const faults = [...decoder.faults.values(), ...describeRepeated(decoder.repeated, root)].sort(
+      (a, b) => a.offset - b.offset,
+    );
+    if (faults.length === 0) return { kind: 'value', value };
+    return { kind: 'value', value, faults, isUncertain: decoder.repeated.size > 0 };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { fault } = error;
@@ -79,12 +89,9 @@ interface RepeatedKey {
   readonly second: Node;
 }
 
-/** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
-type Entry = { readonly [Of in PositionOf]: number };
-
 interface DecoderOptions {
-  /** Filled with where the fields of each mapping and the items of each list are written. */
-  readonly places?: Map<unknown, Map<string, Entry>>;
+  /** Filled. */
+  readonly places?: Places;
   /** Of a document that is decoded in pieces: what was counted before, and how many levels are around the piece. */
   readonly counts?: Counts;
   readonly levels?: number;
@@ -97,6 +104,8 @@ class Decoder {
   readonly #counts: Counts;
   /** By their mapping, the keys that it has more than once: kubectl silently takes the last. */
   readonly repeated = new Map<YAMLMap, Map<string, RepeatedKey>>();
+  /** Where it holds what JSON lacks. */
+  readonly faults = new Map<Node, SyntaxFault>();
   /** The aliases around the node that is decoded, the outermost first. */
   readonly #open = new Set<Alias>();
   #depth: number;
@@ -113,7 +122,7 @@ class Decoder {
 
   decode(node: Node | null): unknown {
     this.#count();
-    if (isScalar(node)) return decodeScalar(node);
+    if (isScalar(node)) return this.#decodeScalar(node);
     if (isAlias(node)) return this.#throughAlias(node, (target) => this.decode(target));
     if (isSeq<Node>(node)) {
       const items = this.#within(() => node.items.map((item) => this.decode(item)));
@@ -140,6 +149,10 @@ class Decoder {
           continue;
         }
         const key = this.#decodeKey(node);
+        if (key === undefined) {
+          this.decode(value);
+          continue;
+        }
         const name = String(key);
         if (own.has(name)) this.#countRepeated(mapping, name, node);
         own.add(name);
@@ -156,10 +169,26 @@ class Decoder {
     ofMapping.set(name, { times: times + 1, second });
   }
 
-  #decodeKey(key: Node): Key {
+  /** Undefined for one that JSON lacks. */
+  #decodeKey(key: Node): Key | undefined {
     this.#count();
     if (isAlias(key)) this.#throughAlias(key, () => this.#count());
-    return keyOf(key, this.#anchored);
+    const read = keyOf(key, this.#anchored);
+    if (read === undefined) this.#refuse(key, notText);
+    return read;
+  }
+
+  #decodeScalar(scalar: Scalar): unknown {
+    const value = resolve(scalar);
+    if (value === undefined) return this.#refuse(scalar, 'a value that is not of the type of its tag');
+    const isLacking = typeof value === 'number' && !Number.isFinite(value);
+    return isLacking ? this.#refuse(scalar, 'a number that JSON does not have') : value;
+  }
+
+  /** Reports a part of the document. What takes its place is the number that no JSON has: whoever meets it says nothing more. */
+  #refuse(node: Node, what: string): number {
+    this.faults.set(node, oddYaml(offsetOf(node), what));
+    return Number.NaN;
   }
 
   /** A merge overrides what is written before it in its mapping. Of a list, the first mapping counts most. */
@@ -219,7 +248,7 @@ function describeRepeated(repeated: Decoder['repeated'], root: Node | null): Syn
       arguments: { times },
     }));
   });
-  return faults.sort((a, b) => a.offset - b.offset);
+  return faults;
 }
 
 /** Whether a key is "<<", and merges what its value holds. In quotes it does so only with the tag !!merge. */
@@ -228,21 +257,17 @@ function isMergeKey(key: Node): boolean {
   return key.tag === undefined ? key.type === 'PLAIN' : key.tag === `${tagPrefix}merge`;
 }
 
-/** The key that a node is. Throws a Refusal. */
-function keyOf(key: Node, anchored: Composed['anchored']): Key {
-  const scalar = isAlias(key) ? anchored.get(key) : key;
-  const value = isScalar(scalar) ? resolve(scalar) : null;
-  if (typeof value === 'string' || typeof value === 'boolean') return value;
-  const isFloat = isScalar(scalar) && scalar.tag === `${tagPrefix}float`;
-  const integer = isScalar(scalar) && value !== null && !isFloat ? resolveInteger(String(scalar.value)) : undefined;
-  return typeof integer === 'number' ? integer : refuse(offsetOf(key), 'a key that is no text');
-}
+const notText = 'a key that is no text';
 
-function decodeScalar(scalar: Scalar): unknown {
+/** The key that a node is; undefined for one that JSON lacks. Throws a Refusal for a list or mapping: it may be a template. */
+function keyOf(key: Node, anchored: Composed['anchored']): Key | undefined {
+  const scalar = isAlias(key) ? anchored.get(key) : key;
+  if (!isScalar(scalar)) refuse(offsetOf(key), notText);
   const value = resolve(scalar);
-  if (typeof value === 'number' && !Number.isFinite(value))
-    refuse(offsetOf(scalar), 'a number that JSON does not have');
-  return value;
+  if (typeof value === 'string' || typeof value === 'boolean') return value;
+  const isFloat = scalar.tag === `${tagPrefix}float`;
+  const integer = typeof value === 'number' && !isFloat ? resolveInteger(String(scalar.value)) : undefined;
+  return typeof integer === 'number' ? integer : undefined;
 }
 
 const tagPrefix = 'tag:yaml.org,2002:';
@@ -256,50 +281,33 @@ const typeTags: ReadonlyMap<string, (value: unknown, text: string) => boolean> =
   [`${tagPrefix}float`, (value, text) => typeof value === 'number' && (resolveInteger(text) ?? 0) < 2n ** 63n],
 ]);
 
-/** What go-yaml makes of a scalar (resolve). A tag for a type decides in quotes, too, and the text has to be of that type. */
-function resolve(scalar: Scalar): string | number | boolean | null {
+/** What go-yaml makes of a scalar (resolve). A tag for a type decides in quotes, too; undefined where the text is not of that type. */
+function resolve(scalar: Scalar): string | number | boolean | null | undefined {
   const text = String(scalar.value);
   if (scalar.tag === undefined) return scalar.type === 'PLAIN' ? resolvePlainScalar(text) : text;
   const isOfType = typeTags.get(scalar.tag);
   if (!isOfType) return text;
   const value = resolvePlainScalar(text);
-  return isOfType(value, text) ? value : refuse(offsetOf(scalar), 'a value that is not of the type of its tag');
+  return isOfType(value, text) ? value : undefined;
 }
-
-/** Whether a position is wanted for the value of a field or for its key. */
-export type PositionOf = 'value' | 'key';
 
 function entryAt(key: number, value: Node | null): Entry {
   return { key, value: value === null || isEmpty(value) ? key : offsetOf(value) };
 }
 
-/**
- * Where fields are in a YAML document: parses the text once, then answers with the offset of a field, or of the
- * nearest field above it that is written down. Undefined for a text that cannot be read alone, or is too long for the full parser.
- */
-export function locateInYaml(text: string): ((path: FieldPath, of: PositionOf) => number) | undefined {
-  const places = new Map<unknown, Map<string, Entry>>();
-  let root: Node | null;
-  let document: unknown;
+/** The document in a text, and where it and its fields are; undefined for a text that cannot be read alone, or is too long. */
+export function parseWithPlaces(
+  text: string,
+): { readonly value: unknown; readonly start: number; readonly places: Places } | undefined {
+  const places: Places = new Map();
   try {
-    const composed = compose(text);
-    root = composed.root;
-    document = new Decoder(composed.anchored, { places }).decode(root);
+    const { root, anchored } = compose(text);
+    const value = new Decoder(anchored, { places }).decode(root);
+    return { value, start: root ? offsetOf(root) : 0, places };
   } catch (error) {
     if (error instanceof Refusal) return undefined;
     throw error;
   }
-  return (path, of) => {
-    let value = document;
-    let offset = root ? offsetOf(root) : 0;
-    for (const [i, step] of path.entries()) {
-      const entry = places.get(value)?.get(String(step));
-      if (!entry) return offset;
-      offset = entry[i === path.length - 1 ? of : 'value'];
-      value = (value as Readonly<Record<string | number, unknown>>)[step];
-    }
-    return offset;
-  };
 }
 
 /**

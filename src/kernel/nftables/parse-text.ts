@@ -26,7 +26,7 @@ export const notOfNft = 'a line that nft does not print';
 export const unreadElement = 'an element that is not whole';
 /** Why a listing that ends too early is incomplete. */
 export const openBrace = 'a brace is not closed';
-export const openQuote = 'a quote that is not closed';
+export const openQuote = 'a quote that is not closed on its line';
 
 interface DraftTable extends NftTable {
   comment?: string | undefined;

@@ -2,7 +2,7 @@ export interface Item {
   /** Counts from 1. */
   readonly line: number;
   /**
-   * A word is a string with its double quotes, one of `{`, `}` and `,`, or anything else between blanks. Inside a statement's
+   * A word is a string with its double quotes, on one line or several, one of `{`, `}` and `,`, or anything else between blanks. Inside a statement's
    * braces, a line end counts as a blank.
    */
   readonly words: readonly string[];
@@ -16,11 +16,11 @@ export interface Item {
 export function cutItems(text: string): {
   readonly items: readonly Item[];
   readonly open: readonly number[];
-  /** Lines of statements with an unclosed string; these statements are left out. */
+  /** Lines of statements with a string that is not closed on its line; these statements are left out. */
   readonly unclosed: readonly number[];
 } {
   const pattern =
-    /[ \t\r]+|\\\r?\n|#[^\n]*|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))[^\s{},;"#\\]*(?:\\(?!\r?\n)[^\s{},;"#\\]*)*/g;
+    /[ \t\r]+|\\\r?\n|#[^\n]*|(?<=\bcomment )"[^"]*"?|"[^"\n]*"?|[{},;\n]|(?:[^\s{},;"#\\]|\\(?!\r?\n))[^\s{},;"#\\]*(?:\\(?!\r?\n)[^\s{},;"#\\]*)*/g;
   const blocks: Item[][] = [[]];
   const open: number[] = [];
   const unclosed: number[] = [];
@@ -40,7 +40,8 @@ export function cutItems(text: string): {
     const start = word.charAt(0);
     if (start === ' ' || start === '\t' || start === '\r' || start === '#') continue;
     if (words.length === 0) first = line;
-    if (word.endsWith('\n')) line++;
+    if (start === '"') line += word.split('\n').length - 1;
+    else if (word.endsWith('\n')) line++;
     if (braces === 0 && (word === '\n' || word === ';')) end();
     else if (braces === 0 && word === '{' && blocks.length < 3) {
       const items: Item[] = [];
@@ -51,10 +52,11 @@ export function cutItems(text: string): {
       end();
       blocks.pop();
       open.pop();
-    } else if (!word.endsWith('\n')) {
+    } else if (start === '"' || !word.endsWith('\n')) {
       if (word === '{') braces++;
       else if (word === '}' && braces > 0) braces--;
-      if (start === '"' && !isQuoted(word)) isClosed = false;
+      // nft cannot be given a string of several lines, though it prints them.
+      if (start === '"' && (!isQuoted(word) || word.includes('\n'))) isClosed = false;
       words.push(word);
     }
   }

@@ -74,18 +74,22 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
   const signer = describeSigner(readSignature(files), bundle, trust.length > 0 ? keys : undefined);
   const reading = checkBundle(bundle, compileState);
   const problems = [
-    ...(signer.isWrong ? [signer.words] : []),
+    ...(signer.advice === undefined ? [] : [signer.words]),
     ...(reading.kind === 'broken' ? reading.problems : []),
     ...(reading.kind === 'bundle' && reading.bundle.manifest.dumped
       ? ['it is a dump that "kpc-apply dump" wrote, which names no Services']
       : []),
   ];
-  if (reading.kind === 'broken' || problems.length > 0) return { problems };
+  if (reading.kind === 'broken' || problems.length > 0) {
+    return { problems, advice: reading.kind === 'bundle' ? (signer.advice ?? compileAgain) : compileAgain };
+  }
   const { manifest } = reading.bundle;
   const form = isPack ? 'a pack' : 'a bundle';
   const head = `${printable(path)}: ${form} as kpc ${manifest.kpcVersion} writes it, ${formatCount(bytesOf(bundle))} bytes, ${signer.words}`;
   return { text: `${head}\ndigest ${groupDigest(digestOf(files))}\n${printable(summarize(manifest))}\n` };
 }
+
+const compileAgain = 'compile it again with "kpc compile -o", and copy all of it';
 
 /** The files of a folder or a pack; a sentence says why there are none. */
 async function readEither(
@@ -103,23 +107,26 @@ async function readEither(
   }
 }
 
-/** Who signed the bundle. `keys` are those that may have, if it matters. */
+/** Who signed the bundle; with advice if that is wrong. `keys` are those that may have, if it matters. */
 function describeSigner(
   signature: ReturnType<typeof readSignature>,
   bundle: BundleFiles,
   keys: readonly TrustedKey[] | undefined,
-): { readonly isWrong: boolean; readonly words: string } {
-  if (signature === 'damaged') return { isWrong: true, words: 'signature damaged' };
-  if (!signature) return { isWrong: keys !== undefined, words: 'not signed' };
+): { readonly words: string; readonly advice?: string } {
+  const signAgain = 'pack the bundle again with "kpc bundle pack --sign"';
+  if (signature === 'damaged')
+    return { words: `${signatureFile} is not what kpc writes`, advice: `copy the pack again, or ${signAgain}` };
+  if (!signature) return { words: 'not signed', ...(keys && { advice: signAgain }) };
   const { keyId, serial } = signature;
-  if (!keys) return { isWrong: false, words: `signed by key ${keyId}, which is not checked (no --trust)` };
+  if (!keys) return { words: `signed by key ${keyId}, which is not checked (no --trust)` };
   const key = keys.find(({ id }) => id === keyId);
   if (!key) {
     const known = keys.map(({ id }) => id).join(', ');
-    return { isWrong: true, words: `signed by key ${keyId}, which is not trusted (trusted keys: ${known})` };
+    const words = `signed by key ${keyId}, which is not trusted (trusted keys: ${known})`;
+    return { words, advice: 'if this is your new key, add it to the file of --trust' };
   }
   if (isSignedBy(key, bundle, signature) && bytesOf(bundle) === signature.bytes) {
-    return { isWrong: false, words: `signed by key ${keyId}, serial ${serial}` };
+    return { words: `signed by key ${keyId}, serial ${serial}` };
   }
-  return { isWrong: true, words: 'wrong signature: the bundle has changed since it was signed' };
+  return { words: 'wrong signature: the bundle has changed since it was signed', advice: 'do not use this pack' };
 }

@@ -33,8 +33,10 @@ export type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atK
 /** False for null, which leaves the flag out, and for a value that the flag does not take. */
 export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse): boolean {
   if (value === null) return false;
-  const faults = findFaults(valuesOf[row.kind].check, value, mostFaults);
+  const faults = findFaults(valuesOf[row.kind].check, value);
   for (const { problem, path, check, value: found, name } of faults) {
+    // It was reported where the file was read.
+    if (Number.isNaN(found)) continue;
     // An entry of a list, as "ignore[0]", or a field of one.
     const entryAt = (steps: FieldPath) =>
       steps.reduce(
@@ -54,9 +56,6 @@ export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refus
   }
   return faults.length === 0;
 }
-
-/** The faults of a value that are reported. */
-const mostFaults = 20;
 
 export function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);

@@ -1,4 +1,5 @@
 import { findingCodes } from '../../base/findings/codes.ts';
+import { Tally } from '../../base/findings/tally.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { isObject } from '../../base/json/check.ts';
@@ -76,12 +77,15 @@ export function readFlags(
 ): KpcYaml {
   const { documents, diagnostics } = readDocuments(file);
   const found = [...diagnostics];
+  const tally = new Tally();
   const places = new Map<string, Finding['place']>();
   const values = new Map<string, unknown>();
   const ignores: Ignore[] = [];
   for (const [i, { value, source }] of documents.entries()) {
-    const refuse: Refuse = (at, details, atKey = false) =>
-      void found.push(diagnose('bad-kpc-yaml', details, atKey ? source.keyPlace(at) : source.place(at)));
+    const refuse: Refuse = (at, details, atKey = false) => {
+      if (!tally.admits('bad-kpc-yaml', 'error')) return;
+      found.push(diagnose('bad-kpc-yaml', details, atKey ? source.keyPlace(at) : source.place(at)));
+    };
     const textAt = (at: FieldPath): string => {
       const { line, column } = source.place(at).locate();
       return file.lineAt(line).slice(column - 1);
@@ -99,7 +103,7 @@ export function readFlags(
       }
     }
   }
-  return { file, diagnostics: found, places, values, ignores };
+  return { file, diagnostics: [...found, ...tally.rest(file.name)], places, values, ignores };
 }
 
 /**

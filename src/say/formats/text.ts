@@ -37,7 +37,7 @@ export function formatError(wrong: string, help?: string): string {
   return `error: ${printable(wrong)}\n${formatHelp(help)}`;
 }
 
-function formatHelp(help: string | undefined): string {
+export function formatHelp(help: string | undefined): string {
   return help === undefined ? '' : `  help: ${printable(help)}\n`;
 }
 

@@ -179,7 +179,10 @@ export const callWords: WordsOf<typeof callFindings> = {
       'name another folder with -o, or remove that bundle first',
     ],
     folder: ({ wrong }) => describeFolderProblem(wrong),
-    'no-bundle': ({ folder, problems }) => `${folder} is not a bundle: ${problems.join('; ')}`,
+    'no-bundle': ({ folder, problems }) => [
+      `${folder} is not a bundle: ${problems.join('; ')}`,
+      'name the folder that "kpc compile -o" wrote',
+    ],
     'not-a-folder': ({ path }) => `${path} is not a folder`,
     'neither-bundle-nor-pack': ({ path, is, reason = '' }) =>
       `${path}: ${is === 'unreadable' ? reason : notToVerify[is]}`,

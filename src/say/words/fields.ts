@@ -14,6 +14,7 @@ export function describeFound(found: Found): string {
     case 'string':
       return quote(found.value);
     case 'number':
+      return found.written ?? String(found.value);
     case 'boolean':
       return String(found.value);
   }
@@ -27,7 +28,7 @@ function describeWrong({ field, found, types = ['string'], expected, because, ig
     // A duration has a unit, which quotes alone do not give it.
     const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
     return [
-      `${field} is ${found.type === 'number' ? 'the number ' : ''}${found.value}, not a string`,
+      `${field} is ${found.type === 'number' ? 'the number ' : ''}${describeFound(found)}, not a string`,
       isAnyString ? `put it in quotes${found.type === 'boolean' ? yesIsTrue : ''}` : `write ${expected}`,
     ];
   }

@@ -145,7 +145,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'Git left a merge conflict here',
     'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>',
   ],
-  'too-deep': 'lists and mappings nest too deeply',
+  'too-deep': [
+    'lists and mappings nest too deeply',
+    'check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep',
+  ],
   'too-long': ({ of, most }) => [
     describeBound(of, most),
     of === 'words'
@@ -153,7 +156,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       : 'split it, and remove what no Service needs',
   ],
   'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
-  'bad-bundle': ({ path, problem }) => `${path}: ${problem}`,
+  'bad-bundle': ({ path, problem }) => [`${path}: ${problem}`, 'compile it again with "kpc compile"'],
   reading: byCase('problem', {
     dump: ({ text }) => text,
     'may-hold-more': ({ file }) => `${file} may hold more than kpc could read of it`,

@@ -1,0 +1,33 @@
+import type { FieldLocator, PositionOf } from '../../base/json/locate.ts';
+
+/** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
+export type Entry = { [Of in PositionOf]: number };
+
+/** Where the fields of each mapping and the items of each list are written. */
+export type Places = Map<unknown, Map<string, Entry>>;
+
+/** Finds the fields of a document that begins at `start`. */
+export function locatorOf(document: unknown, start: number, places: Places): FieldLocator {
+  return (path, of) => {
+    let value = document;
+    let offset = start;
+    for (const [i, step] of path.entries()) {
+      const entry = places.get(value)?.get(String(step));
+      if (!entry) return offset;
+      offset = entry[i === path.length - 1 ? of : 'value'];
+      value = (value as Readonly<Record<string | number, unknown>>)[step];
+    }
+    return offset;
+  };
+}
+
+/** Adds the places of a text to those of one around it, where it begins at `start`. */
+export function addPlaces(inner: Places, start: number, into: Places): void {
+  for (const [value, entries] of inner) {
+    const moved = Array.from(
+      entries,
+      ([name, { key, value: at }]) => [name, { key: key + start, value: at + start }] as const,
+    );
+    into.set(value, new Map(moved));
+  }
+}
