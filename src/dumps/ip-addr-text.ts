@@ -39,7 +39,8 @@ export function parseIpAddrText(text: string): {
     const add = (link: DraftLink, word: string, scope: string | undefined): void => {
       const [address = '', length = ''] = word.split('/', 2);
       const made = /^\d{1,3}$/.test(length) ? makeLinkAddress(address, Number(length), scope) : undefined;
-      if (made) link.addresses.push(made);
+      const isDeprecated = / scope .* deprecated(?: |$)/.test(line);
+      if (made) link.addresses.push(isDeprecated ? { ...made, isDeprecated } : made);
       else refuse('not an address with its prefix length');
     };
     const [, header, master] = /^\d+: ([^\s:]+): <[^>]*>(?:.* master (\S+))?/.exec(line) ?? [];
