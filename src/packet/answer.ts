@@ -83,7 +83,12 @@ function lostBefore({ routing }: World, end: Flow): Beyond | undefined {
 }
 
 /** Losses that depend on more than the node. */
-const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>(['other-way', 'own-gateway', 'foreign-source']);
+const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
+  'other-way',
+  'other-hop',
+  'own-gateway',
+  'foreign-source',
+]);
 
 /** Flags of the packets of both sides after a handshake. */
 const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
@@ -187,8 +192,10 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
   // Another node, even behind a tunnel, answers other hosts by its own routes.
   const isTunnel = output !== undefined && places.isTunnel(output);
-  const isElsewhere = isTranslated(first) && (hop?.gateway !== undefined || isTunnel);
-  if (isSameLink || isElsewhere) return { kind: 'past' };
+  const isElsewhere = hop?.gateway !== undefined || isTunnel;
+  // Nothing on the node says which way such a host answers: both are followed.
+  const goesPast = isElsewhere && (isTranslated(first) || choices.draw([0.5, 0.5]) === 0);
+  if (isSameLink || goesPast) return { kind: 'past' };
   return enterBy(output, isTranslated(first) ? { kind: 'own-gateway', endpoint } : undefined);
 }
 
@@ -231,6 +238,7 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
     input: first.entered,
     output: '',
     hop: undefined,
+    keptHop: isAnswering ? undefined : first.hop,
     connection: connection
       ? { ...connection, decided: new Set(['destination', 'source']), rewritten: new Set(connection.rewritten) }
       : newConnection(),
@@ -281,9 +289,15 @@ function walkLater(
   const loss: Loss | undefined = !isThere
     ? { kind: 'stopped', turn: 'later', steps: flow.steps }
     : flow.destination.text === first.destination.text
-      ? undefined
+      ? otherHop(first, flow)
       : { kind: 'elsewhere', destination: flow.destination };
   return wayOf(flow, end, loss);
+}
+
+/** A later packet that leaves by another next hop than the first: rules of type nat, which see only the first, may have marked that. */
+function otherHop({ hop: before }: Flow, { destination, hop: now }: Flow): Beyond | undefined {
+  if (!before || !now || (before.link === now.link && before.gateway?.text === now.gateway?.text)) return undefined;
+  return { kind: 'other-hop', destination, output: now.link, gateway: now.gateway };
 }
 
 /** The links by which a packet from another host may come in, the likeliest first. */

@@ -54,6 +54,8 @@ export interface Flow {
   output: string | undefined;
   /** Where it goes next; undefined if unknown. */
   hop: NextHop | undefined;
+  /** The next hop that the client's first packet took, for its later ones. */
+  readonly keptHop: NextHop | undefined;
   /** Its conntrack entry; undefined once it is untracked. */
   connection: Connection | undefined;
   server: VirtualServer | undefined;

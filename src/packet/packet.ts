@@ -137,6 +137,13 @@ export type Beyond =
       readonly gateway: Address;
       readonly output: string | undefined;
     }
+  /** What the client sends after the answer leaves by another next hop than its first packet. */
+  | {
+      readonly kind: 'other-hop';
+      readonly destination: Address;
+      readonly output: string | undefined;
+      readonly gateway: Address | undefined;
+    }
   /** The node does not answer ARP requests for the address on the link where the client's packets come in. */
   | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl };
 

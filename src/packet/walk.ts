@@ -107,7 +107,9 @@ function findWay(
 
 function takeWay(flow: Flow, way: RouteFound): void {
   const hops = way.kind === 'out' ? way.hops : [];
-  flow.hop = hops.length > 1 ? hops[flow.choices.draw(hops.map(() => 1 / hops.length))] : hops[0];
+  // Packets of one flow keep the next hop that its hash chose.
+  const kept = hops.find((hop) => hop === flow.keptHop);
+  flow.hop = kept ?? (hops.length > 1 ? hops[flow.choices.draw(hops.map(() => 1 / hops.length))] : hops[0]);
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 

@@ -74,6 +74,11 @@ function lossWords(loss: Loss, family: Family): string {
     }
     case 'elsewhere':
       return `what the client sends after the answer goes to ${loss.destination.text}`;
+    case 'other-hop': {
+      const { destination, output = '', gateway } = loss;
+      const via = gateway ? ` via ${gateway.text}` : '';
+      return `what the client sends after the answer leaves by ${output}${via}, unlike its first packet: it fails unless it gets to ${destination.text} from there`;
+    }
     case 'service-address':
       if (loss.isHeld)
         return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: it fails unless a program on the node listens there`;
