@@ -307,6 +307,9 @@ export function linksIn(world: World, source: Address, destination: Address): re
   if (!routing.isListed) return [routing.interfaceOf(source)];
   const hop = routing.hopTo(source);
   if (hop && places.isHere(hop)) return [hop.link];
+  // A pod sends by its link, wherever routing rules send what is for it.
+  const inside = places.linkInside(source);
+  if (inside !== undefined) return [inside];
   const around = places.linkAround(destination);
   if (around !== undefined) return [around];
   const { outer } = places;
@@ -329,7 +332,7 @@ export function arrivalOf(
   if (isOwn || isNamed || !routing.isListed || link === undefined) return undefined;
   const hop = routing.hopTo(sender.address);
   const isBeside = hop?.link === link && hop.gateway === undefined && places.linkAround(asked.address) === link;
-  if (places.isHere(hop) || isBeside) return undefined;
+  if (places.isHere(hop) || places.linkInside(sender.address) !== undefined || isBeside) return undefined;
   const others = places.outer.filter((each) => each !== link && !places.isTunnel(each));
   return others.length === 0 ? undefined : { link, others };
 }
