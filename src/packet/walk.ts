@@ -123,7 +123,17 @@ function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' |
   // A bridge drops packets that rules have redirected to an address without a route (br_nf_pre_routing_finish_ipv6).
   const isTranslated = connection?.rewritten.has('destination') === true;
   if (family === 'ipv6' && isTranslated && decide(flow, () => cameByBridge(flow))) return 'dropped';
-  return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? 'refused' : 'dropped';
+  return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? refuse(flow) : 'dropped';
+}
+
+/** A refusal is a packet of the node's own: without a route to the sender, that learns nothing. */
+function refuse(flow: Flow): Verdict {
+  const { turn, isOwn, source, routing, steps } = flow;
+  if (turn !== 'first' || isOwn) return 'refused';
+  const back = routing.find({ to: source, from: undefined, mark: 0, input: loopbackInterface });
+  if (back.kind !== 'none') return 'refused';
+  steps.push({ kind: 'route', decision: { kind: back.why }, destination: source });
+  return 'dropped';
 }
 
 function checkSender(flow: Flow): End | undefined {
@@ -275,6 +285,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     flow.priority = priority;
     const decision = visit(flow);
     if (decision === 'sent-on') return leave(flow, visitors);
+    if (decision === 'refused') return refuse(flow);
     if (decision !== 'accept' && decision !== 'return') return decision;
     const isMoved = flow.destination !== destination || (reroutes && flow.mark !== mark);
     const end = hook === 'output' && isMoved ? routeAgain() : undefined;
