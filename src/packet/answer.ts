@@ -314,9 +314,8 @@ export function linksIn(world: World, source: Address, destination: Address): re
   if (around !== undefined) return [around];
   const { outer } = places;
   const back = hop?.link ?? outer[0];
-  // A host on the node's network reaches the node directly, or through a router that may be behind another link.
-  const isRemote = hop === undefined || hop.gateway !== undefined;
-  if (isRemote) return [back];
+  // Other nodes' pods come by the way that leads to them. Another host reaches the node by a router that may be behind any link.
+  if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? ''))) return [hop.link];
   return [back, ...outer.filter((link) => link !== back)];
 }
 
