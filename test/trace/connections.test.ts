@@ -279,6 +279,59 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    // The mark for masquerading comes on top of it, and rules of type nat see only the first packet.
+    'a routing rule for a mark that the first packet of a masqueraded connection does not have alone',
+    [
+      [
+        ':POSTROUTING ACCEPT [0:0]\nCOMMIT\n*raw',
+        ':POSTROUTING ACCEPT [0:0]\n-A PREROUTING -i eth1 -j MARK --set-xmark 0x100/0xffffffff\nCOMMIT\n*raw',
+      ],
+      after('0:\tfrom all lookup local', '1000:\tfrom all fwmark 0x100 lookup 100'),
+      after(main, 'default via 172.16.20.1 dev eth1 table 100'),
+    ],
+    [
+      ['172.16.20.50', '172.16.20.11:30081', 'delivered', 'depends', 'other-hop'],
+      ['172.16.20.50', '172.16.20.11:30082', 'delivered', 'depends', 'other-hop'],
+      [lan, '192.168.10.11:30081', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a pod of another node, which answers a client of the second card by that node’s routes',
+    [],
+    [['172.16.20.50', '10.244.2.11:8080', 'forwarded', 'depends', 'later KUBE-FORWARD']],
+  ],
+  [
+    'rules for ports of a bridge, which only what came in by the bridge has',
+    [
+      after(
+        '-A FORWARD -j KUBE-FORWARD',
+        '-A FORWARD -m physdev --physdev-in veth99 -j DROP\n-A FORWARD -m physdev --physdev-is-bridged -j DROP\n-A INPUT -m physdev --physdev-out veth11 -j DROP',
+      ),
+    ],
+    [
+      [pod, local, 'dropped', 'fails', ''],
+      [pod, remote, 'delivered', 'works', ''],
+      [pod, '10.244.1.1:9090', 'local', 'works', ''],
+      [lan, '192.168.10.11:30081', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a rule of routing by which answers of the node to pods leave by another link',
+    [
+      after('0:\tfrom all lookup local', '1000:\tnot from 192.168.10.0/24 to 198.51.100.0/24 lookup 100'),
+      after(main, 'default via 172.16.20.1 dev eth1 table 100'),
+    ],
+    [[pod, '192.168.10.11:9090', 'local', 'depends', 'other-way']],
+  ],
+  [
+    'a refusal without a route to the sender',
+    [...noDefault, after('-A FORWARD -j KUBE-FORWARD', '-A FORWARD -p tcp -m tcp --dport 81 -j REJECT')],
+    [
+      [far, '10.244.1.11:81', 'dropped', 'fails', ''],
+      [lan, '10.244.1.11:81', 'refused', 'fails', ''],
+    ],
+  ],
+  [
     'data of pods dropped',
     [
       [
@@ -305,6 +358,9 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     [
       ['172.16.20.50', '192.168.10.11:30081', 'dropped', 'fails', ''],
       [far, '172.16.20.11:30081', 'dropped', 'fails', ''],
+      // Nothing says by which card its router sends what is for a cluster IP.
+      [far, remote, 'unknown', 'unknown', ''],
+      ['10.244.2.11', local, 'delivered', 'works', ''],
       ['172.16.20.50', '172.16.20.11:30081', 'delivered', 'works', ''],
     ],
   ],
