@@ -16,6 +16,7 @@ import {
   isDrawn,
   isOfProgram,
   isPortIn,
+  isReply,
   isSourcePortIn,
   testSource,
   trackedConnection,
@@ -97,7 +98,7 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
     conntrack: {
       '--ctstate': hasStates,
       '--ctstatus': (flow, [text = '']) => (text === 'NONE' ? false : hasStates(flow, [text])),
-      '--ctdir': ({ turn }, [text]) => (text === 'REPLY') === (turn === 'answer'),
+      '--ctdir': (flow, [text]) => (text === 'REPLY') === isReply(flow),
       '--ctorigdst': askedFor,
       '--ctorigdstport': ({ asked }, [text = '']) =>
         portsIn(text, ({ first, last }) => asked.port >= first && asked.port <= last),

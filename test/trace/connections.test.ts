@@ -331,6 +331,27 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
       [lan, '10.244.1.11:81', 'refused', 'fails', ''],
     ],
   ],
+  ...(
+    [
+      ['NEW,ESTABLISHED', 'dropped'],
+      ['RELATED', 'refused'],
+    ] as const
+  ).map(
+    ([states, verdict]) =>
+      [
+        `a refusal past rules of OUTPUT that accept ${states}`,
+        [
+          [
+            ':OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n',
+            `:OUTPUT DROP [0:0]\n:KUBE-FORWARD - [0:0]\n-A OUTPUT -m conntrack --ctstate ${states} -j ACCEPT\n-A FORWARD -p tcp -m tcp --dport 81 -j REJECT\n`,
+          ],
+        ],
+        [
+          [lan, '10.244.1.11:81', verdict, 'fails', ''],
+          [pod, '203.0.113.9:81', verdict, 'fails', ''],
+        ],
+      ] satisfies readonly [string, readonly Change[], readonly (readonly string[])[]],
+  ),
   [
     'data of pods dropped',
     [
