@@ -353,6 +353,19 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
       ] satisfies readonly [string, readonly Change[], readonly (readonly string[])[]],
   ),
   [
+    'a chain where packets come in by a port of the bridge',
+    [
+      after(
+        '$ nft list ruleset',
+        'table netdev guard {\n\tchain port {\n\t\ttype filter hook ingress device "veth11" priority filter; policy accept;\n\t\ttcp dport 80 drop\n\t}\n}',
+      ),
+    ],
+    [
+      [pod, remote, 'unknown', 'unknown', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
     'data of pods dropped',
     [
       [
