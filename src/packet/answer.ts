@@ -3,6 +3,7 @@ import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
 import type { Arrival, Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
 import { lacks, type Reason } from './reason.ts';
+import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import type { World } from './visitors.ts';
 import { arrive, cross, leave, type End } from './walk.ts';
@@ -74,12 +75,48 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
 }
 
 /** Why the first packet may not reach the node, or not get from the node to its destination. */
-function lostBefore({ routing }: World, end: Flow): Beyond | undefined {
+function lostBefore(world: World, end: Flow): Beyond | undefined {
+  const { routing } = world;
   const { hop, destination, isOwn, isNamed, output } = end;
   const inside = hop?.gateway ? routing.places.linkInside(destination) : undefined;
   if (hop?.gateway && inside !== undefined)
     return { kind: 'own-network', destination, inside, gateway: hop.gateway, output };
-  return isOwn || isNamed ? undefined : findUnansweredArp(end);
+  return (isOwn || isNamed ? undefined : findUnansweredArp(end)) ?? findLostSolicitation(world, end);
+}
+
+/**
+ * Whether rules drop the neighbour solicitation that precedes a packet of IPv6, which they see like any other, or its answer. It asks for
+ * the node's address, the node asks for its next hop's, and where a bridge carries the endpoint's answer, that asks for the client's.
+ */
+function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
+  const { routing, visitors } = world;
+  const { family, isOwn, isBridged, entered, input, output, sender, asked, endpoint, destination, hop } = first;
+  const link = isOwn ? output : entered;
+  if (family !== 'ipv6' || link === undefined || link === '' || link === loopbackInterface || !routing.isListed)
+    return undefined;
+  const isAcross = !isOwn && input === output && routing.showsBridged(link) === true;
+  const isAsked = routing.isLocal(asked.address) === true && routing.isLocalAt(asked.address, link) === true;
+  const from = isOwn ? (hop?.gateway ?? destination) : sender.address;
+  const toNode = { from, to: isAsked ? asked.address : routing.ownAddress(link), run: arrive };
+  const across = { from: endpoint?.address ?? destination, to: sender.address, run: cross };
+  for (const { from: source, to, run } of [
+    ...(isBridged && !endpoint ? [] : [toNode]),
+    ...(isAcross ? [across] : []),
+  ]) {
+    const walkIt = (choices: Choices): Way<Flow> => {
+      const flow: Flow = {
+        ...nextFlow(first, 'answer', choices),
+        ...{ turn: 'solicitation', protocol: 'icmp', wasTracked: false, connection: undefined },
+        ...{ source, destination: to, port: undefined, sourcePort: undefined, input: link },
+      };
+      return wayOf(flow, run(flow, visitors), undefined);
+    };
+    const ways = explore(walkIt, { chains: 0, sources: new Set<AskedSource>() });
+    const [way] = ways;
+    if (way && ways.every(({ verdict }) => verdict === 'dropped'))
+      return { kind: 'no-neighbour', address: isOwn ? source : to, link, steps: way.steps };
+  }
+  return undefined;
 }
 
 /** Losses that depend on more than the node. */

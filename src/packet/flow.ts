@@ -76,8 +76,11 @@ export interface Flow {
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
 
-/** The first packet of a connection, the endpoint's answer to it, what the client sends then, and what the node refuses the first with. */
-export type Turn = 'first' | 'answer' | 'later' | 'refusal';
+/**
+ * The first packet of a connection, the endpoint's answer to it, what the client sends then, what the node refuses the first with, and
+ * the neighbour solicitation of IPv6 that comes before it.
+ */
+export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'solicitation';
 
 /** Whether it goes from the endpoint's end to the client's. */
 export function isReply({ turn }: Pick<Flow, 'turn'>): boolean {
@@ -95,6 +98,7 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
   answer: ['SYN', 'ACK'],
   later: ['ACK'],
   refusal: ['RST', 'ACK'],
+  solicitation: [],
 };
 
 /** What a rule added to a set or removed from it, with the packet as it was then. */

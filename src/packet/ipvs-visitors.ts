@@ -21,7 +21,7 @@ export function ipvsVisitors(state: KernelState): readonly Visitor[] {
     state.virtualServers.map((server) => [keyOf(server.protocol, server.address, server.port), server]),
   );
   const visit = (flow: Flow): Decision | 'sent-on' => {
-    if (isReply(flow) || flow.server) return 'accept';
+    if (isReply(flow) || flow.turn === 'solicitation' || flow.server) return 'accept';
     const served = flow.turn === 'later' ? flow.served : chooseServer(flow, find(flow));
     if (!served) return 'accept';
     if ('reason' in served) return served;

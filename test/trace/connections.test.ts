@@ -352,6 +352,27 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
         ],
       ] satisfies readonly [string, readonly Change[], readonly (readonly string[])[]],
   ),
+  ...(['tcp', 'ipv6-icmp'] as const).map(
+    (accepted): readonly [string, readonly Change[], readonly (readonly string[])[]] => {
+      const kind = accepted === 'tcp' ? 'depends' : 'works';
+      const loss = accepted === 'tcp' ? 'no-neighbour' : '';
+      return [
+        `rules of IPv6 that accept ${accepted} and what is established: neighbours find each other only by ICMPv6`,
+        [
+          ...stillIPv6,
+          ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
+          [
+            ':INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n*mangle',
+            `:INPUT DROP [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A INPUT -p ${accepted} -j ACCEPT\nCOMMIT\n*mangle`,
+          ],
+        ],
+        [
+          ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', kind, loss],
+          ['node', '[fd00:244:1::11]:8080', 'forwarded', kind, loss],
+        ],
+      ];
+    },
+  ),
   [
     'a chain where packets come in by a port of the bridge',
     [

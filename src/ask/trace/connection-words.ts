@@ -95,6 +95,11 @@ function lossWords(loss: Loss, family: Family): string {
       const { address, link, sysctl } = loss;
       return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): it fails unless another program answers, or the sender knows the address`;
     }
+    case 'no-neighbour': {
+      const last = loss.steps.at(-1);
+      const why = last ? ` (${stoppedWords(last)})` : '';
+      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: it fails unless the address of its link is known without`;
+    }
     case 'foreign-source':
       return `the answer goes to ${loss.address.text}, which the node does not have: it fails unless the network sends that to this node`;
   }
