@@ -106,8 +106,15 @@ function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
     const walkIt = (choices: Choices): Way<Flow> => {
       const flow: Flow = {
         ...nextFlow(first, 'answer', choices),
-        ...{ turn: 'solicitation', protocol: 'icmp', wasTracked: false, connection: undefined },
-        ...{ source, destination: to, port: undefined, sourcePort: undefined, input: link },
+        turn: 'solicitation',
+        protocol: 'icmp',
+        wasTracked: false,
+        connection: undefined,
+        source,
+        destination: to,
+        port: undefined,
+        sourcePort: undefined,
+        input: link,
       };
       return wayOf(flow, run(flow, visitors), undefined);
     };

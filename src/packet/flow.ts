@@ -378,7 +378,7 @@ export function cameByBridge(flow: Flow): Answer {
 
 /** Repeats on a later packet what rules did to the first one, or undoes it for an answer. Returns whether that changed the destination. */
 export function translate(flow: Flow, half: NatHalf): boolean {
-  const { connection, turn, sender, asked } = flow;
+  const { connection, sender, asked } = flow;
   if (!connection) return false;
   const isAnswer = isReply(flow);
   if (half === 'destination') {
