@@ -36,10 +36,10 @@ export function parseIpAddrText(text: string): {
     const line = raw.trim();
     if (line === '') continue;
     const refuse = (reason: string) => unread.add(number, () => raw, reason);
-    const add = (link: DraftLink, word: string, scope: string | undefined): void => {
+    const add = (link: DraftLink, word: string, scope: string | undefined, isDeprecated = false): void => {
       const [address = '', length = ''] = word.split('/', 2);
       const made = /^\d{1,3}$/.test(length) ? makeLinkAddress(address, Number(length), scope) : undefined;
-      if (made) link.addresses.push(made);
+      if (made) link.addresses.push(isDeprecated ? { ...made, isDeprecated } : made);
       else refuse('not an address with its prefix length');
     };
     const [, header, master] = /^\d+: ([^\s:]+): <[^>]*>(?:.* master (\S+))?/.exec(line) ?? [];
@@ -57,7 +57,7 @@ export function parseIpAddrText(text: string): {
       const link = own !== undefined ? linkOf(own) : (current ?? (label === undefined ? undefined : linkOf(label)));
       const scope = / scope (\S+)/.exec(line)?.[1];
       if (!link) refuse('an address without its link: print all of ip addr');
-      else add(link, address.includes('/') ? address : address + ofPeer, scope);
+      else add(link, address.includes('/') ? address : address + ofPeer, scope, line.includes(' deprecated'));
     } else if (current) {
       const kind = detailed.exec(line)?.[1];
       const hairpin = /^bridge_slave .* hairpin (on|off)\b/.exec(line)?.[1];

@@ -3,6 +3,7 @@ import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
 import type { Arrival, Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
 import { lacks, type Reason } from './reason.ts';
+import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import type { World } from './visitors.ts';
 import { arrive, cross, leave, type End } from './walk.ts';
@@ -74,16 +75,64 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
 }
 
 /** Why the first packet may not reach the node, or not get from the node to its destination. */
-function lostBefore({ routing }: World, end: Flow): Beyond | undefined {
+function lostBefore(world: World, end: Flow): Beyond | undefined {
+  const { routing } = world;
   const { hop, destination, isOwn, isNamed, output } = end;
   const inside = hop?.gateway ? routing.places.linkInside(destination) : undefined;
   if (hop?.gateway && inside !== undefined)
     return { kind: 'own-network', destination, inside, gateway: hop.gateway, output };
-  return isOwn || isNamed ? undefined : findUnansweredArp(end);
+  return (isOwn || isNamed ? undefined : findUnansweredArp(end)) ?? findLostSolicitation(world, end);
+}
+
+/**
+ * Whether rules drop the neighbour solicitation that precedes a packet of IPv6, which they see like any other, or its answer. It asks for
+ * the node's address, the node asks for its next hop's, and where a bridge carries the endpoint's answer, that asks for the client's.
+ */
+function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
+  const { routing, visitors } = world;
+  const { family, isOwn, isBridged, entered, input, output, sender, asked, endpoint, destination, hop } = first;
+  const link = isOwn ? output : entered;
+  if (family !== 'ipv6' || link === undefined || link === '' || link === loopbackInterface || !routing.isListed)
+    return undefined;
+  const isAcross = !isOwn && input === output && routing.showsBridged(link) === true;
+  const isAsked = routing.isLocal(asked.address) === true && routing.isLocalAt(asked.address, link) === true;
+  const from = isOwn ? (hop?.gateway ?? destination) : sender.address;
+  const toNode = { from, to: isAsked ? asked.address : routing.ownAddress(link), run: arrive };
+  const across = { from: endpoint?.address ?? destination, to: sender.address, run: cross };
+  for (const { from: source, to, run } of [
+    ...(isBridged && !endpoint ? [] : [toNode]),
+    ...(isAcross ? [across] : []),
+  ]) {
+    const walkIt = (choices: Choices): Way<Flow> => {
+      const flow: Flow = {
+        ...nextFlow(first, 'answer', choices),
+        turn: 'solicitation',
+        protocol: 'icmp',
+        wasTracked: false,
+        connection: undefined,
+        source,
+        destination: to,
+        port: undefined,
+        sourcePort: undefined,
+        input: link,
+      };
+      return wayOf(flow, run(flow, visitors), undefined);
+    };
+    const ways = explore(walkIt, { chains: 0, sources: new Set<AskedSource>() });
+    const [way] = ways;
+    if (way && ways.every(({ verdict }) => verdict === 'dropped'))
+      return { kind: 'no-neighbour', address: isOwn ? source : to, link, steps: way.steps };
+  }
+  return undefined;
 }
 
 /** Losses that depend on more than the node. */
-const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>(['other-way', 'own-gateway', 'foreign-source']);
+const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
+  'other-way',
+  'other-hop',
+  'own-gateway',
+  'foreign-source',
+]);
 
 /** Flags of the packets of both sides after a handshake. */
 const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
@@ -187,8 +236,10 @@ function passingOf({ routing, visitors }: World, first: Flow, choices: Choices):
   const isSameLink = (input ?? backHop?.link) === output && first.isOwn === false;
   // Another node, even behind a tunnel, answers other hosts by its own routes.
   const isTunnel = output !== undefined && places.isTunnel(output);
-  const isElsewhere = isTranslated(first) && (hop?.gateway !== undefined || isTunnel);
-  if (isSameLink || isElsewhere) return { kind: 'past' };
+  const isElsewhere = hop?.gateway !== undefined || isTunnel;
+  // Nothing on the node says which way such a host answers: both are followed.
+  const goesPast = isElsewhere && (isTranslated(first) || choices.draw([0.5, 0.5]) === 0);
+  if (isSameLink || goesPast) return { kind: 'past' };
   return enterBy(output, isTranslated(first) ? { kind: 'own-gateway', endpoint } : undefined);
 }
 
@@ -231,6 +282,7 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
     input: first.entered,
     output: '',
     hop: undefined,
+    keptHop: isAnswering ? undefined : first.hop,
     connection: connection
       ? { ...connection, decided: new Set(['destination', 'source']), rewritten: new Set(connection.rewritten) }
       : newConnection(),
@@ -281,9 +333,15 @@ function walkLater(
   const loss: Loss | undefined = !isThere
     ? { kind: 'stopped', turn: 'later', steps: flow.steps }
     : flow.destination.text === first.destination.text
-      ? undefined
+      ? otherHop(first, flow)
       : { kind: 'elsewhere', destination: flow.destination };
   return wayOf(flow, end, loss);
+}
+
+/** A later packet that leaves by another next hop than the first: rules of type nat, which see only the first, may have marked that. */
+function otherHop({ hop: before }: Flow, { destination, hop: now }: Flow): Beyond | undefined {
+  if (!before || !now || (before.link === now.link && before.gateway?.text === now.gateway?.text)) return undefined;
+  return { kind: 'other-hop', destination, output: now.link, gateway: now.gateway };
 }
 
 /** The links by which a packet from another host may come in, the likeliest first. */
@@ -293,13 +351,15 @@ export function linksIn(world: World, source: Address, destination: Address): re
   if (!routing.isListed) return [routing.interfaceOf(source)];
   const hop = routing.hopTo(source);
   if (hop && places.isHere(hop)) return [hop.link];
+  // A pod sends by its link, wherever routing rules send what is for it.
+  const inside = places.linkInside(source);
+  if (inside !== undefined) return [inside];
   const around = places.linkAround(destination);
   if (around !== undefined) return [around];
   const { outer } = places;
   const back = hop?.link ?? outer[0];
-  // A host on the node's network reaches the node directly, or through a router that may be behind another link.
-  const isRemote = hop === undefined || hop.gateway !== undefined;
-  if (isRemote) return [back];
+  // Other nodes' pods come by the way that leads to them. Another host reaches the node by a router that may be behind any link.
+  if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? ''))) return [hop.link];
   return [back, ...outer.filter((link) => link !== back)];
 }
 
@@ -315,7 +375,7 @@ export function arrivalOf(
   if (isOwn || isNamed || !routing.isListed || link === undefined) return undefined;
   const hop = routing.hopTo(sender.address);
   const isBeside = hop?.link === link && hop.gateway === undefined && places.linkAround(asked.address) === link;
-  if (places.isHere(hop) || isBeside) return undefined;
+  if (places.isHere(hop) || places.linkInside(sender.address) !== undefined || isBeside) return undefined;
   const others = places.outer.filter((each) => each !== link && !places.isTunnel(each));
   return others.length === 0 ? undefined : { link, others };
 }

@@ -159,6 +159,7 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
     input: '',
     output: '',
     hop: undefined,
+    keptHop: undefined,
     connection: newConnection(),
     server: undefined,
     served: undefined,

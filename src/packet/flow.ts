@@ -54,6 +54,8 @@ export interface Flow {
   output: string | undefined;
   /** Where it goes next; undefined if unknown. */
   hop: NextHop | undefined;
+  /** The next hop that the client's first packet took, for its later ones. */
+  readonly keptHop: NextHop | undefined;
   /** Its conntrack entry; undefined once it is untracked. */
   connection: Connection | undefined;
   server: VirtualServer | undefined;
@@ -74,8 +76,16 @@ export interface Flow {
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
 
-/** The first packet of a connection, the endpoint's answer to it, and what the client sends then. */
-export type Turn = 'first' | 'answer' | 'later';
+/**
+ * The first packet of a connection, the endpoint's answer to it, what the client sends then, what the node refuses the first with, and
+ * the neighbour solicitation of IPv6 that comes before it.
+ */
+export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'solicitation';
+
+/** Whether it goes from the endpoint's end to the client's. */
+export function isReply({ turn }: Pick<Flow, 'turn'>): boolean {
+  return turn === 'answer' || turn === 'refusal';
+}
 
 /** TCP flags for a rule that matches on them: such a rule may treat later packets unlike those of the handshake. */
 export function flagsOf({ turn, flags, choices }: Flow): readonly string[] {
@@ -87,6 +97,8 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
   first: ['SYN'],
   answer: ['SYN', 'ACK'],
   later: ['ACK'],
+  refusal: ['RST', 'ACK'],
+  solicitation: [],
 };
 
 /** What a rule added to a set or removed from it, with the packet as it was then. */
@@ -165,11 +177,14 @@ export function trackedConnection({ connection, priority }: Flow): Connection | 
 
 /** States and statuses of a connection that has seen an answer, and those that no connection has here. */
 const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
+const trackedStates: ReadonlySet<string> = new Set('new established related'.split(' '));
 const otherStates: ReadonlySet<string> = new Set('related expected assured dying'.split(' '));
 
 /** Whether the connection has a state or status, named as in iptables and nft. */
 export function hasState(flow: Flow, state: string): Answer {
   const connection = trackedConnection(flow);
+  if (connection && flow.turn === 'refusal' && trackedStates.has(state.toLowerCase()))
+    return state.toLowerCase() === 'related';
   switch (state.toLowerCase()) {
     case 'new':
       return connection !== undefined && (flow.turn === 'first' || !isAnswered(flow));
@@ -334,8 +349,10 @@ export function redirect(flow: Flow, port = flow.port): 'accept' {
   return 'accept';
 }
 
-/** TCP's own answer (a reset), as rules spell it. */
-const tcpReset: ReadonlySet<string | undefined> = new Set(['tcp-reset', 'tcp-rst', 'tcp reset']);
+/** Whether it is TCP's own answer (a reset), as rules spell it. */
+export function isTcpReset(answer: string | undefined): boolean {
+  return answer === 'tcp-reset' || answer === 'tcp-rst' || answer === 'tcp reset';
+}
 
 /** ICMP answers that do not reach a program's UDP socket (icmp_err_convert in icmp.c, tab_unreach in icmpv6). */
 const softAnswers = /(?:net|host|addr)-unreach(?:able)?$|no-route$/;
@@ -348,7 +365,7 @@ export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dro
   const { asked, destination, port, protocol } = flow;
   if (protocol === 'udp' && softAnswers.test(answer ?? '')) return 'dropped';
   const isChanged = destination.text !== asked.address.text || port !== asked.port;
-  if (!isChanged || !tcpReset.has(answer)) return 'refused';
+  if (!isChanged || !isTcpReset(answer)) return 'refused';
   return decide(flow, () => cameByBridge(flow)) ? 'dropped' : 'refused';
 }
 
@@ -361,9 +378,9 @@ export function cameByBridge(flow: Flow): Answer {
 
 /** Repeats on a later packet what rules did to the first one, or undoes it for an answer. Returns whether that changed the destination. */
 export function translate(flow: Flow, half: NatHalf): boolean {
-  const { connection, turn, sender, asked } = flow;
+  const { connection, sender, asked } = flow;
   if (!connection) return false;
-  const isAnswer = turn === 'answer';
+  const isAnswer = isReply(flow);
   if (half === 'destination') {
     if (!connection.rewritten.has(isAnswer ? 'source' : 'destination')) return false;
     const to = isAnswer ? { address: sender.address, port: undefined } : connection.destination;
@@ -430,7 +447,7 @@ export function isPortIn({ port, protocol }: Flow, { first, last }: PortRange): 
 export function changeZone(flow: Flow, zone: number, direction: 'original' | 'reply' | undefined): void {
   if (!flow.connection) return;
   // A zone for one direction does not affect packets of the other (nf_ct_zone_id).
-  flow.zone = direction === (flow.turn === 'answer' ? 'original' : 'reply') ? 0 : zone;
+  flow.zone = direction === (isReply(flow) ? 'original' : 'reply') ? 0 : zone;
   if (flow.turn !== 'first') return;
   const { zones } = flow.connection;
   flow.connection.zones = {

@@ -1,7 +1,15 @@
 import type { Family } from '../kernel/family.ts';
 import type { Flow } from './flow.ts';
 
-/** Type numbers of echo request and reply, the only ICMP messages that kpc traces. */
+/** Names and numbers of a neighbour solicitation and of its answer, which rules seldom tell apart. */
+const solicitation = /^(?:nd-neighbor-(?:solicit|advert)|neighbou?r-(?:solicitation|advertisement)|13[56])$/;
+
+const echoTypes: ReadonlySet<string> = new Set(['echo-request', 'ping', 'echo-reply', 'pong']);
+
+/** Type numbers of the message that the node refuses a packet with. */
+const unreachable: { readonly [F in Family]: string } = { ipv4: '3', ipv6: '1' };
+
+/** Type numbers of echo request and reply, the other ICMP messages that kpc traces. */
 const echoNumbers: { readonly [F in Family]: { readonly request: number; readonly reply: number } } = {
   ipv4: { request: 8, reply: 0 },
   ipv6: { request: 128, reply: 129 },
@@ -21,9 +29,20 @@ const otherTypes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Whether a type, given by name or number and perhaps with a code ("8/0"), is a ping or its answer; undefined for an unknown name. */
+/**
+ * Whether a type, given by name or number and perhaps with a code ("8/0"), is that of a ping, its answer, a refusal or a neighbour
+ * solicitation; undefined for an unknown name.
+ */
 export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' | 'family'>): boolean | undefined {
   const [type = '', code = '0'] = text.split('/');
+  if (turn === 'refusal') {
+    if (type === 'destination-unreachable' || type === unreachable[family]) return text === type ? true : undefined;
+    return /-unreachable$|^no-route$|^communication-prohibited$/.test(type) ? undefined : false;
+  }
+  if (turn === 'solicitation') {
+    if (solicitation.test(type)) return true;
+    return otherTypes.has(type) || echoTypes.has(type) || /^\d+$/.test(type) ? false : undefined;
+  }
   const isAnswer = turn === 'answer';
   if (type === 'echo-request' || type === 'ping') return !isAnswer;
   if (type === 'echo-reply' || type === 'pong') return isAnswer;

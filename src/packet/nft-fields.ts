@@ -6,6 +6,7 @@ import type { ValueType } from '../kernel/nftables/parse-rule-text.ts';
 import {
   hasAddressType,
   hasState,
+  isReply,
   isInterface,
   isOfProgram,
   isPortIn,
@@ -62,7 +63,7 @@ const knownFields: ReadonlyMap<string, KnownField> = new Map<string, KnownField>
   ],
   [
     'ct direction',
-    { type: 'word', read: (flow) => ofConnection(flow, () => known(flow.turn === 'answer' ? 'reply' : 'original')) },
+    { type: 'word', read: (flow) => ofConnection(flow, () => known(isReply(flow) ? 'reply' : 'original')) },
   ],
   ['ct zone', { type: 'number', read: (flow) => ofConnection(flow, () => known(flow.zone)) }],
   ['ct original proto-dst', { type: 'number', read: (flow) => ofConnection(flow, () => known(flow.asked.port)) }],

@@ -9,12 +9,14 @@ import {
 import { parseNumber32 } from '../kernel/number32.ts';
 import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
 import {
+  cameByBridge,
   flagsOf,
   hasAddressType,
   hasState,
   isDrawn,
   isOfProgram,
   isPortIn,
+  isReply,
   isSourcePortIn,
   testSource,
   trackedConnection,
@@ -96,7 +98,7 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
     conntrack: {
       '--ctstate': hasStates,
       '--ctstatus': (flow, [text = '']) => (text === 'NONE' ? false : hasStates(flow, [text])),
-      '--ctdir': ({ turn }, [text]) => (text === 'REPLY') === (turn === 'answer'),
+      '--ctdir': (flow, [text]) => (text === 'REPLY') === isReply(flow),
       '--ctorigdst': askedFor,
       '--ctorigdstport': ({ asked }, [text = '']) =>
         portsIn(text, ({ first, last }) => asked.port >= first && asked.port <= last),
@@ -141,12 +143,11 @@ const matches: ReadonlyMap<string, ReadonlyMap<string, Test>> = new Map(
     },
     cgroup: { '--path': unsaid('program'), '--cgroup': unsaid('program') },
     physdev: {
-      // Only packets that come in or leave over a bridge have a bridge port.
-      '--physdev-in': isOfBridge,
-      '--physdev-out': isOfBridge,
-      '--physdev-is-in': isOfBridge,
-      '--physdev-is-out': isOfBridge,
-      '--physdev-is-bridged': isOfBridge,
+      '--physdev-in': isOfPort('in'),
+      '--physdev-out': isOfPort('out'),
+      '--physdev-is-in': cameByBridge,
+      '--physdev-is-out': isBridged,
+      '--physdev-is-bridged': isBridged,
     },
     addrtype: {
       '--src-type': (flow, [text = ''], options) => hasTypes(flow, flow.source, text, options),
@@ -235,8 +236,26 @@ function isIcmpType(flow: Flow, [text = '']: readonly string[]): Answer {
   return isEchoMessage(text, flow) ?? unreadValue(text);
 }
 
-function isOfBridge({ isOwn }: Flow): Answer {
-  return isOwn ? false : circumstance('content', 'a port of a bridge');
+/**
+ * Whether a packet came in by that port of a bridge, or leaves by it. Only one that came in by a bridge has a port, and one to leave by
+ * only where the bridge carries it on, translated or not (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
+ */
+function isOfPort(end: 'in' | 'out'): Test {
+  return (flow, [pattern = '']) => {
+    const has = end === 'in' ? cameByBridge(flow) : isBridged(flow);
+    if (has !== true) return has;
+    const ports = flow.routing.portsOf(flow.input ?? '');
+    const isNamed = (port: string): boolean =>
+      pattern.endsWith('+') ? port.startsWith(pattern.slice(0, -1)) : port === pattern;
+    const named = ports.filter(isNamed).length;
+    const isOpen = ports.length === 0 || (named > 0 && named < ports.length);
+    return isOpen ? circumstance('content', 'a port of a bridge') : named > 0;
+  };
+}
+
+function isBridged(flow: Flow): Answer {
+  const came = cameByBridge(flow);
+  return came === true ? flow.output === flow.input : came;
 }
 
 /** An option limits the test to addresses of the interface itself. */

@@ -137,8 +137,22 @@ export type Beyond =
       readonly gateway: Address;
       readonly output: string | undefined;
     }
+  /** What the client sends after the answer leaves by another next hop than its first packet. */
+  | {
+      readonly kind: 'other-hop';
+      readonly destination: Address;
+      readonly output: string | undefined;
+      readonly gateway: Address | undefined;
+    }
   /** The node does not answer ARP requests for the address on the link where the client's packets come in. */
-  | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl };
+  | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl }
+  /** Rules of IPv6 drop the neighbour solicitations for the address on that link, and with them what would follow. */
+  | {
+      readonly kind: 'no-neighbour';
+      readonly address: Address;
+      readonly link: string;
+      readonly steps: readonly Step[];
+    };
 
 /** The sysctl of the link that makes the kernel ignore an ARP request (arp_process in arp.c). */
 export type ArpSysctl = 'arp_ignore' | 'arp_filter' | 'rp_filter';

@@ -5,6 +5,7 @@ import {
   cameByBridge,
   decide,
   isLocal,
+  isTcpReset,
   newConnection,
   translate,
   transportOf,
@@ -43,7 +44,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
     return pass(flow, visitors, 'input') ?? receive(flow, visitors);
   }
   const forbidden = !forwards(flow) && !(isMoved && staysBridged(flow, way));
-  if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why);
+  if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why, visitors);
   if (forbidden) return lose(flow, { kind: 'not-forwarding' });
   takeWay(flow, way);
   const lost = checkSender(flow) ?? checkHairpin(flow);
@@ -107,21 +108,58 @@ function findWay(
 
 function takeWay(flow: Flow, way: RouteFound): void {
   const hops = way.kind === 'out' ? way.hops : [];
-  flow.hop = hops.length > 1 ? hops[flow.choices.draw(hops.map(() => 1 / hops.length))] : hops[0];
+  // Packets of one flow keep the next hop that its hash chose.
+  const kept = hops.find((hop) => hop === flow.keptHop);
+  flow.hop = kept ?? (hops.length > 1 ? hops[flow.choices.draw(hops.map(() => 1 / hops.length))] : hops[0]);
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 
 /**
  * What the sender learns if no route takes its packet: nothing, or an ICMP error, most of which UDP ignores (ip_error, icmp_err_convert).
  */
-function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit'): Verdict {
+function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit', visitors: Visitors): End {
   report(flow, { kind: why });
   const { family, protocol, connection } = flow;
   if (why === 'blackhole') return 'dropped';
   // A bridge drops packets that rules have redirected to an address without a route (br_nf_pre_routing_finish_ipv6).
   const isTranslated = connection?.rewritten.has('destination') === true;
   if (family === 'ipv6' && isTranslated && decide(flow, () => cameByBridge(flow))) return 'dropped';
-  return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? 'refused' : 'dropped';
+  return protocol === 'tcp' || (family === 'ipv6' && why === 'prohibit') ? refuse(flow, visitors) : 'dropped';
+}
+
+/** What the sender learns: a refusal is a packet of the node's own, which routes and rules may stop (nf_send_unreach, nf_send_reset). */
+function refuse(flow: Flow, visitors: Visitors): End {
+  const { turn, source: destination, routing, connection, steps } = flow;
+  if (turn !== 'first') return 'refused';
+  const way = routing.find({ to: destination, from: undefined, mark: 0, input: loopbackInterface });
+  const { address: source, candidates } = routing.sourceBy(destination, way);
+  const last = steps.at(-1);
+  const isReset = last?.kind === 'rule' && last.action.kind === 'reject' && isTcpReset(last.action.with);
+  const refusal: Flow = {
+    ...flow,
+    turn: 'refusal',
+    isOwn: true,
+    protocol: isReset ? 'tcp' : 'icmp',
+    source,
+    candidates,
+    destination,
+    port: undefined,
+    sourcePort: undefined,
+    mark: 0,
+    zone: 0,
+    input: '',
+    output: '',
+    hop: undefined,
+    endpoint: undefined,
+    server: undefined,
+    connection: connection && { ...connection, decided: new Set(['destination', 'source']) },
+    open: [],
+    steps: [],
+  };
+  const end = leave(refusal, visitors);
+  if (end !== 'dropped' && end !== 'refused') return typeof end === 'object' ? end : 'refused';
+  steps.push(...refusal.steps);
+  return 'dropped';
 }
 
 function checkSender(flow: Flow): End | undefined {
@@ -153,7 +191,7 @@ export function leave(flow: Flow, visitors: Visitors): End {
   const isSentOn = flow.server !== undefined;
   const way = findWay(flow, nextHop(flow), isSentOn ? undefined : flow.source, loopbackInterface);
   if (way.kind === 'none') {
-    if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why);
+    if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why, visitors);
     report(flow, { kind: way.why });
     // A local program learns of it at once, but does not learn of a lost answer.
     return flow.turn === 'first' ? 'refused' : 'dropped';
@@ -273,6 +311,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     flow.priority = priority;
     const decision = visit(flow);
     if (decision === 'sent-on') return leave(flow, visitors);
+    if (decision === 'refused') return refuse(flow, visitors);
     if (decision !== 'accept' && decision !== 'return') return decision;
     const isMoved = flow.destination !== destination || (reroutes && flow.mark !== mark);
     const end = hook === 'output' && isMoved ? routeAgain() : undefined;
@@ -292,7 +331,7 @@ const trackingPriority = -200;
 function track(flow: Flow): void {
   const { connection, turn, zone, protocol } = flow;
   // A rule exempted it from tracking.
-  if (!connection) return;
+  if (!connection || turn === 'refusal') return;
   const isFound = flow.wasTracked && zone === (turn === 'answer' ? connection.zones.reply : connection.zones.original);
   const isPickedUp = turn === 'later' && protocol === 'tcp' && flow.isUnanswered;
   if (isFound && !isPickedUp) return;

@@ -1,5 +1,6 @@
 // What kpc-apply dump writes of where packets go, and what kpc trace says of it.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -161,6 +162,21 @@ describe('network.txt', () => {
     const { folder } = await dump({ isBridgeSeen: true, rule });
     expect(await connectionOf(folder)).toBe(kind);
     expect(readFileSync(join(folder, 'network.txt'), 'utf8')).not.toContain('secret');
+  });
+
+  test('a table of kube-proxy in nftables that is listed there too', async () => {
+    const { folder } = await dump({ isBridgeSeen: true });
+    const path = join(folder, 'network.txt');
+    const table =
+      'table ip kube-proxy {\n\tchain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\ttcp dport 8080 drop\n\t}\n}\n';
+    const command = '$ nft list ruleset\n';
+    const given = readFileSync(path, 'utf8');
+    const made = given.replace(command, `${command}${table}`);
+    writeFileSync(path, made);
+    const manifest = join(folder, 'manifest.json');
+    const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+    writeFileSync(manifest, readFileSync(manifest, 'utf8').replace(hashOf(given), hashOf(made)));
+    expect(await connectionOf(folder)).toBe('fails');
   });
 
   test('a listing that fails is left out with a warning', async () => {

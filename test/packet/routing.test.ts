@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Link } from '../../src/kernel/link/link.ts';
 import { emptyState } from '../../src/kernel/state.ts';
+import { readDump } from '../../src/dumps/read-dump.ts';
 import { knowAll } from '../../src/packet/knowledge.ts';
+import { selectIPv6 } from '../../src/packet/routing/own-source.ts';
 import type { Address } from '../../src/kernel/address.ts';
 import { routingOf, type OwnSource, type Routing } from '../../src/packet/routing/routing.ts';
 import { readAddress } from './lab.ts';
@@ -86,4 +88,30 @@ describe('the source of packets of the node itself', () => {
     const { address: source, candidates = [source] } = sourceTo(routing, address);
     expect(candidates.map(({ text }) => text)).toEqual(expected);
   });
+});
+
+test('a deprecated address is the source only if there is no other, as text and as JSON', () => {
+  const addresses = ['fd00:244:1::ff', 'fd00:244:1::1'];
+  const lines = addresses.map(
+    (each, at) => `    inet6 ${each}/64 scope global ${at === 0 ? 'deprecated ' : ''}nodad \n`,
+  );
+  const infos = addresses.map((local, at) => ({
+    family: 'inet6',
+    local,
+    prefixlen: 64,
+    deprecated: at === 0 || undefined,
+  }));
+  for (const text of [
+    `2: cni0: <UP> mtu 1500\n${lines.join('')}`,
+    JSON.stringify([{ ifindex: 2, ifname: 'cni0', addr_info: infos }]),
+  ]) {
+    const links = readDump(new Map([['ip-addr', text]])).state.links;
+    const own = links.flatMap(({ name, addresses: each }) => each.map((one) => ({ ...one, link: name })));
+    const chosen = (among: typeof own) => selectIPv6(among, 'cni0', readAddress('fd00:244:1::11'))?.text;
+    expect([chosen(own), chosen(own.slice(0, 1))]).toEqual(['fd00:244:1::1', 'fd00:244:1::ff']);
+    // One of another link goes before it.
+    expect(chosen([...own.slice(0, 1), ...own.slice(1).map((each) => ({ ...each, link: 'eth0' }))])).toBe(
+      'fd00:244:1::1',
+    );
+  }
 });

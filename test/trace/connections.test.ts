@@ -279,6 +279,114 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    // The mark for masquerading comes on top of it, and rules of type nat see only the first packet.
+    'a routing rule for a mark that the first packet of a masqueraded connection does not have alone',
+    [
+      [
+        ':POSTROUTING ACCEPT [0:0]\nCOMMIT\n*raw',
+        ':POSTROUTING ACCEPT [0:0]\n-A PREROUTING -i eth1 -j MARK --set-xmark 0x100/0xffffffff\nCOMMIT\n*raw',
+      ],
+      after('0:\tfrom all lookup local', '1000:\tfrom all fwmark 0x100 lookup 100'),
+      after(main, 'default via 172.16.20.1 dev eth1 table 100'),
+    ],
+    [
+      ['172.16.20.50', '172.16.20.11:30081', 'delivered', 'depends', 'other-hop'],
+      ['172.16.20.50', '172.16.20.11:30082', 'delivered', 'depends', 'other-hop'],
+      [lan, '192.168.10.11:30081', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a pod of another node, which answers a client of the second card by that node’s routes',
+    [],
+    [['172.16.20.50', '10.244.2.11:8080', 'forwarded', 'depends', 'later KUBE-FORWARD']],
+  ],
+  [
+    'rules for ports of a bridge, which only what came in by the bridge has',
+    [
+      after(
+        '-A FORWARD -j KUBE-FORWARD',
+        '-A FORWARD -m physdev --physdev-in veth99 -j DROP\n-A FORWARD -m physdev --physdev-is-bridged -j DROP\n-A INPUT -m physdev --physdev-out veth11 -j DROP',
+      ),
+    ],
+    [
+      [pod, local, 'dropped', 'fails', ''],
+      [pod, remote, 'delivered', 'works', ''],
+      [pod, '10.244.1.1:9090', 'local', 'works', ''],
+      [lan, '192.168.10.11:30081', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a rule of routing by which answers of the node to pods leave by another link',
+    [
+      after('0:\tfrom all lookup local', '1000:\tnot from 192.168.10.0/24 to 198.51.100.0/24 lookup 100'),
+      after(main, 'default via 172.16.20.1 dev eth1 table 100'),
+    ],
+    [[pod, '192.168.10.11:9090', 'local', 'depends', 'other-way']],
+  ],
+  [
+    'a refusal without a route to the sender',
+    [...noDefault, after('-A FORWARD -j KUBE-FORWARD', '-A FORWARD -p tcp -m tcp --dport 81 -j REJECT')],
+    [
+      [far, '10.244.1.11:81', 'dropped', 'fails', ''],
+      [lan, '10.244.1.11:81', 'refused', 'fails', ''],
+    ],
+  ],
+  ...(
+    [
+      ['NEW,ESTABLISHED', 'dropped'],
+      ['RELATED', 'refused'],
+    ] as const
+  ).map(
+    ([states, verdict]) =>
+      [
+        `a refusal past rules of OUTPUT that accept ${states}`,
+        [
+          [
+            ':OUTPUT ACCEPT [0:0]\n:KUBE-FORWARD - [0:0]\n',
+            `:OUTPUT DROP [0:0]\n:KUBE-FORWARD - [0:0]\n-A OUTPUT -m conntrack --ctstate ${states} -j ACCEPT\n-A FORWARD -p tcp -m tcp --dport 81 -j REJECT\n`,
+          ],
+        ],
+        [
+          [lan, '10.244.1.11:81', verdict, 'fails', ''],
+          [pod, '203.0.113.9:81', verdict, 'fails', ''],
+        ],
+      ] satisfies readonly [string, readonly Change[], readonly (readonly string[])[]],
+  ),
+  ...(['tcp', 'ipv6-icmp'] as const).map(
+    (accepted): readonly [string, readonly Change[], readonly (readonly string[])[]] => {
+      const kind = accepted === 'tcp' ? 'depends' : 'works';
+      const loss = accepted === 'tcp' ? 'no-neighbour' : '';
+      return [
+        `rules of IPv6 that accept ${accepted} and what is established: neighbours find each other only by ICMPv6`,
+        [
+          ...stillIPv6,
+          ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
+          [
+            ':INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n*mangle',
+            `:INPUT DROP [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A INPUT -p ${accepted} -j ACCEPT\nCOMMIT\n*mangle`,
+          ],
+        ],
+        [
+          ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', kind, loss],
+          ['node', '[fd00:244:1::11]:8080', 'forwarded', kind, loss],
+        ],
+      ];
+    },
+  ),
+  [
+    'a chain where packets come in by a port of the bridge',
+    [
+      after(
+        '$ nft list ruleset',
+        'table netdev guard {\n\tchain port {\n\t\ttype filter hook ingress device "veth11" priority filter; policy accept;\n\t\ttcp dport 80 drop\n\t}\n}',
+      ),
+    ],
+    [
+      [pod, remote, 'unknown', 'unknown', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
     'data of pods dropped',
     [
       [
@@ -305,6 +413,9 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     [
       ['172.16.20.50', '192.168.10.11:30081', 'dropped', 'fails', ''],
       [far, '172.16.20.11:30081', 'dropped', 'fails', ''],
+      // Nothing says by which card its router sends what is for a cluster IP.
+      [far, remote, 'unknown', 'unknown', ''],
+      ['10.244.2.11', local, 'delivered', 'works', ''],
       ['172.16.20.50', '172.16.20.11:30081', 'delivered', 'works', ''],
     ],
   ],

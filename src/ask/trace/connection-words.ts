@@ -74,6 +74,11 @@ function lossWords(loss: Loss, family: Family): string {
     }
     case 'elsewhere':
       return `what the client sends after the answer goes to ${loss.destination.text}`;
+    case 'other-hop': {
+      const { destination, output = '', gateway } = loss;
+      const via = gateway ? ` via ${gateway.text}` : '';
+      return `what the client sends after the answer leaves by ${output}${via}, unlike its first packet: it fails unless it gets to ${destination.text} from there`;
+    }
     case 'service-address':
       if (loss.isHeld)
         return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: it fails unless a program on the node listens there`;
@@ -89,6 +94,11 @@ function lossWords(loss: Loss, family: Family): string {
     case 'no-arp': {
       const { address, link, sysctl } = loss;
       return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): it fails unless another program answers, or the sender knows the address`;
+    }
+    case 'no-neighbour': {
+      const last = loss.steps.at(-1);
+      const why = last ? ` (${stoppedWords(last)})` : '';
+      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: it fails unless the address of its link is known without`;
     }
     case 'foreign-source':
       return `the answer goes to ${loss.address.text}, which the node does not have: it fails unless the network sends that to this node`;

@@ -67,7 +67,7 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
     ports.some(
       (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
     ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
-  const gaps = [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side)];
+  const gaps = [...families.flatMap((family) => gapsOfFamily(side, mode, family)), ...doubtedGaps(side, links)];
   const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter(isKnownOwn);
   return {
     links,
@@ -198,8 +198,18 @@ function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): 
   return { family, stations: [station as Station], reason, at };
 }
 
+/** Those interfaces, and the links that these are ports of: rules further on see only the latter. */
+function withMasters(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
+  const isNamed = (port: string): boolean =>
+    interfaces.some((name) => (name.endsWith('*') ? port.startsWith(name.slice(0, -1)) : port === name));
+  return [
+    ...interfaces,
+    ...links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : [])),
+  ];
+}
+
 /** Gaps for the parts of a dump that kpc could not read. */
-function doubtedGaps({ doubts }: Snapshot): readonly Gap[] {
+function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap[] {
   return doubts.flatMap((doubt): readonly Gap[] => {
     switch (doubt.kind) {
       case 'unread': {
@@ -218,7 +228,8 @@ function doubtedGaps({ doubts }: Snapshot): readonly Gap[] {
         return doubt.output.startsWith('ipvsadm') ? families.map((family) => serverGap(family)) : [];
       case 'other-table': {
         const reason = unreadRule(`table ${doubt.table}`);
-        if (doubt.tables) return doubt.hooked.flatMap((at) => families.map((family) => hookedGap(family, at, reason)));
+        const hooked = doubt.hooked.map((at) => ({ ...at, interfaces: withMasters(at.interfaces, links) }));
+        if (doubt.tables) return hooked.flatMap((at) => families.map((family) => hookedGap(family, at, reason)));
         const seen = doubt.table.startsWith('ip ')
           ? (['ipv4'] as const)
           : doubt.table.startsWith('ip6 ')

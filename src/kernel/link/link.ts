@@ -24,6 +24,8 @@ export interface LinkAddress {
   readonly prefixLength: number;
   /** "global", "link" or "host"; undefined means global. */
   readonly scope?: string | undefined;
+  /** Whether its preferred lifetime is over: the kernel sends from another address if there is one. */
+  readonly isDeprecated?: boolean | undefined;
   readonly origin?: Origin | undefined;
 }
 
@@ -106,9 +108,13 @@ export function formatIpAddrJson(links: readonly Link[]): string {
     ifname: name,
     master,
     linkinfo: { info_kind: kind, info_slave_data: isHairpin === undefined ? undefined : { hairpin: isHairpin } },
-    addr_info: addresses.map(({ family, address, prefixLength, scope = 'global' }) => {
-      return { family: family === 'ipv4' ? 'inet' : 'inet6', local: address.text, prefixlen: prefixLength, scope };
-    }),
+    addr_info: addresses.map(({ family, address, prefixLength, scope = 'global', isDeprecated }) => ({
+      family: family === 'ipv4' ? 'inet' : 'inet6',
+      local: address.text,
+      prefixlen: prefixLength,
+      scope,
+      deprecated: isDeprecated,
+    })),
   }));
   return JSON.stringify(items);
 }
@@ -120,7 +126,8 @@ function isPlain(name: unknown): name is string {
 
 function readAddressInfo(info: unknown): LinkAddress | undefined {
   const scope = field(info, 'scope');
-  return makeLinkAddress(field(info, 'local'), field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
+  const made = makeLinkAddress(field(info, 'local'), field(info, 'prefixlen'), isPlain(scope) ? scope : undefined);
+  return made && field(info, 'deprecated') === true ? { ...made, isDeprecated: true } : made;
 }
 
 export function makeLinkAddress(text: unknown, length: unknown, scope: string | undefined): LinkAddress | undefined {

@@ -19,6 +19,8 @@ export interface Places {
   /** The links that packets from other hosts come in by. */
   readonly outer: readonly string[];
   isTunnel(link: string): boolean;
+  /** Whether the address is of the network of the cluster's pods. */
+  isPod(address: Address): boolean;
   isBridge(link: string): boolean | undefined;
 }
 
@@ -77,6 +79,7 @@ export function placesOf({
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
+    isPod,
     isBridge: (link) => {
       const kind = kinds.get(link);
       return kind === undefined ? undefined : kind === 'bridge';

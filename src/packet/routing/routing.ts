@@ -45,6 +45,8 @@ export interface Routing {
   showsBridged(link: string | undefined): Answer;
   /** Whether a bridge sends a packet back out of the port it came in by. */
   isHairpin(link: string): boolean | 'mixed' | undefined;
+  /** The ports of a bridge; none if they are not listed. */
+  portsOf(link: string): readonly string[];
   /** Whether packets with loopback addresses may come in or leave by an interface (IN_DEV_ROUTE_LOCALNET). */
   admitsLoopback(link: string | undefined): Answer;
 }
@@ -199,7 +201,7 @@ function bridgesOf(
   sysctls: KernelState['sysctls'],
   hasAllSysctls: boolean,
   family: Family,
-): Pick<Routing, 'showsBridged' | 'isHairpin'> {
+): Pick<Routing, 'showsBridged' | 'isHairpin' | 'portsOf'> {
   const kinds = new Map(links.map(({ name, kind }) => [name, kind]));
   const sysctl = bridgeSysctls[family];
   const setting = sysctls.get(sysctl) ?? (hasAllSysctls ? '0' : undefined);
@@ -210,10 +212,10 @@ function bridgesOf(
       return (setting === '1' && kind === 'bridge') || lacks({ kind: 'bridge', sysctl }, `bridge ${link ?? ''}`);
     },
     isHairpin: (link) => {
-      const ports = links.filter(({ master }) => master === link).map(({ isHairpin }) => isHairpin);
-      const [first] = ports;
-      return ports.every((each) => each === first) ? first : 'mixed';
+      const [first, ...others] = links.filter(({ master }) => master === link);
+      return others.every(({ isHairpin }) => isHairpin === first?.isHairpin) ? first?.isHairpin : 'mixed';
     },
+    portsOf: (link) => links.flatMap(({ name, master }) => (master === link ? [name] : [])),
   };
 }
 

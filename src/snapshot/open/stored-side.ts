@@ -14,6 +14,7 @@ import { CompiledSnapshot, DumpedSnapshot } from '../snapshot.ts';
 import { coverAll } from '../../dumps/coverage.ts';
 import { families as bothFamilies } from '../../kernel/family.ts';
 import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
+import { findTable } from '../../kernel/nftables/table.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { modeFacts, programs } from '../../kube-proxy/modes.ts';
 import { describeMade, type Recognised } from './opened.ts';
@@ -78,7 +79,10 @@ function readDumpedBundle(path: string, { manifest, state: own }: StoredBundle, 
       return tables ? [[family, tables]] : [];
     }),
   );
-  const state = { ...own, iptables, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
+  // Those that tools list there beside the dump's own, packets meet too.
+  const others = shown.nftables.filter(({ family, name }) => !findTable(own.nftables, family, name));
+  const nftables = [...own.nftables, ...others];
+  const state = { ...own, iptables, nftables, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
   // If its files have no rules of a family, neither has the node.
   const { hostAddresses } = nodeOfBundle(manifest);
   // Its own files only have kube-proxy's tables. If there are no others, nft prints nothing.
