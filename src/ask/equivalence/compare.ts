@@ -66,10 +66,7 @@ export function compareScenes(
 ): Counts {
   const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
   const nodes = ownAddresses([from, to]);
-  const endpoints = [from, to].flatMap((scene) =>
-    [...scene.side.endpoints.values()].map(({ address }) => address.text),
-  );
-  const clients = new Clients([from, to], asked, nodes, new Set(endpoints));
+  const clients = new Clients([from, to], asked, nodes);
   const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
   const counts = { classes: 0, unknown: 0, reasons: new Set<string>() };
   for (const { target, alike } of groupTargets(destinationsOf(asked, nodes, only), likeness)) {
