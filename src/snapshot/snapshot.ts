@@ -22,7 +22,7 @@ import type { Release } from '../kube-proxy/releases.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 import { decompile, type ShownServices } from './decompile.ts';
-import { KnownEndpoints } from './known-endpoints.ts';
+import { KnownEndpoints } from './address-index.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
 
 /** What kpc knows about one node, from compiled manifests, a bundle or golden, or a dump. */

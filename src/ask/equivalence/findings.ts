@@ -164,6 +164,8 @@ interface Gathered {
   readonly advice: Set<string>;
   /** The addresses on which only one side serves node ports. */
   readonly served: { readonly old: Set<string>; readonly new: Set<string> };
+  /** The equivalent destinations whose Services were added. */
+  readonly alike: Set<readonly Like[]>;
 }
 
 /** Groups differences by cause, node by node. */
@@ -174,9 +176,8 @@ export class Findings {
   collector(from: Scene, to: Scene): (difference: Difference, alike?: readonly Like[]) => void {
     const { explain, find } = explainer(from, to);
     const node = from.side.node?.name ?? to.side.nodeName;
-    return (difference, alike = []) => {
+    return (difference, alike = none) => {
       const { cause, because, ports, effect: found } = explain(difference);
-      const others = alike.map(({ address, port, protocol }) => find({ destination: address, port, protocol }));
       // Across all Services of a cluster, differences with one cause must not be split by their number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {
@@ -186,9 +187,14 @@ export class Findings {
         reasons: new Set(),
         advice: new Set(),
         served: { old: new Set(), new: new Set() },
+        alike: new Set(),
       };
       this.#byCause.set(cause, known);
-      for (const { label } of [ports, ...others.map((other) => other.ports)].flat()) known.services.add(label);
+      for (const { label } of ports) known.services.add(label);
+      // All senders to a destination have the same destinations beside it.
+      const isNew = !known.alike.has(alike) && known.alike.add(alike);
+      for (const { address, port, protocol } of isNew ? alike : none)
+        for (const { label } of find({ destination: address, port, protocol }).ports) known.services.add(label);
       for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
       const { advice }: Cause = causes[cause];
       if (advice && needsAdvice(effect.severity)) {
@@ -658,3 +664,5 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
   }
   return { effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)), touchesHairpins, unknown };
 }
+
+const none: readonly never[] = [];

@@ -250,9 +250,9 @@ function beside(
   scene: Scene,
   isMeant: (endpoint: { readonly address: Address; readonly isLocal: boolean | undefined }) => boolean,
 ): Address | undefined {
-  for (const endpoint of scene.side.endpoints) {
+  for (const endpoint of scene.side.endpoints.of(family)) {
     const { address } = endpoint;
-    if (address.family !== family || !isMeant(endpoint)) continue;
+    if (!isMeant(endpoint)) continue;
     return firstFree(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
   }
   return undefined;

@@ -163,8 +163,9 @@ export function prepare(
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
-    assigned,
-    assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
+    // Each side says what it assumes.
+    assigned: [...assigned],
+    assumedEndpoints: found.assumed.length === 0 ? undefined : [...found.assumed],
     assumedPods: found.assumedPods,
     assumedClusterCIDRs: assumptions?.clusterCIDRs ?? [],
     portFaults: faultsAmong(() => [...found.findUndeclared(), ...found.diagnostics, ...wrongSlices]),

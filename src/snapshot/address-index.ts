@@ -1,5 +1,6 @@
 import { portAddresses, type Endpoint, type ShownPort } from '../cluster/model.ts';
 import type { Address } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
 
 export interface KnownEndpoint {
   readonly address: Address;
@@ -11,21 +12,33 @@ export interface KnownEndpoint {
 /** An endpoint that has an address; names may have replaced addresses before a dump was pasted. */
 type Placed = Endpoint<undefined> & Pick<KnownEndpoint, 'address' | 'port'>;
 
-/** The addresses of Service ports, which do not depend on the node. */
-class AddressIndex {
+/** Which Service ports have an address or a node port, and the endpoints' addresses. None of it depends on the node. */
+export class AddressIndex {
   readonly endpoints = new Map<string, Placed | Placed[]>();
-  readonly services = new Set<string>();
+  readonly services = new Map<string, ShownPort[]>();
+  readonly nodePorts = new Map<number, ShownPort[]>();
+  /** The families of the endpoints. */
+  readonly families = new Set<Family>();
 
-  constructor(ports: readonly ShownPort[]) {
+  private constructor(ports: readonly ShownPort[]) {
     for (const port of ports) {
-      for (const { address } of portAddresses(port)) this.services.add(address.text);
+      for (const { address } of portAddresses(port)) addTo(this.services, address.text, port);
+      if (port.nodePort !== undefined) addTo(this.nodePorts, port.nodePort, port);
       for (const endpoint of port.endpoints ?? []) if (isPlaced(endpoint)) this.#add(endpoint);
     }
   }
 
+  /** Made once for all nodes of a cluster, and for all modes. */
+  static of(ports: readonly ShownPort[]): AddressIndex {
+    const index = indexes.get(ports) ?? new AddressIndex(ports);
+    indexes.set(ports, index);
+    return index;
+  }
+
   /** Of the endpoints with one address and port, the last counts. */
   #add(endpoint: Placed): void {
-    const { text } = endpoint.address;
+    const { text, family } = endpoint.address;
+    this.families.add(family);
     const known = this.endpoints.get(text);
     if (known === undefined) this.endpoints.set(text, endpoint);
     else if (known !== endpoint) {
@@ -41,22 +54,21 @@ function isPlaced(endpoint: Endpoint<undefined>): endpoint is Placed {
   return endpoint.address !== undefined && endpoint.port !== undefined;
 }
 
-/** One for all nodes of a cluster, and for all modes. */
 const indexes = new WeakMap<readonly ShownPort[], AddressIndex>();
 
-function indexOf(ports: readonly ShownPort[]): AddressIndex {
-  let index = indexes.get(ports);
-  if (!index) indexes.set(ports, (index = new AddressIndex(ports)));
-  return index;
+function addTo<Key>(ports: Map<Key, ShownPort[]>, key: Key, port: ShownPort): void {
+  const known = ports.get(key);
+  if (!known) ports.set(key, [port]);
+  else if (known.at(-1) !== port) known.push(port);
 }
 
 /** The endpoints of a snapshot's Service ports, one for each address and port, and whether they are on its node. */
-export class KnownEndpoints implements Iterable<KnownEndpoint> {
+export class KnownEndpoints {
   readonly #index: AddressIndex;
   readonly #node: string;
 
   constructor(ports: readonly ShownPort[], node: string) {
-    this.#index = indexOf(ports);
+    this.#index = AddressIndex.of(ports);
     this.#node = node;
   }
 
@@ -80,8 +92,10 @@ export class KnownEndpoints implements Iterable<KnownEndpoint> {
     return Array.isArray(found) ? found.map((each) => this.#known(each)) : [this.#known(found)];
   }
 
-  *[Symbol.iterator](): Generator<KnownEndpoint, void, undefined> {
-    for (const address of this.#index.endpoints.keys()) yield* this.at(address);
+  *of(family: Family): Generator<KnownEndpoint, void, undefined> {
+    if (!this.#index.families.has(family)) return;
+    for (const address of this.#index.endpoints.keys())
+      for (const endpoint of this.at(address)) if (endpoint.address.family === family) yield endpoint;
   }
 
   #known({ address, port, status }: Placed): KnownEndpoint {
