@@ -152,6 +152,7 @@ abstract class Known<Own extends Facts> {
   #owners: Owners | undefined;
   #shown: ReadonlyMap<string, DecompiledPort> | undefined;
   #endpoints: KnownEndpoints | undefined;
+  #held: ReadonlySet<string> | undefined;
   #pods: ReadonlyMap<string, Pod> | undefined;
   #services: ReadonlyMap<string, Service> | undefined;
 
@@ -188,6 +189,13 @@ abstract class Known<Own extends Facts> {
   shownPort(label: string, family: Family): DecompiledPort | undefined {
     this.#shown ??= new Map(this.shown.ports.map((port) => [`${port.family} ${port.label}`, port]));
     return this.#shown.get(`${family} ${label}`);
+  }
+
+  /** The addresses of the links in the state. */
+  get heldAddresses(): ReadonlySet<string> {
+    return (this.#held ??= new Set(
+      this.state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
+    ));
   }
 
   get endpoints(): KnownEndpoints {

@@ -1,4 +1,5 @@
 import { portAddresses, serviceName, type Cluster, type ServicePort } from '../../cluster/model.ts';
+import type { EndpointStatus } from '../../cluster/objects.ts';
 import { isLinkLocal, isLoopback, numberOf, type Address } from '../../kernel/address.ts';
 import { spanOf } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
@@ -130,7 +131,7 @@ export class Likeness {
       const atNode = this.#sides.map(({ nodePorts }) => nodePorts[address.family].get(key) ?? none);
       const asked = uses.map((use, i) => askedWords(use, key, atNode[i] ?? none)).join(' ');
       if (atNode.every(({ length }) => length === 0))
-        return isPart ? { shape: `${own} ${asked}`, addresses } : undefined;
+        return isPart ? { shape: `${own} ${asked}`, addresses } : this.#describeIdle(address, key);
       // Names decide which of several Services comes first.
       if (atNode.some(areOfSeveral)) return undefined;
       const further = { addresses: new Map(cast.addresses), ports: new Map(cast.ports) };
@@ -138,6 +139,13 @@ export class Likeness {
       const isKnown = this.#sides.every((side, i) => this.#tell(atNode[i] ?? none, side, toldHere, further));
       return isKnown ? { shape: toldHere.join(' '), addresses: [...further.addresses.keys()] } : undefined;
     };
+  }
+
+  /** A node port of the other family alone: no rule of this one knows it. */
+  #describeIdle({ family, text }: Address, key: PortKey): Described | undefined {
+    const isOfOther = this.#sides.every(({ nodePorts }) => nodePorts[family === 'ipv4' ? 'ipv6' : 'ipv4'].has(key));
+    const [protocol] = key.split(' ');
+    return isOfOther ? { shape: `idle ${text} ${protocol}`, addresses: [text] } : undefined;
   }
 
   #usesOf({ text }: Address, side: Side): Use {
@@ -178,19 +186,17 @@ export class Likeness {
       return undefined;
     const turns = new Map<string, number>();
     const meet = (address: Address) => [turnOf(address.text, turns), this.#kindOf(address)];
-    const { node } = side;
-    const text = JSON.stringify([
+    let text = JSON.stringify([
       [port.family, port.protocol, port.port, port.nodePort > 0, port.healthCheckNodePort > 0, port.affinitySeconds],
       [port.internalPolicyLocal, port.externalPolicyLocal, port.scheduler, port.forwarding, port.hasIgnoredExternalIPs],
       port.sourceRanges.map((range) => range.text),
       side.ungiven.has(serviceName(port)),
       own.map(({ kind, address }) => [kind, meet(address)]),
-      port.endpoints.map(({ address, port: number, status }) => {
-        const { nodeName, ready, serving, terminating, zoneHints, nodeHints } = status;
-        const hints = [zoneHints, nodeHints.includes(node), nodeHints.length];
-        return [meet(address), number, nodeName === node, ready, serving, terminating, hints];
-      }),
     ]);
+    for (const { address, port: number, status } of port.endpoints) {
+      const turn = turnOf(address.text, turns);
+      text += `;${turn},${this.#kindOf(address)},${number},${placementWords(status, side.node)}`;
+    }
     return { number: turnOf(text, this.#shapes), addresses: [...turns.keys()] };
   }
 
@@ -214,6 +220,15 @@ function askedWords({ asked, reached }: Use, key: PortKey, atNode: readonly Serv
   // A node port stands for what it leads to, and a health check port leads to kube-proxy itself.
   const ofNode = atNode.map(({ protocol, nodePort }) => portKey(protocol, nodePort) === key);
   return [isAsked || isReached || atNode.length === 0 ? key : '', isAsked, isReached, ...ofNode].join(' ');
+}
+
+function placementWords(
+  { nodeName, ready, serving, terminating, zoneHints, nodeHints }: EndpointStatus,
+  node: string,
+): string {
+  const words = `${nodeName === node},${ready},${serving},${terminating}`;
+  if (zoneHints.length + nodeHints.length === 0) return words;
+  return `${words},${JSON.stringify([zoneHints, nodeHints.includes(node), nodeHints.length])}`;
 }
 
 function areOfSeveral(ports: readonly ServicePort[]): boolean {

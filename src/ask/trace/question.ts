@@ -96,9 +96,9 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const address = parseAddress(from);
   if (address) {
     if (address.family !== family) return wrong({ problem: 'other-family', from });
-    const isOwn = [...scene.links, ...scene.side.state.links].some(({ addresses }) =>
-      addresses.some((each) => each.address.text === address.text),
-    );
+    const isOwn =
+      side.heldAddresses.has(address.text) ||
+      scene.links.some(({ addresses }) => addresses.some((each) => each.address.text === address.text));
     if (inInterface === undefined && isOwn) return read({ words: 'the node itself', address, enters: undefined });
     const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
     return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
