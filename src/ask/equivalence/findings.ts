@@ -164,8 +164,8 @@ interface Gathered {
   readonly advice: Set<string>;
   /** The addresses on which only one side serves node ports. */
   readonly served: { readonly old: Set<string>; readonly new: Set<string> };
-  /** The equivalent destinations whose Services were added. */
-  readonly alike: Set<readonly Like[]>;
+  /** The equivalent destinations whose Services were added last. */
+  alike: readonly Like[];
 }
 
 /** Groups differences by cause, node by node. */
@@ -174,9 +174,10 @@ export class Findings {
 
   /** Returns a callback for the differences between two sides of one node. */
   collector(from: Scene, to: Scene): (difference: Difference, alike?: readonly Like[]) => void {
-    const { explain, find } = explainer(from, to);
+    let explained: ReturnType<typeof explainer> | undefined;
     const node = from.side.node?.name ?? to.side.nodeName;
     return (difference, alike = none) => {
+      const { explain, find } = (explained ??= explainer(from, to));
       const { cause, because, ports, effect: found } = explain(difference);
       // Across all Services of a cluster, differences with one cause must not be split by their number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
@@ -187,13 +188,12 @@ export class Findings {
         reasons: new Set(),
         advice: new Set(),
         served: { old: new Set(), new: new Set() },
-        alike: new Set(),
+        alike: none,
       };
       this.#byCause.set(cause, known);
       for (const { label } of ports) known.services.add(label);
       // All senders to a destination have the same destinations beside it.
-      const isNew = !known.alike.has(alike) && known.alike.add(alike);
-      for (const { address, port, protocol } of isNew ? alike : none)
+      for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const { label } of find({ destination: address, port, protocol }).ports) known.services.add(label);
       for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
       const { advice }: Cause = causes[cause];

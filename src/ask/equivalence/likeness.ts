@@ -1,6 +1,6 @@
 import { portAddresses, serviceName, type Cluster, type ServicePort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
-import { isLinkLocal, isLoopback, numberOf, type Address } from '../../kernel/address.ts';
+import { isLinkLocal, isLoopback, ipv4Number, numberOf, type Address } from '../../kernel/address.ts';
 import { spanOf } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
@@ -37,7 +37,7 @@ interface Shape {
 }
 
 /** Where networks that rules may match begin and end, sorted. */
-type Cuts = { readonly [F in Family]: readonly bigint[] };
+type Cuts = { readonly ipv4: readonly number[]; readonly ipv6: readonly bigint[] };
 
 /** How one side's Service ports use an address. */
 interface Use {
@@ -112,7 +112,7 @@ export class Likeness {
     };
     const usual = families.flatMap((family) => clients.usual[family].flatMap(({ address }) => address?.text ?? []));
     const single = new Set([...nodes.keys(), ...usual]);
-    return new Likeness(sidesOf(snapshots), clients, single, { ipv4: edges('ipv4'), ipv6: edges('ipv6') });
+    return new Likeness(sidesOf(snapshots), clients, single, { ipv4: edges('ipv4').map(Number), ipv6: edges('ipv6') });
   }
 
   /** Describes destinations at the address: undefined for one that no Service uses, or that is equivalent to no other. */
@@ -207,7 +207,7 @@ export class Likeness {
     const isSingle = this.#single.has(address.text) || isLoopback(address) || isLinkLocal(address);
     const kind = isSingle
       ? address.text
-      : `${address.family} ${this.#clients.placeOf(address)} ${indexIn(this.#cuts[address.family], numberOf(address))}`;
+      : `${address.family} ${this.#clients.placeOf(address)} ${betweenCuts(this.#cuts, address)}`;
     this.#kinds.set(address.text, kind);
     return kind;
   }
@@ -244,12 +244,17 @@ function turnOf(text: string, turns: Map<string, number>): number {
   return turns.size - 1;
 }
 
+/** Between which cuts the address is. */
+function betweenCuts({ ipv4, ipv6 }: Cuts, address: Address): number {
+  return address.family === 'ipv4' ? indexIn(ipv4, ipv4Number(address)) : indexIn(ipv6, numberOf(address));
+}
+
 /** How many of the sorted numbers are at most `at`. */
-function indexIn(sorted: readonly bigint[], at: bigint): number {
+function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((sorted[middle] as bigint) <= at) low = middle + 1;
+    if ((sorted[middle] as N) <= at) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -197,8 +197,11 @@ export function placesOf(scenes: readonly Scene[]): Places {
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
   // Only in a dump is it unknown where an endpoint is: manifests compiled for no named node have none there.
   const placeOfEndpoint = ({ text }: Address): SenderPlace | undefined => {
-    const [first] = scenes.flatMap(({ side: { endpoints } }) => endpoints.at(text));
-    return first && ((first.isLocal ?? compiled.length === 0) ? 'pod' : 'other-node');
+    for (const { side } of scenes) {
+      const [first] = side.endpoints.at(text);
+      if (first) return (first.isLocal ?? compiled.length === 0) ? 'pod' : 'other-node';
+    }
+    return undefined;
   };
   const here = compiled.flatMap(({ node }) => node.podCIDRs.map((network) => [network, 'pod'] as const));
   const others = scenes.flatMap(({ side: { objects } }) =>
