@@ -1,7 +1,7 @@
 // Measures kpc, prints the figures, and writes them to docs/measurements.md with plots.
 //
 //   npm run bench                     all parts: about half an hour on an idle machine
-//   npm run bench -- start diff       these parts alone: compile, start, diff, growth, large, fleet, apply
+//   npm run bench -- start diff       these parts alone: compile, start, diff, commands, growth, large, fleet, apply
 //   npm run bench -- --quick          smaller inputs, in a few minutes; writes nothing, and checks no limit
 //
 // Machines differ and are busy, so what counts are ratios, each against something that runs in turn with kpc: kube-proxy's

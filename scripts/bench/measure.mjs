@@ -83,7 +83,7 @@ export function compare(command, other, runs) {
  * @param {T[]} results one or more, all with the same figures
  * @returns {T}
  */
-function medians(results) {
+export function medians(results) {
   const keys = /** @type {(keyof Figures)[]} */ (Object.keys(/** @type {T} */ (results[0])));
   return /** @type {T} */ (
     Object.fromEntries(keys.map((key) => [key, median(results.map((result) => /** @type {number} */ (result[key])))]))

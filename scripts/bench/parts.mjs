@@ -3,6 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFleet } from '../make-fleet.mjs';
 import { endpoints, env, modeNames, modes } from './cases.mjs';
+import { benchCommands, changeOne } from './commands.mjs';
 import { compare, fitExponent, measure, runOnce } from './measure.mjs';
 import { plotLines } from './plot.mjs';
 import { benchSmallChange } from './small-change.mjs';
@@ -21,6 +22,7 @@ export const full = {
   compared: 7,
   services: 10_000,
   sizes: [1000, 5000, 20_000, 50_000],
+  clusters: [1000, 5000, 10_000, 20_000],
   large: 100_000,
   fleet: { services: 2000, nodes: 5000, localNodes: 2000 },
 };
@@ -31,6 +33,7 @@ export const quick = {
   compared: 2,
   services: 1000,
   sizes: [500, 1000, 2000],
+  clusters: [500, 1000],
   large: 4000,
   fleet: { services: 200, nodes: 100, localNodes: 40 },
 };
@@ -233,16 +236,6 @@ async function benchLarge(cases, plan) {
 }
 
 /**
- * Writes the cluster of a folder with one endpoint changed, beside it.
- *
- * @param {string} folder
- */
-function changeOne(folder) {
-  const text = readFileSync(join(folder, 'cluster.yaml'), 'utf8');
-  writeFileSync(join(folder, 'changed.yaml'), text.replace('- 10.0.0.2\n', '- 10.200.0.2\n'));
-}
-
-/**
  * Other work on a compiled cluster: the diff of two bundles of which one endpoint differs against compiling one of them.
  *
  * @param {Cases} cases
@@ -372,6 +365,7 @@ export const parts = {
   compile: benchCompile,
   start: benchStart,
   diff: benchDiff,
+  commands: benchCommands,
   growth: benchGrowth,
   large: benchLarge,
   fleet: benchFleet,

@@ -13,6 +13,7 @@ import type { equivalence as equivalenceSchema } from '../say/outputs/equivalenc
 import { NodeComparison } from './compare-nodes.ts';
 import { flagWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
+import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
 import { listOf, type NamedText } from './texts.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
@@ -68,8 +69,8 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   if (flags.every((each) => each === undefined))
     checkPacketOptions({ side: from as Snapshot, ...input }, ['from', 'to']);
   else checkPacketOptions(input as ManifestsOfNodes, ['from', 'to']);
-  const specs = [from, to].map((side, i) => specOf(side, input, flags[i])) as [Spec, Spec];
-  return compareSpecs(specs);
+  const old = specOf(from, input, flags[0]);
+  return compareSpecs([old, specOf(to, input, flags[1], old.opened.loaded)]);
 }
 
 /** The options that make one side of manifests; undefined for a side that was compiled or read. */
@@ -88,6 +89,7 @@ function specOf(
   side: ComparedSide,
   input: Partial<ManifestsOfNodes>,
   flags: Partial<ManifestsOfNodes> | undefined,
+  read?: LoadedInputs,
 ): Spec {
   if (!flags) {
     const { name } = side as Snapshot;
@@ -95,10 +97,15 @@ function specOf(
     return { name, words: ['kpc', 'trace', pathWord(name)], opened };
   }
   const name = typeof side === 'string' ? side : (side as NamedText).name;
-  return compiledSpec(name, { ...input, ...flags }, flags);
+  return compiledSpec(name, { ...input, ...flags }, flags, read);
 }
 
-function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Partial<ManifestsOfNodes>): Spec {
+function compiledSpec(
+  name: string,
+  input: Partial<ManifestsOfNodes>,
+  flags: Partial<ManifestsOfNodes>,
+  read?: LoadedInputs,
+): Spec {
   const { manifests } = input;
   if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
   const files = listOf(manifests, 'manifests').map((each) => each.name);
@@ -108,7 +115,7 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, flags: Par
     ...files.map(pathWord),
     ...Object.entries(flagWords({ ...flags, config: flags.config?.name })).flat(),
   ];
-  return { name, words, opened: openTexts({ ...input, manifests }) };
+  return { name, words, opened: openTexts({ ...input, manifests }, undefined, read) };
 }
 
 /** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
@@ -159,7 +166,7 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   if (change.kind === 'refused') throw new TypeError(inOptions(inOneLine(faultOf('bad-call', change.why))));
   const allNodes = options.node === undefined && loaded.nodes.size > 1;
   const specs = [change.from, change.to].map(({ words, options: own }) =>
-    compiledSpec(words, { ...input, ...own, allNodes }, own),
+    compiledSpec(words, { ...input, ...own, allNodes }, own, loaded),
   ) as [Spec, Spec];
   return compareSpecs(specs, change.announced, change.modeFrom);
 }

@@ -105,10 +105,14 @@ export interface Scenes {
 export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
   name = 'manifests',
+  /** The same manifests under other options, if they were read already. */
+  read?: LoadedInputs,
 ): Opened & { readonly loaded: LoadedInputs } {
   const request = shownOptions({ ...options, node: options.node });
   const assume = request.assume ?? 'by-default';
-  const loaded = loadTexts(textsOf(options, options.hostAddresses), { ...request, assume, traffic: true });
+  const texts = textsOf(options, options.hostAddresses);
+  const asked = { ...request, assume, traffic: true } as const;
+  const loaded = read ? read.under(asked, texts.config) : loadTexts(texts, asked);
   const named = { node: options.node, ipFamily: request.ipFamily, allNodes };
   return { ...openManifests(name, loaded, named), loaded };
 }

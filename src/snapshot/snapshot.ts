@@ -22,6 +22,7 @@ import type { Release } from '../kube-proxy/releases.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 import { decompile, type ShownServices } from './decompile.ts';
+import { KnownEndpoints } from './address-index.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
 
 /** What kpc knows about one node, from compiled manifests, a bundle or golden, or a dump. */
@@ -154,7 +155,8 @@ abstract class Known<Own extends Facts> {
   #labels: KernelState | undefined;
   #owners: Owners | undefined;
   #shown: ReadonlyMap<string, DecompiledPort> | undefined;
-  #endpoints: ReadonlyMap<string, KnownEndpoint> | undefined;
+  #endpoints: KnownEndpoints | undefined;
+  #held: ReadonlySet<string> | undefined;
   #pods: ReadonlyMap<string, Pod> | undefined;
   #services: ReadonlyMap<string, Service> | undefined;
 
@@ -193,9 +195,15 @@ abstract class Known<Own extends Facts> {
     return this.#shown.get(`${family} ${label}`);
   }
 
-  /** The endpoints of the Service ports by "ip:port". */
-  get endpoints(): ReadonlyMap<string, KnownEndpoint> {
-    return (this.#endpoints ??= new Map(endpointsOf(this.ports, this.nodeName)));
+  /** The addresses of the links in the state. */
+  get heldAddresses(): ReadonlySet<string> {
+    return (this.#held ??= new Set(
+      this.state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
+    ));
+  }
+
+  get endpoints(): KnownEndpoints {
+    return (this.#endpoints ??= new KnownEndpoints(this.ports, this.nodeName));
   }
 
   /** Services from manifests as written, by "namespace/name". */
@@ -212,23 +220,6 @@ abstract class Known<Own extends Facts> {
       ]),
     ));
   }
-}
-
-interface KnownEndpoint {
-  readonly address: Address;
-  /** Whether it is on this node; undefined if unknown. */
-  readonly isLocal: boolean | undefined;
-}
-
-/** The endpoints that have an address; names may have replaced addresses before a dump was pasted. */
-function endpointsOf(ports: readonly ShownPort[], node: string): readonly (readonly [string, KnownEndpoint])[] {
-  return ports.flatMap(({ endpoints = [] }) =>
-    endpoints.flatMap(({ label, address, port, status }) => {
-      if (!address || port === undefined) return [];
-      const isLocal = node === '' || !status?.nodeName ? undefined : status.nodeName === node;
-      return [[label, { address, isLocal }] as const];
-    }),
-  );
 }
 
 /** A node whose state kpc compiled, now or when it wrote a bundle. It shows all that kube-proxy programs. */

@@ -66,32 +66,50 @@ export function compareScenes(
 ): Counts {
   const asked = new Questions([wholeState(from.side), wholeState(to.side)]);
   const nodes = ownAddresses([from, to]);
-  const endpoints = [from, to].flatMap((scene) =>
-    [...scene.side.endpoints.values()].map(({ address }) => address.text),
-  );
-  const clients = new Clients([from, to], asked, nodes, new Set(endpoints));
+  const clients = new Clients([from, to], asked, nodes);
   const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
   const counts = { classes: 0, unknown: 0, reasons: new Set<string>() };
-  for (const { target, alike } of groupTargets(destinationsOf(asked, nodes, only), likeness)) {
-    const ask = (asks: Target, same: readonly Like[]): Answer => {
-      const answer = compareTarget([from, to], asks, clients, nodes);
-      const times = isFirm(answer) ? 1 + same.length : 1;
-      counts.classes += answer.classes * times;
-      counts.unknown += answer.unknown;
-      for (const reason of answer.reasons) counts.reasons.add(reason);
-      for (const difference of answer.differences) found(difference, times > 1 ? same : [], asks.turn);
-      return answer;
-    };
+  const ask = (member: Member, group?: Group): boolean => {
+    const target = targetOf(member);
+    const answer = compareTarget([from, to], target, clients, nodes);
+    const isOfAll = group !== undefined && isFirm(answer);
+    counts.classes += answer.classes * (isOfAll ? 1 + group.others.length : 1);
+    counts.unknown += answer.unknown;
+    for (const reason of answer.reasons) counts.reasons.add(reason);
+    const alike = isOfAll && answer.differences.length > 0 ? likesOf(group) : none;
+    for (const difference of answer.differences) found(difference, alike, target.turn);
+    return isOfAll;
+  };
+  for (const group of groupTargets(destinationsOf(asked, nodes, only), likeness)) {
     // If the result is uncertain, each destination may have its own reasons.
-    if (!isFirm(ask(target, alike))) for (const each of alike) ask(each, []);
+    if (!ask(group.first, group)) for (const each of group.others) ask(each);
   }
   return counts;
 }
 
-interface Group {
-  readonly target: Target;
-  readonly alike: Like[];
+/** A destination, and the addresses that its packets involve. */
+interface Member {
+  readonly address: Address;
+  readonly key: PortKey;
+  readonly turn: number;
   readonly addresses: readonly string[];
+}
+
+interface Group {
+  readonly first: Member;
+  readonly others: Member[];
+}
+
+function targetOf({ address, key, turn }: Member): Target {
+  const [protocol, port] = key.split(' ');
+  return { address, port: Number(port), protocol: protocol as PacketProtocol, label: undefined, turn };
+}
+
+function likesOf({ first, others }: Group): readonly Like[] {
+  return others.map((member) => {
+    const insteadOf = (text: string) => member.addresses[first.addresses.indexOf(text)] ?? text;
+    return { ...targetOf(member), insteadOf };
+  });
 }
 
 /** Equivalent destinations, grouped under the first of them. */
@@ -102,22 +120,13 @@ function groupTargets(
   const groups = new Map<string, Group>();
   let turn = 0;
   for (const [address, keys] of destinations) {
+    const describe = likeness?.at(address);
     for (const key of keys) {
-      const [protocol, port] = key.split(' ');
-      const target = {
-        address,
-        port: Number(port),
-        protocol: protocol as PacketProtocol,
-        label: undefined,
-        turn: turn++,
-      };
-      const { shape, addresses } = likeness?.describe(address, key) ?? {
-        shape: `${address.text} ${key}`,
-        addresses: [],
-      };
+      const { shape, addresses } = describe?.(key) ?? { shape: `${address.text} ${key}`, addresses: none };
+      const member = { address, key, turn: turn++, addresses };
       const group = groups.get(shape);
-      if (!group) groups.set(shape, { target, alike: [], addresses });
-      else group.alike.push({ ...target, insteadOf: (text) => addresses[group.addresses.indexOf(text)] ?? text });
+      if (group) group.others.push(member);
+      else groups.set(shape, { first: member, others: [] });
     }
   }
   return groups.values();
@@ -230,3 +239,5 @@ function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, S
 export function sourceWord(source: Fate['source'], nodes: ReadonlyMap<string, Address>): string {
   return source === 'masqueraded' || isUnknownOwn(source) || nodes.has(source.text) ? 'node' : source.text;
 }
+
+const none: readonly never[] = [];

@@ -165,6 +165,8 @@ interface Gathered {
   readonly advice: Set<string>;
   /** The addresses on which only one side serves node ports. */
   readonly served: { readonly old: Set<string>; readonly new: Set<string> };
+  /** The equivalent destinations whose Services were added last. */
+  alike: readonly Like[];
 }
 
 /** Groups differences by cause, node by node. */
@@ -173,11 +175,11 @@ export class Findings {
 
   /** Returns a callback for the differences between two sides of one node. */
   collector(from: Scene, to: Scene): (difference: Difference, alike?: readonly Like[]) => void {
-    const { explain, find } = explainer(from, to);
+    let explained: ReturnType<typeof explainer> | undefined;
     const node = from.side.node?.name ?? to.side.nodeName;
-    return (difference, alike = []) => {
+    return (difference, alike = none) => {
+      const { explain, find } = (explained ??= explainer(from, to));
       const { cause, because, ports, effect: found } = explain(difference);
-      const others = alike.map(({ address, port, protocol }) => find({ destination: address, port, protocol }));
       // Across all Services of a cluster, differences with one cause must not be split by their number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {
@@ -187,9 +189,13 @@ export class Findings {
         reasons: new Set(),
         advice: new Set(),
         served: { old: new Set(), new: new Set() },
+        alike: none,
       };
       this.#byCause.set(cause, known);
-      for (const { label } of [ports, ...others.map((other) => other.ports)].flat()) known.services.add(label);
+      for (const { label } of ports) known.services.add(label);
+      // All senders to a destination have the same destinations beside it.
+      for (const { address, port, protocol } of known.alike === alike ? none : alike)
+        for (const { label } of find({ destination: address, port, protocol }).ports) known.services.add(label);
       for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
       const { advice }: Cause = causes[cause];
       if (advice && needsAdvice(effect.severity)) {
@@ -672,3 +678,5 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
   }
   return { effects: [...effects.values()].toSorted((a, b) => rank(a) - rank(b)), touchesHairpins, unknown };
 }
+
+const none: readonly never[] = [];

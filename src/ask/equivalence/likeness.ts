@@ -1,5 +1,6 @@
-import { portAddresses, serviceName, type ServicePort } from '../../cluster/model.ts';
-import { isLinkLocal, isLoopback, numberOf, type Address } from '../../kernel/address.ts';
+import { portAddresses, serviceName, type Cluster, type ServicePort } from '../../cluster/model.ts';
+import type { EndpointStatus } from '../../cluster/objects.ts';
+import { isLinkLocal, isLoopback, ipv4Number, numberOf, type Address } from '../../kernel/address.ts';
 import { spanOf } from '../../kernel/address-range.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
@@ -10,16 +11,20 @@ import type { Clients } from './senders.ts';
 
 type CompiledSnapshot = Exclude<Scene['side'], { readonly kind: 'dump' }>;
 
-/** How one side's Service ports use addresses and node ports ("ipv4 tcp 30080"). */
-interface Side {
-  readonly snapshot: CompiledSnapshot;
+/** How the Service ports of a cluster use addresses and node ports. */
+interface ClusterUse {
   /** By Service address. */
   readonly claims: ReadonlyMap<string, readonly ServicePort[]>;
   /** By endpoint address. */
   readonly serves: ReadonlyMap<string, readonly ServicePort[]>;
-  readonly nodePorts: ReadonlyMap<string, readonly ServicePort[]>;
+  readonly nodePorts: { readonly [F in Family]: ReadonlyMap<PortKey, readonly ServicePort[]> };
   /** "namespace/name" of the Services whose endpoints the input lacks. */
   readonly ungiven: ReadonlySet<string>;
+}
+
+interface Side extends ClusterUse {
+  /** The node's name. */
+  readonly node: string;
   readonly shapes: Map<ServicePort, Shape | undefined>;
 }
 
@@ -32,7 +37,18 @@ interface Shape {
 }
 
 /** Where networks that rules may match begin and end, sorted. */
-type Cuts = { readonly [F in Family]: readonly bigint[] };
+type Cuts = { readonly ipv4: readonly number[]; readonly ipv6: readonly bigint[] };
+
+/** How one side's Service ports use an address. */
+interface Use {
+  readonly side: Side;
+  readonly claims: readonly ServicePort[];
+  readonly serves: readonly ServicePort[];
+  /** The ports of the Services whose address it is. */
+  readonly asked: readonly PortKey[];
+  /** The ports of the endpoints whose address it is. */
+  readonly reached: readonly PortKey[];
+}
 
 /** A destination reduced to its kind. */
 export interface Described {
@@ -60,6 +76,7 @@ export class Likeness {
   readonly #cuts: Cuts;
   readonly #kinds = new Map<string, string>();
   readonly #shapes = new Map<string, number>();
+  readonly #places = new Map<string, number>();
 
   private constructor(sides: readonly Side[], clients: Clients, single: ReadonlySet<string>, cuts: Cuts) {
     this.#sides = sides;
@@ -95,40 +112,61 @@ export class Likeness {
     };
     const usual = families.flatMap((family) => clients.usual[family].flatMap(({ address }) => address?.text ?? []));
     const single = new Set([...nodes.keys(), ...usual]);
-    return new Likeness(snapshots.map(indexPorts), clients, single, { ipv4: edges('ipv4'), ipv6: edges('ipv6') });
+    return new Likeness(sidesOf(snapshots), clients, single, { ipv4: edges('ipv4').map(Number), ipv6: edges('ipv6') });
   }
 
-  /** Undefined for a destination that no Service uses, or that is equivalent to no other. */
-  describe(address: Address, key: PortKey): Described | undefined {
+  /** Describes destinations at the address: undefined for one that no Service uses, or that is equivalent to no other. */
+  at(address: Address): (key: PortKey) => Described | undefined {
     const cast: Cast = { addresses: new Map([[address.text, 0]]), ports: new Map() };
     const told: unknown[] = [this.#kindOf(address)];
-    let isPart = false;
-    for (const side of this.#sides) {
-      const claims = side.claims.get(address.text) ?? [];
-      const serves = side.serves.get(address.text) ?? [];
-      const atNode = side.nodePorts.get(`${address.family} ${key}`) ?? [];
+    const uses = this.#sides.map((side) => this.#usesOf(address, side));
+    const isCovered = uses.every(({ side, claims, serves }) => {
+      return !areOfSeveral(claims) && [claims, serves].every((ports) => this.#tell(ports, side, told, cast));
+    });
+    if (!isCovered) return () => undefined;
+    const own = turnOf(told.join(' '), this.#places);
+    const isPart = uses.some(({ claims, serves }) => claims.length + serves.length > 0);
+    const addresses = [...cast.addresses.keys()];
+    return (key) => {
+      const atNode = this.#sides.map(({ nodePorts }) => nodePorts[address.family].get(key) ?? none);
+      const asked = uses.map((use, i) => askedWords(use, key, atNode[i] ?? none)).join(' ');
+      if (atNode.every(({ length }) => length === 0))
+        return isPart ? { shape: `${own} ${asked}`, addresses } : this.#describeIdle(address, key);
       // Names decide which of several Services comes first.
-      if (areOfSeveral(claims) || areOfSeveral(atNode)) return undefined;
-      const isAsked = claims.some(({ protocol, port }) => portKey(protocol, port) === key);
-      const isReached = serves.some(({ protocol, endpoints }) =>
-        endpoints.some((each) => each.address.text === address.text && portKey(protocol, each.port) === key),
-      );
-      // A node port stands for what it leads to.
-      told.push(isAsked || isReached || atNode.length === 0 ? key : '', isAsked, isReached);
-      // A health check port leads to kube-proxy itself.
-      told.push(...atNode.map(({ protocol, nodePort }) => portKey(protocol, nodePort) === key));
-      for (const ports of [claims, serves, atNode]) {
-        told.push('|');
-        for (const port of ports) {
-          const shape = this.#shapeOf(port, side);
-          if (!shape) return undefined;
-          isPart = true;
-          told.push(shape.number, turnOf(port.label, cast.ports));
-          for (const each of shape.addresses) told.push(turnOf(each, cast.addresses));
-        }
-      }
+      if (atNode.some(areOfSeveral)) return undefined;
+      const further = { addresses: new Map(cast.addresses), ports: new Map(cast.ports) };
+      const toldHere: unknown[] = [own, asked];
+      const isKnown = this.#sides.every((side, i) => this.#tell(atNode[i] ?? none, side, toldHere, further));
+      return isKnown ? { shape: toldHere.join(' '), addresses: [...further.addresses.keys()] } : undefined;
+    };
+  }
+
+  /** A node port of the other family alone: no rule of this one knows it. */
+  #describeIdle({ family, text }: Address, key: PortKey): Described | undefined {
+    const isOfOther = this.#sides.every(({ nodePorts }) => nodePorts[family === 'ipv4' ? 'ipv6' : 'ipv4'].has(key));
+    const [protocol] = key.split(' ');
+    return isOfOther ? { shape: `idle ${text} ${protocol}`, addresses: [text] } : undefined;
+  }
+
+  #usesOf({ text }: Address, side: Side): Use {
+    const claims = side.claims.get(text) ?? none;
+    const serves = side.serves.get(text) ?? none;
+    const reached = serves.flatMap(({ protocol, endpoints }) =>
+      endpoints.flatMap(({ address, port }) => (address.text === text ? portKey(protocol, port) : [])),
+    );
+    return { side, claims, serves, asked: claims.map(({ protocol, port }) => portKey(protocol, port)), reached };
+  }
+
+  /** Adds what decides packets to the ports; false if their shapes do not cover that. */
+  #tell(ports: readonly ServicePort[], side: Side, told: unknown[], cast: Cast): boolean {
+    told.push('|');
+    for (const port of ports) {
+      const shape = this.#shapeOf(port, side);
+      if (!shape) return false;
+      told.push(shape.number, turnOf(port.label, cast.ports));
+      for (const each of shape.addresses) told.push(turnOf(each, cast.addresses));
     }
-    return isPart ? { shape: told.join(' '), addresses: [...cast.addresses.keys()] } : undefined;
+    return true;
   }
 
   /** Everything about a Service port that decides how packets end; undefined if its shape does not cover that. */
@@ -148,19 +186,17 @@ export class Likeness {
       return undefined;
     const turns = new Map<string, number>();
     const meet = (address: Address) => [turnOf(address.text, turns), this.#kindOf(address)];
-    const { name } = side.snapshot.node;
-    const text = JSON.stringify([
+    let text = JSON.stringify([
       [port.family, port.protocol, port.port, port.nodePort > 0, port.healthCheckNodePort > 0, port.affinitySeconds],
       [port.internalPolicyLocal, port.externalPolicyLocal, port.scheduler, port.forwarding, port.hasIgnoredExternalIPs],
       port.sourceRanges.map((range) => range.text),
       side.ungiven.has(serviceName(port)),
       own.map(({ kind, address }) => [kind, meet(address)]),
-      port.endpoints.map(({ address, port: number, status }) => {
-        const { nodeName, ready, serving, terminating, zoneHints, nodeHints } = status;
-        const hints = [zoneHints, nodeHints.includes(name), nodeHints.length];
-        return [meet(address), number, nodeName === name, ready, serving, terminating, hints];
-      }),
     ]);
+    for (const { address, port: number, status } of port.endpoints) {
+      const turn = turnOf(address.text, turns);
+      text += `;${turn},${this.#kindOf(address)},${number},${placementWords(status, side.node)}`;
+    }
     return { number: turnOf(text, this.#shapes), addresses: [...turns.keys()] };
   }
 
@@ -171,10 +207,28 @@ export class Likeness {
     const isSingle = this.#single.has(address.text) || isLoopback(address) || isLinkLocal(address);
     const kind = isSingle
       ? address.text
-      : `${address.family} ${this.#clients.placeOf(address)} ${indexIn(this.#cuts[address.family], numberOf(address))}`;
+      : `${address.family} ${this.#clients.placeOf(address)} ${betweenCuts(this.#cuts, address)}`;
     this.#kinds.set(address.text, kind);
     return kind;
   }
+}
+
+/** What a Service port at an address, or of the node, has to do with a protocol and port there. */
+function askedWords({ asked, reached }: Use, key: PortKey, atNode: readonly ServicePort[]): string {
+  const isAsked = asked.includes(key);
+  const isReached = reached.includes(key);
+  // A node port stands for what it leads to, and a health check port leads to kube-proxy itself.
+  const ofNode = atNode.map(({ protocol, nodePort }) => portKey(protocol, nodePort) === key);
+  return [isAsked || isReached || atNode.length === 0 ? key : '', isAsked, isReached, ...ofNode].join(' ');
+}
+
+function placementWords(
+  { nodeName, ready, serving, terminating, zoneHints, nodeHints }: EndpointStatus,
+  node: string,
+): string {
+  const words = `${nodeName === node},${ready},${serving},${terminating}`;
+  if (zoneHints.length + nodeHints.length === 0) return words;
+  return `${words},${JSON.stringify([zoneHints, nodeHints.includes(node), nodeHints.length])}`;
 }
 
 function areOfSeveral(ports: readonly ServicePort[]): boolean {
@@ -190,40 +244,56 @@ function turnOf(text: string, turns: Map<string, number>): number {
   return turns.size - 1;
 }
 
+/** Between which cuts the address is. */
+function betweenCuts({ ipv4, ipv6 }: Cuts, address: Address): number {
+  return address.family === 'ipv4' ? indexIn(ipv4, ipv4Number(address)) : indexIn(ipv6, numberOf(address));
+}
+
 /** How many of the sorted numbers are at most `at`. */
-function indexIn(sorted: readonly bigint[], at: bigint): number {
+function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((sorted[middle] as bigint) <= at) low = middle + 1;
+    if ((sorted[middle] as N) <= at) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
-function indexPorts(snapshot: CompiledSnapshot): Side {
-  const { servicePorts } = snapshot.cluster;
+/** The sides, without one that has the Services and the node of the other. */
+function sidesOf(snapshots: readonly CompiledSnapshot[]): readonly Side[] {
+  const sides = snapshots.map(({ cluster, node }) => ({ ...useOf(cluster), node: node.name, shapes: new Map() }));
+  return sides.filter(
+    ({ claims, node }, i) => sides.findIndex((each) => each.claims === claims && each.node === node) === i,
+  );
+}
+
+/** One for all nodes of a cluster, and for all modes. */
+const uses = new WeakMap<Cluster, ClusterUse>();
+
+function useOf(cluster: Cluster): ClusterUse {
+  const known = uses.get(cluster) ?? indexPorts(cluster);
+  uses.set(cluster, known);
+  return known;
+}
+
+function indexPorts(cluster: Cluster): ClusterUse {
   const claims = new Map<string, ServicePort[]>();
   const serves = new Map<string, ServicePort[]>();
-  const nodePorts = new Map<string, ServicePort[]>();
+  const nodePorts = { ipv4: new Map<PortKey, ServicePort[]>(), ipv6: new Map<PortKey, ServicePort[]>() };
   const add = (to: Map<string, ServicePort[]>, key: string, port: ServicePort): void => {
     const known = to.get(key);
     if (!known) to.set(key, [port]);
     else if (known.at(-1) !== port) known.push(port);
   };
-  for (const port of servicePorts) {
+  for (const port of cluster.servicePorts) {
     const { family, protocol, nodePort, healthCheckNodePort, endpoints } = port;
     for (const { address } of portAddresses(port)) add(claims, address.text, port);
     for (const { address } of endpoints) add(serves, address.text, port);
-    if (nodePort > 0) add(nodePorts, `${family} ${portKey(protocol, nodePort)}`, port);
-    if (healthCheckNodePort > 0) add(nodePorts, `${family} ${portKey('tcp', healthCheckNodePort)}`, port);
+    if (nodePort > 0) add(nodePorts[family], portKey(protocol, nodePort), port);
+    if (healthCheckNodePort > 0) add(nodePorts[family], portKey('tcp', healthCheckNodePort), port);
   }
-  return {
-    snapshot,
-    claims,
-    serves,
-    nodePorts,
-    shapes: new Map(),
-    ungiven: servicesWithoutEndpoints(snapshot),
-  };
+  return { claims, serves, nodePorts, ungiven: servicesWithoutEndpoints({ cluster }) };
 }
+
+const none: readonly never[] = [];

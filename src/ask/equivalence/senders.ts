@@ -72,13 +72,12 @@ export class Clients {
     scenes: readonly [Scene, Scene],
     { interfaces, destinations, held }: Questions,
     nodes: ReadonlyMap<string, Address>,
-    endpoints: ReadonlySet<string>,
   ) {
     this.#scene = scenes.find(({ side }) => side.kind !== 'dump') ?? scenes[1];
     this.#nodes = nodes;
     this.#places = placesOf(scenes);
     this.#held = held;
-    this.#isTaken = ({ text }) => destinations.has(text) || endpoints.has(text);
+    this.#isTaken = ({ text }) => destinations.has(text) || scenes.some(({ side }) => side.endpoints.has(text));
     const usualOf = (family: Family): readonly PlacedSender[] =>
       senderKinds.flatMap((from) => {
         const found = [undefined, ...interfaces].flatMap((name) => this.#read(from, family, name));
@@ -150,13 +149,19 @@ export function placeSender(
   return { ...sender, place };
 }
 
-/** Networks and who is in them; the first that contains an address wins. */
+/** Endpoints, networks, and who is there; the first that has an address wins. */
 export class Places {
   /** The turn and place of each network, by prefix length and network bits. */
   readonly #networks = new Map<string, readonly [turn: number, place: SenderPlace]>();
   readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
 
-  constructor(places: Iterable<readonly [Network, SenderPlace]>) {
+  readonly #placeOfEndpoint: (address: Address) => SenderPlace | undefined;
+
+  constructor(
+    places: Iterable<readonly [Network, SenderPlace]>,
+    placeOfEndpoint: (address: Address) => SenderPlace | undefined,
+  ) {
+    this.#placeOfEndpoint = placeOfEndpoint;
     for (const [{ family, address, prefixLength }, place] of places) {
       const key = prefixKey(address, prefixLength);
       this.#lengths[family].add(prefixLength);
@@ -165,6 +170,8 @@ export class Places {
   }
 
   find(address: Address): SenderPlace | undefined {
+    const place = this.#placeOfEndpoint(address);
+    if (place !== undefined) return place;
     let first: readonly [turn: number, place: SenderPlace] | undefined;
     for (const length of this.#lengths[address.family]) {
       const found = this.#networks.get(prefixKey(address, length));
@@ -189,18 +196,21 @@ export function placesOf(scenes: readonly Scene[]): Places {
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
   // Only in a dump is it unknown where an endpoint is: manifests compiled for no named node have none there.
-  const known = scenes.flatMap(({ side: { endpoints } }) =>
-    [...endpoints.values()].map(({ address, isLocal = compiled.length === 0 }) => {
-      return [hostNetwork(address), isLocal ? 'pod' : 'other-node'] as const;
-    }),
-  );
+  const placeOfEndpoint = ({ text }: Address): SenderPlace | undefined => {
+    for (const { side } of scenes) {
+      const [first] = side.endpoints.at(text);
+      if (first) return (first.isLocal ?? compiled.length === 0) ? 'pod' : 'other-node';
+    }
+    return undefined;
+  };
   const here = compiled.flatMap(({ node }) => node.podCIDRs.map((network) => [network, 'pod'] as const));
   const others = scenes.flatMap(({ side: { objects } }) =>
     objects.nodes.flatMap(({ object: { addresses, podCIDRs } }) =>
       at([...addresses.map(({ address }) => address), ...podCIDRs]),
     ),
   );
-  return new Places([...known, ...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs))]);
+  const networks = [...here, ...others, ...at(compiled.flatMap(({ settings }) => settings.clusterCIDRs))];
+  return new Places(networks, placeOfEndpoint);
 }
 
 function isSet(asked: AskedSource): asked is readonly SetEntry[] {

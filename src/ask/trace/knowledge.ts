@@ -106,9 +106,11 @@ function findElsewhere(side: Snapshot, { networks }: PodTraffic): Knowledge['isE
   const clusterIPs = holdsServices(mode) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
   // Manifests compiled without a named node have no endpoint on the node.
   const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
-  const others = [...endpoints.values()].filter(({ address, isLocal }) => isIn(networks, address) || isOther(isLocal));
-  const elsewhere = new Set([...others.map(({ address }) => address), ...clusterIPs].map(({ text }) => text));
-  return ({ text }) => elsewhere.has(text);
+  const elsewhere = new Set(clusterIPs.map(({ text }) => text));
+  return (address) => {
+    const isOfEndpoint = endpoints.at(address.text).some(({ isLocal }) => isIn(networks, address) || isOther(isLocal));
+    return isOfEndpoint || elsewhere.has(address.text);
+  };
 }
 
 function servicesOf({ ports, mode }: Snapshot): Knowledge['serviceAt'] {
@@ -131,13 +133,16 @@ function isKnownOwn(address: Address): boolean {
 
 /** Where endpoints are, and which pods are on this node. */
 function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote' | 'isPodHere'> {
-  const places = new Map([...endpoints.values()].map(({ address, isLocal }) => [address.text, isLocal]));
+  const placeOf = ({ text }: Address) => endpoints.at(text).at(-1)?.isLocal;
   const networks = node?.podCIDRs ?? [];
   return {
-    isRemote: ({ text }) => (places.get(text) === undefined ? undefined : places.get(text) === false),
+    isRemote: (address) => {
+      const isLocal = placeOf(address);
+      return isLocal === undefined ? undefined : !isLocal;
+    },
     isPodHere: (address) => {
       const isKnown = networks.some(({ family }) => family === address.family);
-      return isKnown ? isIn(networks, address) || places.get(address.text) === true : undefined;
+      return isKnown ? isIn(networks, address) || placeOf(address) === true : undefined;
     },
   };
 }

@@ -50,9 +50,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const names = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
   const isHere = findEndpointsHere(scene.side);
   const cells = ports.flatMap((port) => {
-    const own = port.endpoints?.find(
-      ({ label }) => scene.side.endpoints.get(label)?.isLocal !== false && isHere(label),
-    );
+    const own = port.endpoints?.find((each) => scene.side.endpoints.isLocal(each) !== false && isHere(each.label));
     const itself = own?.port === undefined ? undefined : own.address?.text;
     const others = [...senderKinds, ...(itself === undefined ? [] : [itself])];
     const asked = others.map((from) => ({ from, inInterface: undefined, namespace: undefined }));

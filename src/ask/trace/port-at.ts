@@ -2,16 +2,19 @@ import { portAddresses, type PortAddress, type ShownPort } from '../../cluster/m
 import type { Address } from '../../kernel/address.ts';
 import type { SocketAddress } from '../../kernel/socket-address.ts';
 import type { Packet } from '../../packet/packet.ts';
+import { AddressIndex } from '../../snapshot/address-index.ts';
 
 /** The Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
 export function portAt(
   { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
   ports: readonly ShownPort[],
 ): ShownPort | undefined {
-  const fitting = ports.filter((each) => each.family === address.family && each.protocol.toLowerCase() === protocol);
-  const own = fitting.find((each) => each.port === port && addressKind(each, address));
-  const isClusterIP = ports.some((each) => addressKind(each, address) === 'cluster-ip');
-  return own ?? (isClusterIP ? undefined : fitting.find((each) => each.nodePort === port));
+  const { services, nodePorts } = AddressIndex.of(ports);
+  const fits = (each: ShownPort): boolean => each.family === address.family && each.protocol.toLowerCase() === protocol;
+  const there = services.get(address.text) ?? [];
+  const own = there.find((each) => each.port === port && fits(each));
+  const isClusterIP = there.some((each) => addressKind(each, address) === 'cluster-ip');
+  return own ?? (isClusterIP ? undefined : nodePorts.get(port)?.find(fits));
 }
 
 /** The kind of this address of a Service port; undefined if the port does not have it. */

@@ -98,9 +98,9 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const address = parseAddress(from);
   if (address) {
     if (address.family !== family) return wrong({ problem: 'other-family', from });
-    const isOwn = [...scene.links, ...scene.side.state.links].some(({ addresses }) =>
-      addresses.some((each) => each.address.text === address.text),
-    );
+    const isOwn =
+      side.heldAddresses.has(address.text) ||
+      scene.links.some(({ addresses }) => addresses.some((each) => each.address.text === address.text));
     if (inInterface === undefined && isOwn) return read({ words: 'the node itself', address, enters: undefined });
     const isPod = side.node?.podCIDRs.some((network) => contains(network, address)) === true;
     return sender(isPod ? 'a pod on this node' : 'a client', address, isPod);
@@ -284,8 +284,12 @@ function beside(
   scene: Scene,
   isMeant: (endpoint: { readonly address: Address; readonly isLocal: boolean | undefined }) => boolean,
 ): Address | undefined {
-  const own = [...scene.side.endpoints.values()].find((each) => each.address.family === family && isMeant(each));
-  return own && (firstFree(parseNetwork(`${own.address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? own.address);
+  for (const endpoint of scene.side.endpoints.of(family)) {
+    const { address } = endpoint;
+    if (!isMeant(endpoint)) continue;
+    return firstFree(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
+  }
+  return undefined;
 }
 
 /** firstFree counts down from this host number, because routers and endpoints often have low ones. */
@@ -293,18 +297,16 @@ const tried = 250;
 
 function firstFree(network: Network | undefined, scene: Scene, except: readonly Network[] = []): Address | undefined {
   if (!network) return undefined;
-  const taken = new Set([
-    ...[...scene.side.endpoints.values()].map(({ address }) => address.text),
-    ...scene.side.ports.flatMap((port) => portAddresses(port).map(({ address }) => address.text)),
-    ...scene.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)),
-  ]);
+  const { endpoints } = scene.side;
+  const own = new Set(scene.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  const isTaken = ({ text }: Address) => endpoints.has(text) || endpoints.isOfService(text) || own.has(text);
   const blocks = network.prefixLength <= 16 ? 256 : 1;
   for (let block = 0; block < blocks; block++) {
     for (let host = tried; host > 1; host--) {
       const address = addressAfter(network.address, block * 256 + host);
       if (!contains(network, address)) continue;
       if (except.some((each) => contains(each, address))) break;
-      if (!taken.has(address.text)) return address;
+      if (!isTaken(address)) return address;
     }
   }
   return undefined;
@@ -499,8 +501,8 @@ function isUnplaced({ destination, port, protocol }: Packet, { side, links }: Sc
     (each) => each.nodePort === port && each.family === destination.family && isOf(each, protocol),
   );
   const isKnown =
-    side.ports.some((each) => hasAddress(each, destination)) ||
-    [...side.endpoints.values()].some(({ address }) => address.text === destination.text) ||
+    side.endpoints.isOfService(destination.text) ||
+    side.endpoints.has(destination.text) ||
     side.node.podCIDRs.some((network) => contains(network, destination)) ||
     side.objects.nodes.some(({ object }) => object.addresses.some(({ address }) => address === destination.text)) ||
     links.some(({ addresses }) => addresses.some(({ address }) => address.text === destination.text));

@@ -4,7 +4,7 @@ import { isLoopback } from '../../kernel/address.ts';
 import { families, familyNames } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Link } from '../../kernel/link/link.ts';
-import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import type { SocketAddress } from '../../kernel/socket-address.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../packet/evaluate.ts';
 import { unknownOwn } from '../../packet/own-address.ts';
@@ -58,7 +58,7 @@ function evaluatorOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraf
 
 /** Whether an endpoint is on this node; undefined if unknown. */
 export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: SocketAddress): boolean | undefined {
-  return endpoints.get(formatSocketAddress(endpoint))?.isLocal;
+  return endpoints.isLocal(endpoint);
 }
 
 /** Parts of a state that a dump may leave out; they are then assumed to equal the other side's. */

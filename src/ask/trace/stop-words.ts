@@ -98,7 +98,7 @@ function isLocalElsewhere(
 ): boolean {
   const { endpoints = [] } = port;
   const policy = isInternal(port, trace) ? internalPolicyOf(port) : externalPolicyOf(port);
-  const isElsewhere = endpoints.every((endpoint) => known.get(endpoint.label)?.isLocal === false);
+  const isElsewhere = endpoints.every((endpoint) => known.isLocal(endpoint) === false);
   return policy === 'Local' && endpoints.length > 0 && isElsewhere;
 }
 

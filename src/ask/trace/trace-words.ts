@@ -466,7 +466,7 @@ export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scen
 function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { side: { endpoints } }: Scene): string {
   if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
   if (decision.kind !== 'out') return decisionWords(decision, destination.text);
-  const isLocal = [...endpoints.values()].find(({ address }) => address.text === destination.text)?.isLocal;
+  const isLocal = endpoints.at(destination.text)[0]?.isLocal;
   const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
   const by = decision.interface === undefined ? '' : ` by ${decision.interface}`;
   return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${where}`;

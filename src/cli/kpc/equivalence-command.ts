@@ -134,9 +134,9 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     const file = asked.inputs(asked.words, asked.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'cluster' });
     await expectManifests(asked, file, 'migrate');
-    const { pair, allNodes, announced, modeFrom } = await openChange({ ...asked.options, file });
+    const { loaded, pair, allNodes, announced, modeFrom } = await openChange({ ...asked.options, file });
     const call = asked.with({ file, allNodes });
-    const sides = await openPair(pair, call.options);
+    const sides = await openPair(pair, { ...call.options, loaded });
     await expectNodes(call, sides[0]);
     const words = ({ adds = {} }: NamedSide) => traceWords(call.command, file.map(pathWord), flagWords(adds));
     return report(call, new NodeComparison(...sides, announced), {

@@ -23,7 +23,7 @@ interface AssumedNetworks {
   readonly clusterCIDRs: readonly string[];
 }
 
-interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndeclared' | 'diagnostics'> {
+export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndeclared' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
   /** Including those that no Service selects. */

@@ -13,7 +13,8 @@ import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import { compileSide } from '../../snapshot/files/open.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
-import { loadInputs } from '../../snapshot/files/read-texts.ts';
+import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
+import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import {
   failedReading,
   openManifests,
@@ -107,6 +108,8 @@ type OptionsOfRevision = (tree: FileTree) => Promise<
 /** How both sides are opened. */
 interface PairOptions extends SideOptions {
   readonly allNodes?: boolean;
+  /** The manifests that sides with options of their own are compiled from, if they were loaded already. */
+  readonly loaded?: LoadedInputs | undefined;
 }
 
 /**
@@ -127,9 +130,13 @@ export async function openPair(
       because: { kind: from.found.kind === 'manifests' && to.found.kind === 'manifests' ? 'read-apart' : 'one-node' },
     });
   const said = new Set<string>();
+  let { loaded } = options;
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened> => {
     const shared = { ...options, ...adds };
-    if (adds) return openManifests(name, await loadInputs(shared), shared, said);
+    if (adds) {
+      loaded = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
+      return openManifests(name, loaded, shared, said);
+    }
     if (found.kind !== 'manifests') return openReading(found);
     const tree = (await openTrees([name])).trees.get(name);
     const own = tree && (await optionsOf(tree));
@@ -199,7 +206,7 @@ export async function openChange(options: SideOptions & AskedChange) {
   const { from, to, announced, modeFrom } = change;
   const sideOf = ({ words, options: adds }: typeof from): FoundSide => ({ name: words, adds, found: manifests });
   const allNodes = options.node === undefined && loaded.nodes.size > 1;
-  return { pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
+  return { loaded, pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
 }
 
 /** The same manifests, called `name`, by two releases of Kubernetes; `compare` says what differs, if no diagnostic is an error. */

@@ -40,6 +40,12 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options), options);
 }
 
+/** Loads again what was loaded with options that differ only in what kube-proxy is told. */
+export async function loadUnder(options: FileOptions, loaded: LoadedInputs): Promise<LoadedInputs> {
+  const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
+  return loaded.under(options, config);
+}
+
 /** Reads all files named in the options without checking their content. */
 async function readInputs(options: FileOptions): Promise<InputTexts> {
   const { file: named = [], texts = [], exclude, config, hostAddresses } = options;

@@ -2,6 +2,7 @@ import { diagnose, isError, type Finding } from '../../base/findings/finding.ts'
 import type { Assumptions } from './assumptions.ts';
 import { assignAddresses, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { buildCluster, clusterOfNode } from '../../cluster/build-cluster.ts';
+import { ContextMemo } from '../../cluster/context-memo.ts';
 import { checkAnnotations } from '../../cluster/ipvs-annotations.ts';
 import type { Cluster, NodeContext, ServiceRange } from '../../cluster/model.ts';
 import { describeNode } from '../../cluster/node-context.ts';
@@ -36,7 +37,7 @@ import { compileUserspace } from '../../modes/userspace/compile-userspace.ts';
 import { checkProxyPorts } from '../../modes/userspace/proxy-ports.ts';
 import { families as allFamilies, type Family } from '../../kernel/family.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { findSlices } from '../../cluster/slices/find-slices.ts';
+import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
 import { gatesOfSettings, withGatedSettings } from '../../settings/feature-gates.ts';
 import { version } from '../../base/version.ts';
@@ -103,6 +104,29 @@ function findLonely(
   return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
+/** Which slices serve the Services, and the cluster made of them: the sides of a comparison share both. */
+const slicesMemo = new ContextMemo<Inputs, ReturnType<typeof serve>>();
+const clusterMemo = new ContextMemo<FoundSlices, Cluster>();
+
+/** Assigns addresses, and finds the slices of each Service. */
+function serve(
+  inputs: Inputs,
+  choices: AssignmentRanges,
+  assumedNodes: Assumptions['nodes'],
+  assume: Parameters<typeof findSlices>[1],
+): ReturnType<typeof assignAddresses> & { readonly found: FoundSlices } {
+  const nodes = assumedNodes.map(({ object: { metadata, assumedAs, podCIDRs } }) => [
+    metadata.name,
+    assumedAs,
+    podCIDRs,
+  ]);
+  return slicesMemo.recall(inputs, { choices, assume, nodes }, () => {
+    const assignment = assignAddresses(inputs.services, choices);
+    const sources = { ...inputs, services: assignment.services, nodes: [...inputs.nodes, ...assumedNodes] };
+    return { ...assignment, found: findSlices(sources, assume) };
+  });
+}
+
 /** Builds the cluster, once for all nodes. */
 export function prepare(
   inputs: Inputs,
@@ -112,19 +136,20 @@ export function prepare(
 ): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { serviceCidrs } = inputs;
   const choices = rangesToAssign(assumptions?.ranges ?? ranges, serviceCidrs);
-  const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
   const assumedNodes = assumptions?.nodes ?? [];
   const nodes = [...inputs.nodes, ...assumedNodes];
   const assume = assumedNetworks && {
     networks: assumedNetworks,
     clusterCIDRs: assumptions ? assumptions.podNetworks.map(({ text }) => text) : settings.clusterCIDRs,
   };
-  const found = findSlices({ ...inputs, services, nodes }, assume);
+  const { services, assigned, diagnostics, found } = serve(inputs, choices, assumedNodes, assume);
   const ofNodes = nodes.map(({ object }) => object.addresses.length);
   const tooLarge = checkSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
   const built = tooLarge.length > 0 ? [] : found.services;
   const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
-  const build = (behaviours: Behaviours): Cluster => buildCluster(built, behaviours, serving);
+  const context = { isLeftOut: tooLarge.length > 0, ranges: ranges.clusterIPs };
+  const build = (behaviours: Behaviours): Cluster =>
+    clusterMemo.recall(found, { ...context, behaviours }, () => buildCluster(built, behaviours, serving));
   const cluster = build(behavioursOf(settings.release, gates));
   const wrongSlices = describeSlicePorts(found.services);
   return {
@@ -138,8 +163,9 @@ export function prepare(
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
-    assigned,
-    assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
+    // Each side says what it assumes.
+    assigned: [...assigned],
+    assumedEndpoints: found.assumed.length === 0 ? undefined : [...found.assumed],
     assumedPods: found.assumedPods,
     assumedClusterCIDRs: assumptions?.clusterCIDRs ?? [],
     portFaults: faultsAmong(() => [...found.findUndeclared(), ...found.diagnostics, ...wrongSlices]),

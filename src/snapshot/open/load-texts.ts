@@ -77,6 +77,11 @@ export interface LoadedInputs extends Prepared {
   readonly configured: boolean;
   /** The same input, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
+  /**
+   * The same manifests, under options that differ only in what kube-proxy is told; `config` is the configuration beside them. They are
+   * read again if objects were left out: which ones depends on that.
+   */
+  readonly under: (options: InputOptions, config: InputTexts['config']) => LoadedInputs;
   /** Reports faults in the settings for a release's kube-proxy. */
   readonly checkSettings: (release: Release) => readonly Finding[];
   /** As named in flags and configurations. */
@@ -137,6 +142,7 @@ function loadBeside(
     ...prepared,
     texts,
     inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, inputs),
+    under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? inputs : undefined),
     ranges,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([

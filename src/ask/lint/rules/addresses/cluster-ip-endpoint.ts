@@ -10,10 +10,9 @@ export const clusterIPEndpoint: Rule<'cluster-ip-endpoint'> = {
       ),
     );
     return services.flatMap(({ name, ports }) => {
-      const endpoints = new Map(ports.flatMap((port) => port.endpoints.map((each) => [each.address.text, each])));
-      return [...endpoints].flatMap(([address, { place }]) => {
-        const holder = holders.get(address);
-        return holder === undefined ? [] : [{ details: { service: name, address, holder }, place }];
+      const held = ports.flatMap(({ endpoints }) => endpoints.filter(({ address }) => holders.has(address.text)));
+      return [...new Map(held.map((each) => [each.address.text, each]))].map(([address, { place }]) => {
+        return { details: { service: name, address, holder: holders.get(address) ?? '' }, place };
       });
     });
   },

@@ -6,12 +6,14 @@ import type { Rule } from '../../rule.ts';
 /** Sets with more entries than kube-proxy makes room for, on the nodes that have them. */
 export const fullSet: Rule<'full-set'> = {
   check: ({ loaded, settings, nodes, compile }) => {
-    const { cluster } = loaded;
-    // Mostly no set can be full, and nothing needs compiling.
-    const most = cluster.servicePorts.reduce((sum, port) => sum + entriesOf(port), 0);
-    if (!programs(settings.mode, 'sets') || most <= usualSetSize) return [];
+    const { servicePorts } = loaded.cluster;
+    if (!programs(settings.mode, 'sets')) return [];
+    // Mostly no set of a node can be full, and nothing needs compiling.
+    const ofServices = servicePorts.reduce((sum, port) => sum + entriesOf(port), 0);
+    const ofEndpoints = countByNode(servicePorts);
     const full = new Map<string, { entries: number; readonly nodes: string[] }>();
     for (const name of nodes.length === 0 ? [''] : nodes.map((node) => node.name)) {
+      if (Math.max(ofServices, ofEndpoints.get(name) ?? 0) <= usualSetSize) continue;
       for (const { name: set, type, entries } of compile(name).sets) {
         if (type === 'bitmap:port' || entries.length <= usualSetSize) continue;
         const known = full.get(set) ?? { entries: 0, nodes: [] };
@@ -24,7 +26,17 @@ export const fullSet: Rule<'full-set'> = {
   },
 };
 
-/** As many entries as a port can have in one set. */
-function entriesOf({ externalIPs, loadBalancerIPs, sourceRanges, endpoints }: ServicePort): number {
-  return 1 + externalIPs.length + loadBalancerIPs.length * Math.max(1, sourceRanges.length) + endpoints.length;
+/** As many entries as a port can have in one set, other than that of the endpoints on the node. */
+function entriesOf({ externalIPs, loadBalancerIPs, sourceRanges }: ServicePort): number {
+  return 1 + externalIPs.length + loadBalancerIPs.length * Math.max(1, sourceRanges.length);
+}
+
+/** As many endpoints as each node may have. */
+function countByNode(ports: readonly ServicePort[]): ReadonlyMap<string | undefined, number> {
+  const counts = new Map<string | undefined, number>();
+  for (const endpoint of ports.flatMap(({ endpoints }) => endpoints)) {
+    for (const { status } of [endpoint, ...(endpoint.rivals ?? [])])
+      counts.set(status.nodeName, (counts.get(status.nodeName) ?? 0) + 1);
+  }
+  return counts;
 }
