@@ -1,3 +1,177 @@
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
+import { findNearest } from '../../base/find-nearest.ts';
+import { isObject } from '../../base/json/check.ts';
+import { printable } from '../../base/printable.ts';
+import { diagnose, type Finding, cite } from '../../base/findings/finding.ts';
+import { foundOf } from '../../base/findings/fields.ts';
+import { Tally } from '../../base/findings/tally.ts';
+import type { InputDocument } from '../../input/documents/document.ts';
+import { readDocuments } from '../../input/documents/read-documents.ts';
+import type { TextFile } from '../../input/documents/text-file.ts';
+import { Report } from '../../input/objects/report.ts';
+import type { RawPacketTest, RawPacketTests } from '../../input/objects/shapes/packet-tests.ts';
+import { validate } from '../../input/objects/validate.ts';
+import type { Location } from '../../kernel/place.ts';
+import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { parseRelease } from '../../kube-proxy/releases.ts';
+import type { PacketProtocol } from '../../packet/packet.ts';
+import { compareFate, readExpectation, type WrittenExpectation } from './expectation.ts';
+import { ask, sceneOfSender, type Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** The scene settings of a test, named like the flags. Command-line flags override them, and they override kpc.yaml. */
+export interface SceneSettings {
+  readonly file?: readonly string[];
+  readonly hostAddresses?: string | undefined;
+  readonly proxyMode?: ProxyMode | undefined;
+  readonly kubernetesVersion?: string | undefined;
+  readonly node?: string;
+  readonly allNodes?: boolean;
+  readonly namespace?: string | undefined;
+}
+
+export interface TestContext {
+  /** Settings that override the files. */
+  readonly given: SceneSettings;
+  /** The inputs from kpc.yaml, if neither the command line nor the test file names any. */
+  readonly file: readonly string[] | undefined;
+  /** Resolves an input path that a test file names. */
+  readonly locate: (testFile: string, path: string) => string;
+}
+
+/** One test of a file: packets with one expectation, and their destinations. */
+export interface PacketTest extends WrittenExpectation {
+  readonly name: string | undefined;
+  readonly from: readonly string[];
+  readonly to: readonly string[];
+  readonly protocol: PacketProtocol | undefined;
+  readonly namespace: string | undefined;
+  readonly settings: readonly SceneSettings[];
+  /** The place of the test in the file, of one of its fields, or of an item in a field. */
+  readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
+  /** Whether it is reported already that the field, or the item, is wrong. */
+  readonly isDoubtful: (field: string, index?: number) => boolean;
+}
+
+/** A test packet, and how its fate differs from the expectation. */
+export interface PacketResult {
+  readonly title: string;
+  readonly place: Location;
+  readonly trace: Trace;
+  readonly scene: Scene;
+  readonly faults: readonly string[];
+}
+
+export function readPacketTests(
+  file: TextFile,
+  context: TestContext,
+  found: (diagnostic: Finding) => void,
+): readonly PacketTest[] {
+  const { documents, diagnostics } = readDocuments(file);
+  diagnostics.forEach(found);
+  const [first] = documents;
+  if (!first && diagnostics.length === 0) {
+    const place = { file: file.name, locate: () => file.locationAt(0) };
+    found(diagnose('bad-expectation', { problem: 'nothing' }, place));
+  }
+  const fields = first && isObject(first.value) ? Object.keys(first.value) : [];
+  if (first && fields.length > 0 && !fields.includes('tests') && !fields.includes('inputs')) {
+    found(diagnose('bad-expectation', { problem: 'not-tests', fields }, first.source.place([])));
+    return [];
+  }
+  const tally = new Tally();
+  const tests = documents.flatMap((document) => {
+    const report = new Report(document.source, tally);
+    const read = readDocument(document, context, report);
+    report.diagnostics.forEach(found);
+    return read;
+  });
+  tally.rest(file.name).forEach(found);
+  return tests;
+}
+
+/** The inputs, in order of precedence: command line, test file, kpc.yaml. */
+function readDocument(
+  document: InputDocument,
+  { given, file: usual, locate: locateFrom }: TestContext,
+  report: Report,
+): readonly PacketTest[] {
+  const raw = validate('PacketTests', document.value, report);
+  if (!raw) return [];
+  const locate = (path: string): string => locateFrom(document.file.name, path);
+  const tests = raw.tests ?? [];
+  if (tests.length === 0) report.add([], 'bad-expectation', { problem: 'nothing' });
+  const file = given.file ?? givenList(raw.inputs)?.map(locate) ?? usual ?? [];
+  if (file.length === 0) report.add([], 'bad-expectation', { problem: 'missing', field: 'inputs' });
+  const common = readChoices(raw, [], report);
+  const always = { file, ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}) };
+  const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;
+  return tests.map((test, i): PacketTest => {
+    const path = ['tests', i];
+    const pathOf = (field?: string, index?: number): readonly (string | number)[] => {
+      const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field ?? '']);
+      return [...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])];
+    };
+    for (const field of ['from', 'to', 'expect'] as const) {
+      const value = test[field];
+      const isMissing = value === undefined || value === null || (field !== 'expect' && value.length === 0);
+      if (isMissing) report.add([...path, field], 'bad-expectation', { problem: 'missing', field });
+    }
+    const own = readChoices(test, path, report);
+    const modes = (given.proxyMode === undefined && (own.modes ?? common.modes)) || [{}];
+    const releases = (given.kubernetesVersion === undefined && (own.releases ?? common.releases)) || [{}];
+    const nodes = (!isNodeGiven && (own.nodes ?? common.nodes)) || [{}];
+    const settings = modes.flatMap((mode) =>
+      releases.flatMap((release) => nodes.map((node) => ({ ...always, ...mode, ...release, ...node, ...given }))),
+    );
+    return {
+      name: test.name ?? undefined,
+      from: givenList(test.from) ?? [],
+      to: givenList(test.to) ?? [],
+      protocol: test.proto ?? undefined,
+      namespace: given.namespace ?? raw.namespace ?? undefined,
+      expect: test.expect ?? 'delivered',
+      source: test.source ?? undefined,
+      settings,
+      place: (field, index) => report.source.place(pathOf(field, index)),
+      isDoubtful: (field, index) => report.isDoubtful(pathOf(field, index)),
+    };
+  });
+}
+
+/** Where a test, or the whole file, sends its packets; undefined for what it leaves open. */
+function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {
+  if (givenList(raw.node) && givenList(raw.nodes))
+    report.add([...path, 'nodes'], 'bad-expectation', { problem: 'rivals' });
+  const refuse = (field: 'mode' | 'release', value: string, expected: string): readonly [] => {
+    report.add([...path, field], 'bad-value', { field, found: foundOf(value), expected });
+    return [];
+  };
+  const modes = givenList(raw.mode)?.flatMap((mode): readonly SceneSettings[] => {
+    const known = proxyModes.find((each) => each === mode);
+    return known ? [{ proxyMode: known }] : refuse('mode', mode, findNearest(mode, proxyModes) ?? proxyModeNames);
+  });
+  const releases = givenList(raw.release)?.flatMap((release): readonly SceneSettings[] =>
+    parseRelease(release) ? [{ kubernetesVersion: release }] : refuse('release', release, 'a release such as "1.36"'),
+  );
+  const nodes = givenList(raw.nodes ?? raw.node)?.map((node): SceneSettings => {
+    return node === 'all' ? { allNodes: true } : { node, allNodes: false };
+  });
+  return { modes, releases, nodes };
+}
+
+function givenList(value: string | readonly string[] | null | undefined): readonly string[] | undefined {
+  return typeof value === 'string' ? [value] : (value ?? undefined);
+}
+
+/** Sends the packets of a test, on one node. */
+export function runPacketTest(
+  test: PacketTest,
+  settings: SceneSettings,
+  given: Scene,
+  found: (diagnostic: Finding) => void,
+): readonly PacketResult[] {
+  const { from, to, protocol, namespace, name, place } = test;
   const refuse = (field: string, details: ArgumentsOf<'bad-expectation'>, index?: number): void => {
     if (!test.isDoubtful(field, index)) found(diagnose('bad-expectation', details, place(field, index)));
   };
