@@ -124,6 +124,19 @@ describe('policy Local', () => {
   });
 });
 
+test('internalTrafficPolicy Local with fewer Pods than Nodes, of which nothing shows where they run', async () => {
+  const web = aService('internalTrafficPolicy: Local, selector: { app: web }, ports: [{ port: 80 }]');
+  const found = async (replicas: number, kind = 'Deployment', flags: readonly string[] = setup) => {
+    const workload = deployment(container).replace('replicas: 3', `replicas: ${replicas}`).replace('Deployment', kind);
+    const { findings } = await lint(web + workload + someNodes('a', 'b', 'c'), flags);
+    return findings.filter(({ code }) => code === 'local-without-endpoint').map((each) => each.arguments);
+  };
+  expect(await found(2)).toEqual([{ traffic: 'internal-few', service: 'default/web', pods: 2, among: 3 }]);
+  expect(await found(3)).toEqual([]);
+  expect(await found(1, 'DaemonSet')).toEqual([]);
+  expect(await found(1, 'Deployment', ['--proxy-mode', 'userspace', '--kubernetes-version', '1.25'])).toEqual([]);
+});
+
 test('no endpoint is ready, though the Service lists all as ready: the slices are old, or written by hand', async () => {
   const found = async (fields: string) => {
     const spec = `${anIP}, ${fields}ports: [{ port: 80 }]`;

@@ -52,6 +52,8 @@ export interface LintedService extends Sourced<Service> {
   readonly knowsEndpoints: boolean;
   /** The Pods of the input that it selects, and those that workloads would have. */
   readonly selected: readonly Sourced<Pod>[];
+  /** How many Pods these are when all replicas run; Infinity for one on each Node. */
+  readonly selectedCount: number;
   /** Whether all that it selects belongs to workloads with no replicas. */
   readonly isScaledToZero: boolean;
 }
@@ -117,9 +119,12 @@ function readServices(
   const slices = groupSlices(inputs.slices);
   const withEndpoints = new Set(inputs.endpoints.map(({ object }) => fullName(object.metadata)));
   const hasRunningPods = inputs.pods.some(({ object }) => object.status !== undefined);
-  const isIdle = ({ object }: Sourced<Workload>): boolean => object.replicas === 0;
-  const idle = new Set(inputs.workloads.filter(isIdle).flatMap(asPods));
-  const pods = [...inputs.pods, ...inputs.workloads.filter((each) => !isIdle(each)).flatMap(asPods), ...idle];
+  const standsFor = new Map(
+    inputs.workloads.flatMap((each) => asPods(each).map((pod) => [pod, podsOf(each)] as const)),
+  );
+  const isIdle = (pod: Sourced<Pod>): boolean => standsFor.get(pod) === 0;
+  const ofWorkloads = [...standsFor.keys()];
+  const pods = [...inputs.pods, ...ofWorkloads.filter((each) => !isIdle(each)), ...ofWorkloads.filter(isIdle)];
   const selections = new Map(selectPods(services, pods).map((each) => [each.label, each.pods]));
   return services.flatMap(({ object, source }): readonly LintedService[] => {
     const { namespace, name: short } = object.metadata;
@@ -146,10 +151,16 @@ function readServices(
         slices: given,
         knowsEndpoints: isGiven || (isOfPods && info.endpointsGiven !== false),
         selected,
-        isScaledToZero: selected.length > 0 && selected.every((pod) => idle.has(pod)),
+        selectedCount: selected.reduce((sum, pod) => sum + (standsFor.get(pod) ?? 1), 0),
+        isScaledToZero: selected.length > 0 && selected.every(isIdle),
       },
     ];
   });
+}
+
+/** How many Pods each of asPods stands for; Infinity for one on each Node. */
+function podsOf({ object: { kind, replicas = Number.POSITIVE_INFINITY } }: Sourced<Workload>): number {
+  return kind === 'StatefulSet' ? Math.min(1, replicas) : replicas;
 }
 
 /** The template of a workload as a Pod, whose owner is the workload; of a StatefulSet, a Pod for each ordinal. */

@@ -49,12 +49,14 @@ export const lintFindings = {
       {
         internal: OfService & OnNodes;
         'internal-tainted': OfService & OnNodes;
+        /** Where its Pods run is not known, but there are fewer than nodes. */
+        'internal-few': OfService & Numbers<'pods' | 'among'>;
         external: OfService & Texts<'way'> & OnNodes;
         unplaced: OfService & Texts<'way'>;
         unsteered: OfService;
       }
     >
-  >(severityBy('traffic', 'warning', { 'internal-tainted': 'note', unsteered: 'note' })),
+  >(severityBy('traffic', 'warning', { 'internal-tainted': 'note', 'internal-few': 'note', unsteered: 'note' })),
   'undetected-pods': row<OfService & Texts<'address' | 'lacks'> & OnNodes>('warning'),
   'no-ready-endpoint': row<OfService & Unready>({
     among: ['warning', 'note'],

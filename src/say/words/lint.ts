@@ -71,6 +71,10 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       `${service}: internalTrafficPolicy is Local, and it has no endpoint ${onNodes(nodes)} (taints keep most Pods off), so Pods there cannot reach it`,
       'let its Pods tolerate the taints, if Pods on those nodes use it',
     ],
+    'internal-few': ({ service, pods, among }) => [
+      `${service}: internalTrafficPolicy is Local, and it has ${count(pods, 'Pod')} for ${formatCount(among)} nodes: Pods on nodes without one cannot reach it`,
+      'run an endpoint on every node (DaemonSet), or use trafficDistribution: PreferSameNode instead',
+    ],
     external: ({ service, way, ...nodes }) => [
       `${service}: externalTrafficPolicy is Local, and it has no endpoint ${onNone(nodes)}, so clients of ${way} there reach nothing`,
       'send clients only to nodes that have an endpoint, as a load balancer does with the health check port, or use externalTrafficPolicy: Cluster',

@@ -16,6 +16,7 @@ export const localWithoutEndpoint: Rule<'local-without-endpoint'> = {
     const isKept = !modeFacts[input.settings.mode].kinds.has('proxyPorts');
     return [
       ...input.services.flatMap((service) => findInternalGap(service, input) ?? []),
+      ...(isKept ? input.services.flatMap((service) => findFewPods(service, input) ?? []) : []),
       ...(isKept ? input.services.flatMap((service) => findExternalGap(service, input) ?? []) : []),
     ];
   },
@@ -33,6 +34,17 @@ function findInternalGap(service: LintedService, input: LintInput): Finding | un
     place: service.source.place(['spec', 'internalTrafficPolicy']),
     packet: { ...socketOf(port), from: 'pod', to: port.clusterIP, node: node.name, ends: unanswered },
   };
+}
+
+/** The same where only workloads show how many endpoints there will be. */
+function findFewPods(
+  { name, object, source, selected, selectedCount: pods, skipped, knowsEndpoints }: LintedService,
+  { nodes }: LintInput,
+): Finding | undefined {
+  if (object.spec.internalTrafficPolicy !== 'Local' || knowsEndpoints) return undefined;
+  if (skipped || selected.length === 0 || pods === 0 || pods >= nodes.length) return undefined;
+  const details = { traffic: 'internal-few', service: name, pods, among: nodes.length } as const;
+  return { details, place: source.place(['spec', 'internalTrafficPolicy']) };
 }
 
 /**
