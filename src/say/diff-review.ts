@@ -112,15 +112,33 @@ function portWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValu
   const prefix = isOneOfMany && port !== '' && !isWhole ? `${port}: ` : '';
   const named = ({ rank, text }: Ranked): Ranked =>
     prefix === '' ? { rank, text } : { rank: rank === 'endpoints' ? rank : 'other', text: prefix + text };
+  const kind = reasons.find(decidesAll)?.kind;
+  // All that the port has comes or goes with it: what it is says enough.
+  if (!isWhole && (kind === 'port-added' || kind === 'port-removed')) {
+    const facts = reasons.flatMap((reason) =>
+      reason.kind === 'facts' ? listFacts(reason.ports, undefined, write) : [],
+    );
+    const what = facts.filter((fact) => fact.kind === 'port' || fact.kind === 'node-port').map(({ text }) => text);
+    return [
+      {
+        rank: 'port',
+        text: `${port === '' ? '' : `${port} `}${kind === 'port-added' ? 'added' : 'removed'}: ${what.join(', ')}`,
+      },
+    ];
+  }
   const said = [
     // What a port has is of all ports, mostly.
-    ...reasons.flatMap((reason) =>
-      wordsOf(reason, write).map((each) => (reason.kind === 'facts' ? each : named(each))),
-    ),
-    ...(isWhole ? [] : countEndpoints(reasons).map(named)),
+    ...reasons
+      .filter((reason) => kind === undefined || reason.kind !== 'facts')
+      .flatMap((reason) => wordsOf(reason, write).map((each) => (reason.kind === 'facts' ? each : named(each)))),
+    ...(isWhole || kind !== undefined ? [] : countEndpoints(reasons).map(named)),
   ];
   const hasRules = kernel.length + follows.length > 0;
   return said.length === 0 && hasRules ? [named({ rank: 'other', text: 'its rules' })] : said;
+}
+
+function decidesAll({ kind }: ServiceReason): boolean {
+  return kind === 'programmed' || kind === 'port-added' || kind === 'port-removed';
 }
 
 /** A reason in words; nothing if the line says it otherwise, or if it is implied. */

@@ -110,3 +110,12 @@ describe('what a new or removed Service has', () => {
     expect(run.stdout).toContain(`shop/web:http added\n    ${facts}\n`);
   });
 });
+
+test('a port that comes or goes while its Service stays: the port alone, not what all ports have', async () => {
+  const port = 'name: http, port: 80, targetPort: 8080, nodePort: 30080';
+  writeFileSync(join(cwd, 'swapped.yaml'), (old + more).replace(port, 'name: web, port: 443, nodePort: 30443'));
+  const { stdout } = await runKpc(['diff', '-q', 'after.yaml', 'swapped.yaml', '--proxy-mode', 'iptables'], { cwd });
+  expect(stdout).toContain(
+    'shop/web  http removed: port 80/TCP, node port 30080/TCP, web added: port 443/TCP, node port 30443/TCP\n',
+  );
+});
