@@ -116,6 +116,6 @@ test('a port that comes or goes while its Service stays: the port alone, not wha
   writeFileSync(join(cwd, 'swapped.yaml'), (old + more).replace(port, 'name: web, port: 443, nodePort: 30443'));
   const { stdout } = await runKpc(['diff', '-q', 'after.yaml', 'swapped.yaml', '--proxy-mode', 'iptables'], { cwd });
   expect(stdout).toContain(
-    'shop/web  http removed: port 80/TCP, node port 30080/TCP, web added: port 443/TCP, node port 30443/TCP\n',
+    'shop/web  http removed: port 80/TCP, node port 30080/TCP\n    web added: port 443/TCP, node port 30443/TCP\n',
   );
 });
