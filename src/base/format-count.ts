@@ -7,3 +7,8 @@ export function formatCount(whole: number): string {
 export function count(number: number, one: string, more = `${one}s`): string {
   return `${formatCount(number)} ${number === 1 ? one : more}`;
 }
+
+/** A share between 0 and 1 in words: "33.3%". */
+export function percent(share: number): string {
+  return `${Number((share * 100).toFixed(1))}%`;
+}

@@ -1,5 +1,5 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { count, formatCount } from '../base/format-count.ts';
+import { count, formatCount, percent } from '../base/format-count.ts';
 import { joinWords, nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { serviceName } from '../cluster/model.ts';
@@ -17,7 +17,6 @@ import { reasonWords } from '../ask/diff/reason-words.ts';
 import type { ServiceReason } from '../ask/diff/service-reasons.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { EffectSender, EndpointShares, Severity, ServiceEffects } from '../ask/equivalence/findings.ts';
-import { percent } from '../ask/trace/expectation.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 

@@ -1,5 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { cite } from '../../base/findings/finding.ts';
+import { percent } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { nearest } from '../../base/find-nearest.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
@@ -165,11 +166,6 @@ export function compareFate(trace: Trace, expected: Expectation, scene: Scene): 
     faults.push(`expected the source ${source}, but it is ${seen}${changed}`);
   }
   return faults;
-}
-
-/** A share between 0 and 1 in words: "33.3%". */
-export function percent(share: number): string {
-  return `${Number((share * 100).toFixed(1))}%`;
 }
 
 /** The share of connections that fail although their first packet arrives like most. */

@@ -1,10 +1,12 @@
+import { count, percent } from '../../base/format-count.ts';
+import { lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
 import { isPlacedByKpc, placeWithout } from '../../cluster/assumed-workloads.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { whyNoEndpoint } from '../../snapshot/port-faults.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { Fate } from '../../packet/packet.ts';
 import type { Step } from '../../packet/step.ts';
 import { decisionWords } from './connection-words.ts';
 import type { Trace } from './question.ts';
@@ -165,3 +167,37 @@ export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
   return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: set clusterCIDR, or another detectLocalMode, and ${titleOf(scene)} sends pods to all endpoints`;
 }
+
+/** What becomes of a packet, in words. */
+export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
+  const { verdict, endpoints, ways, steps, redirectedTo } = fate;
+  if (verdict === 'unknown') return verdict;
+  switch (verdict) {
+    case 'delivered': {
+      const reached = new Set(endpoints.map(formatSocketAddress)).size;
+      const lost = lostShare({ ways, verdict });
+      const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
+      return `delivered to ${count(reached, 'endpoint')}${rest}`;
+    }
+    case 'local':
+      if (redirectedTo !== undefined)
+        return `redirected to port ${redirectedTo} of the node itself: a program on the node answers, if one listens there`;
+      return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
+    default: {
+      const others = lostShare({ ways, verdict });
+      const rest = others > 1e-9 ? `; ${percent(others)} of connections end otherwise` : '';
+      const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'listener';
+      const { end, meaning } = isClosed ? closedByBalancer : endWords[verdict];
+      return `${end}${assumedPlace(target, fate, scene)}: ${meaning}${rest}`;
+    }
+  }
+}
+
+/** A balancer without endpoints keeps its port open, so a bare port check passes. */
+const closedByBalancer = { end: 'refused', meaning: 'the connection is taken, and closed at once' };
+
+const endWords = {
+  refused: { end: 'refused', meaning: 'the sender gets an error at once' },
+  dropped: { end: 'dropped', meaning: 'the sender gets no answer, and waits until it times out' },
+  forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes it' },
+} as const;

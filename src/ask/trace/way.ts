@@ -2,7 +2,8 @@ import { joinHostPort } from '../../kernel/address.ts';
 import type { Step } from '../../packet/step.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
-import { describeStep, type TraceInWords } from './trace-words.ts';
+import { describeStep } from './step-words.ts';
+import type { TraceInWords } from './trace-words.ts';
 
 /** The way of packets from one kind of sender to one address, for a picture. */
 export interface Way {

@@ -1,0 +1,104 @@
+import { joinWords, nameSome } from '../../base/join-words.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import { line, type DescriptionLine } from '../describe/describe-words.ts';
+import type { Address } from '../../kernel/address.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import type { Step } from '../../packet/step.ts';
+import type { Trace } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** The addresses, ports and node name of a trace, in the order in which its words name them. */
+export function valuesOf({ sender, target, fate }: Trace, { side }: Scene): readonly string[] {
+  return [
+    ...socketValues(target),
+    ...addressValues(sender.address),
+    side.nodeName,
+    ...(side.assumed?.clusterCIDRs ?? []),
+    ...fate.endpoints.flatMap((each) => [
+      ...socketValues(each),
+      ...addressValues(each.source === 'masqueraded' ? undefined : each.source),
+    ]),
+    ...fate.steps.flatMap(valuesOfStep),
+  ];
+}
+
+function socketValues({ address, port }: { readonly address: Address; readonly port?: number | undefined }) {
+  return [address.text, ...(port === undefined ? [] : [String(port)])];
+}
+
+function addressValues(address: Address | undefined): readonly string[] {
+  return address ? [address.text] : [];
+}
+
+function valuesOfStep(step: Step): readonly string[] {
+  switch (step.kind) {
+    case 'virtual-server':
+    case 'listener':
+      return [step.chosen, step.server].flatMap((at) => (at ? socketValues(at) : []));
+    case 'route':
+      return addressValues(step.destination);
+    case 'rule':
+      switch (step.action.kind) {
+        case 'snat':
+          return addressValues(step.action.address);
+        case 'dnat':
+          return socketValues(step.action.target);
+        case 'dnat-random':
+          return step.action.targets.flatMap(socketValues);
+        default:
+          return [];
+      }
+    case 'policy':
+      return [];
+  }
+}
+
+/** A line naming the values that kpc chose because the input lacks them; empty if it chose none. */
+export function assumedLine(values: readonly string[], side: Snapshot): readonly DescriptionLine[] {
+  const named = groupBy(assumedValues(values, side), ({ kind }) => kind);
+  const parts = [...named].map(([kind, own]) => {
+    const names = own.map(({ value }) => value);
+    const listed = names.length > mostAssumed ? nameSome(names, mostAssumed) : joinWords(names);
+    return `${own.length === 1 ? kind : plural(kind)} ${listed}`;
+  });
+  return parts.length === 0 ? [] : [line('dim', 1, `assumed: ${parts.join(', ')}`)];
+}
+
+function plural(noun: string): string {
+  return `${noun}${noun.endsWith('s') ? 'es' : 's'}`;
+}
+
+const mostAssumed = 6;
+
+/** Those of the values that kpc chose because the input lacks them. */
+export function assumedValues(values: readonly string[], side: Snapshot) {
+  const chosen = chosenValues(side);
+  return [...new Set(values)].flatMap((value) => {
+    const kind = chosen.get(value);
+    return kind === undefined ? [] : [{ value, kind }];
+  });
+}
+
+/** All that kpc chose because the input lacks it, each value with its kind. */
+function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
+  if (side.kind === 'dump') return new Map();
+  const { assumed, node } = side;
+  const all = (kind: string, texts: readonly (string | number)[]) => texts.map((text) => [String(text), kind] as const);
+  return new Map([
+    ...(assumed.node
+      ? all(
+          'address',
+          node.hostAddresses.map(({ text }) => text),
+        )
+      : []),
+    ...(assumed.node ? all('node', [node.name]) : []),
+    ...all('Pod', [...assumed.pods]),
+    ...all('clusterCIDR', assumed.clusterCIDRs),
+    ...assumed.services.flatMap(({ clusterIPs, nodePorts, healthCheckNodePort = [], loadBalancerIPs = [] }) => [
+      ...all('cluster IP', clusterIPs),
+      ...all('node port', Object.values(nodePorts)),
+      ...all('health check port', [healthCheckNodePort].flat()),
+      ...all('load balancer address', loadBalancerIPs),
+    ]),
+  ]);
+}

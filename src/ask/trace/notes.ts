@@ -1,0 +1,228 @@
+import { count } from '../../base/format-count.ts';
+import { joinWords } from '../../base/join-words.ts';
+import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
+import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { explainUnserved } from '../describe/find-subject.ts';
+import { isLoopback } from '../../kernel/address.ts';
+import { describeSkipped } from '../../dumps/dump.ts';
+import { familyNames } from '../../kernel/family.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import type { Fate } from '../../packet/packet.ts';
+import type { RouteDecision } from '../../packet/step.ts';
+import { verdictWords, causeNote, undetectedNote } from './stop-words.ts';
+import { existingFlowWords, findExistingFlows } from './existing-flows.ts';
+import { lostWayWords } from './lost-jump.ts';
+import { judgePolicies, type PolicyFinding } from './network-policies.ts';
+import { hasAddress, packetOf, type Trace } from './question.ts';
+import { addressKind, portAt } from './port-at.ts';
+import type { Scene } from './scene.ts';
+import { servicesWithoutEndpoints } from './doubted-ends.ts';
+
+/** Notes that answer an operator's next questions. */
+export function listNotes(trace: Trace, scene: Scene): readonly string[] {
+  const { target, fate } = trace;
+  const { side } = scene;
+  const port = portAt(target, scene.side.ports);
+  const notes = [
+    healthCheckNote(trace, scene),
+    ...describeSkipped(scene.side.doubts),
+    side.kind === 'dump' ? undefined : explainUnserved(target, side),
+    port && (lostWayWords(trace, scene) ?? unservedNodePort(port, trace, scene)),
+    port && listenerNote(port, trace),
+    port ? undefined : otherFamilyNote(trace, scene),
+    port ? undefined : unprogrammedNote(trace, scene),
+    causeNote(trace, scene),
+    arrivalNote(trace, scene),
+    undetectedNote(trace, scene),
+    existingFlowNote(trace, scene, port),
+    routeNote(trace, scene),
+    ...choiceNotes(trace, port, scene),
+    ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
+  ];
+  return notes.filter((note) => note !== undefined);
+}
+
+/** A note if the assumed input link of a packet from another host matters. */
+function arrivalNote(trace: Trace, scene: Scene): string | undefined {
+  const { sender, target, fate } = trace;
+  const arrival = fate.verdict === 'unknown' ? undefined : fate.arrival();
+  if (!arrival) return undefined;
+  const { link, others } = arrival;
+  const elsewhere = others.flatMap((other) => {
+    const found = scene.evaluate(packetOf({ ...sender, enters: { interface: other } }, target));
+    return endKey(found) === endKey(fate)
+      ? []
+      : [`by ${other} it is ${verdictWords(found, trace, scene)} (--in-interface ${other})`];
+  });
+  return elsewhere.length === 0 ? undefined : `it is taken to come in by ${link}; ${elsewhere.join('; ')}`;
+}
+
+function endKey({ verdict, endpoints }: Fate): string {
+  return [verdict, ...endpoints.map(formatSocketAddress)].join(' ');
+}
+
+/** A note on where the dump's flows between the same ends go. */
+function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefined): string | undefined {
+  const found = findExistingFlows(trace, scene);
+  const labels = port?.endpoints && new Set(port.endpoints.map(({ label }) => label));
+  return found && existingFlowWords(found, (endpoint) => labels?.has(endpoint));
+}
+
+/** A local program's packet needs a route before any rule sees it. In IPVS mode the node holds the address itself. */
+function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): string | undefined {
+  const { mode } = side;
+  const { address } = target;
+  if (side.routes[address.family]) return undefined;
+  const own = links.flatMap(({ addresses }) => addresses);
+  const isOwn = isLoopback(address) || own.some((each) => each.address.text === address.text);
+  const { verdict } = fate.otherwise ?? fate;
+  const isServed = verdict === 'delivered' || verdict === 'refused';
+  if (sender.enters || isOwn || !mode || modeFacts[mode].kinds.has('links') || !isServed) return undefined;
+  return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
+}
+
+/** What the endpoints' shares mean for a single client. */
+function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Scene): readonly string[] {
+  const { steps, endpoints } = fate.otherwise ?? fate;
+  if (endpoints.length < 2) return [];
+  const server = steps.find((step) => step.kind === 'virtual-server')?.server;
+  const notes: string[] = [];
+  if (server) {
+    const { scheduler, schedulerFlags, address } = server;
+    // With the flag sh-port or mh-port, the client's port counts too.
+    if (byClient.has(scheduler) && !schedulerFlags.includes('flag-2'))
+      notes.push(
+        `scheduler ${scheduler} chooses by the client's address: one client always gets the same endpoint, and the shares are those of many clients`,
+      );
+    if (byDestination.has(scheduler))
+      notes.push(
+        `scheduler ${scheduler} chooses by the destination: all clients of ${address.text} get the same endpoint, and the shares are those of many addresses`,
+      );
+  }
+  if (port?.affinitySeconds) {
+    const keeps = server
+      ? `while it has connections, in TIME_WAIT too, and for ${port.affinitySeconds} s after them`
+      : `for ${port.affinitySeconds} s`;
+    notes.push(`session affinity: the chances are those of a new client, which then keeps its endpoint ${keeps}`);
+    // Each port has its own chains and lists.
+    if (side.ports.some((each) => serviceName(each) === serviceName(port) && each.label !== port.label))
+      notes.push(
+        'each port of the Service keeps its own: a client may reach one Pod at this port and another Pod at the other',
+      );
+  }
+  return notes;
+}
+
+/** IPVS schedulers that hash one end of a connection. */
+const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
+const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
+
+/** Notes that the node's dump has no rule for a Service in the manifests beside it. */
+function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefined {
+  const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
+  const port = named.find((each) => hasAddress(each, target.address) && each.port === target.port);
+  return (
+    port &&
+    `the manifests have ${port.label} there, and this node has no rule for it: kube-proxy has not programmed it yet, or another program flushed its rules`
+  );
+}
+
+/** Notes that a node port was asked in a family that its Service does not have. */
+function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {
+  const { family } = target.address;
+  const other = side.ports.find(({ nodePort, family: own }) => nodePort === target.port && own !== family);
+  const isOwn = side.ports.some((each) => addressKind(each, target.address) !== undefined);
+  if (!other || target.port === 0 || isOwn) return undefined;
+  return `node port ${target.port} is that of ${other.label}, which has no ${familyNames[family]}: it is ${familyNames[other.family]} only`;
+}
+
+function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
+  const isTaken = fate.steps.some((step) => step.kind === 'listener' && step.server.program === 'kube-proxy');
+  return isTaken
+    ? `kube-proxy itself listens for node port ${nodePort} of ${label} here, and forwards connections: no rule does this, so kube-proxy must be running`
+    : undefined;
+}
+
+/** How the kernel loses packets with loopback addresses. */
+const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);
+
+/** Why this address of the node serves no node port. */
+function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trace, { side }: Scene) {
+  const { mode } = side;
+  const { address, port } = target;
+  const { verdict, steps } = fate.otherwise ?? fate;
+  if (!mode || nodePort !== port) return undefined;
+  const { title, loopbackNodePorts, defaultNodePortAddresses } = modeFacts[mode];
+  if (isLoopback(address)) {
+    // A packet that a rule drops or refuses has another cause.
+    const isLost = steps.some((step) => step.kind === 'route' && lostLoopbacks.has(step.decision.kind));
+    if (verdict !== 'local' && !isLost) return undefined;
+    const why = loopbackNodePorts.includes(address.family)
+      ? 'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet'
+      : `${title} serves no node port on this loopback address`;
+    return `${why}: use another address of the node instead`;
+  }
+  // A dump does not show how its kube-proxy was started.
+  if (verdict !== 'local' || (side.kind === 'dump' && !defaultNodePortAddresses.includes('primary'))) return undefined;
+  const named = (side.settings?.nodePortAddresses ?? []).join(', ');
+  const isUsual = named === '' || named === defaultNodePortAddresses.join(', ');
+  const why =
+    isUsual && defaultNodePortAddresses.includes('primary')
+      ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
+      : named === ''
+        ? 'it was compiled without the addresses of the node'
+        : `nodePortAddresses is ${named}`;
+  return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
+}
+
+function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
+  const names = policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`);
+  const isOne = policies.length === 1;
+  const all = new Set(fate.endpoints.map(formatSocketAddress)).size;
+  const where = endpoints.size < all ? ` at ${joinWords([...endpoints.keys()], 'and')}` : '';
+  const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
+  const who = `${isOne ? 'policy' : 'policies'} ${joinWords(names, 'and')}${direction === 'egress' ? ' on egress' : ''}`;
+  if (policies.length === 0)
+    return `${does}; whether a policy refuses it is not known: kpc did not read all policies and Pods of this cluster`;
+  if (verdict === 'unknown')
+    return `${does}; ${who} may refuse it${where}: ${isOne ? 'it depends' : 'they depend'} on facts about Pods or Namespaces that the input lacks`;
+  const seen = {
+    refused: '',
+    'refused-node': " and sees the node's address as the client",
+    'refused-client': ' and sees the client before masquerading',
+    'refused-endpoint': ', and sees the endpoint and not the address that the sender asks for',
+  };
+  return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
+}
+
+/** kube-proxy's answer to a load balancer's health check on the node: 200 with ready endpoints here, else 503 (healthcheck/service_health.go). */
+export function healthCheckWords(
+  { namespace, service, port, readyEndpoints }: ServiceHealthCheck,
+  side: Snapshot,
+): string {
+  const words = `health check of ${namespace}/${service} on port ${port}: kube-proxy answers`;
+  if (side.kind !== 'dump' && servicesWithoutEndpoints(side).has(`${namespace}/${service}`))
+    return `${words} 200 with a ready endpoint on this node, and 503 without; the input holds no EndpointSlices of ${namespace}/${service}`;
+  const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.node?.name).length;
+  const status = local > 0 ? 200 : 503;
+  return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
+}
+
+/** The health check node port that a dump's rules show. */
+function shownHealthCheck(port: number, fate: Fate, ports: Snapshot['ports']): string | undefined {
+  const label = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
+  if (label === undefined || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
+  return `port ${port} is the health check of ${label}: kube-proxy answers 200 with a ready endpoint on this node, and 503 without`;
+}
+
+/** The note for one address of the node. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
+function healthCheckNote({ target: { address, port }, fate }: Trace, { side }: Scene): string | undefined {
+  if (side.kind === 'dump') return shownHealthCheck(port, fate, side.ports);
+  const check = side.cluster.healthChecks.find((each) => each.port === port);
+  if (!check || fate.verdict !== 'local') return undefined;
+  const served = planNodePorts(side.settings, side.node, address.family).addresses;
+  const listens = !served || served.some(({ text }) => text === address.text);
+  return listens ? `this is the ${healthCheckWords(check, side)}` : undefined;
+}

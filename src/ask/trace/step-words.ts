@@ -1,0 +1,132 @@
+import { count, percent } from '../../base/format-count.ts';
+import { joinHostPort } from '../../kernel/address.ts';
+import type { Location } from '../../kernel/place.ts';
+import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
+import type { Hook, MarkChange, RuleStep, Step } from '../../packet/step.ts';
+import { isUnknownOwn } from '../../packet/own-address.ts';
+import { decisionWords } from './connection-words.ts';
+import type { Sender, Trace } from './question.ts';
+import { ruleText, whereOf } from './reason-words.ts';
+import type { Scene } from './scene.ts';
+
+export interface StepInWords {
+  readonly hook?: Hook;
+  /** "iptables nat KUBE-SERVICES rule 3". */
+  readonly where: string;
+  readonly what: string;
+  /** As the tool writes it. */
+  readonly rule?: string;
+  readonly servicePort?: string | undefined;
+  readonly place?: Location | undefined;
+}
+
+export type RouteStep = Step & { readonly kind: 'route' };
+
+const programs = { balancer: 'the balancer', 'kube-proxy': 'kube-proxy itself' } as const;
+
+export function describeStep(step: Step, { sender }: Pick<Trace, 'sender'>, scene: Scene): StepInWords {
+  const { owners } = scene.side;
+  switch (step.kind) {
+    case 'rule': {
+      const own = step.tool === 'iptables' ? owners.ofRule(step.rule, step.chain) : undefined;
+      return {
+        hook: step.hook,
+        where: whereOf(step),
+        what: actionWords(step),
+        rule: ruleText(step),
+        servicePort: step.origin?.servicePort ?? own,
+        place: step.origin?.place?.locate(),
+      };
+    }
+    case 'policy': {
+      const where = `${step.tool} ${step.table} ${step.chain}`;
+      return { hook: step.hook, where, what: 'no rule decides, and the policy of the chain is drop' };
+    }
+    case 'virtual-server': {
+      const { server, chosen, hook } = step;
+      const open = server.realServers.filter(({ weight }) => weight > 0).length;
+      return {
+        hook,
+        where: `virtual server ${server.protocol} ${formatSocketAddress(server)}`,
+        what: chosen
+          ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open} by scheduler ${server.scheduler}`
+          : 'IPVS has no real server for it, and refuses it',
+        servicePort: server.origin?.servicePort ?? owners.ofServer(server),
+        place: server.origin?.place?.locate(),
+      };
+    }
+    case 'listener': {
+      const { server, chosen } = step;
+      return {
+        where: `proxy port ${server.protocol} ${formatSocketAddress(server)}`,
+        what: chosen
+          ? `${programs[server.program]} connects to ${formatSocketAddress(chosen)}, one of ${server.endpoints.length}`
+          : `${programs[server.program]} has no endpoint for it, and closes the connection`,
+        servicePort: server.origin?.servicePort,
+        place: server.origin?.place?.locate(),
+      };
+    }
+    case 'route':
+      return { where: 'routing', what: routeWords(step, sender, scene) };
+  }
+}
+
+function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { side: { endpoints } }: Scene): string {
+  if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
+  if (decision.kind !== 'out') return decisionWords(decision, destination.text);
+  const isLocal = endpoints.at(destination.text)[0]?.isLocal;
+  const where = isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
+  const by = decision.interface === undefined ? '' : ` by ${decision.interface}`;
+  return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${where}`;
+}
+
+/** What a rule does, as the end of a sentence. */
+function actionWords({ tool, chain, rule, action }: RuleStep): string {
+  const share = 'args' in rule ? rule.args.find((arg) => arg.kind === 'statistic')?.probability : undefined;
+  const by = share === undefined ? '' : ` by chance, ${percent(Number(share))}`;
+  switch (action.kind) {
+    case 'jump':
+    case 'goto':
+      return `goes on to ${action.chain}${by}`;
+    case 'goto-random':
+      return `goes on to one of ${count(action.chains.length, 'endpoint')}`;
+    case 'accept':
+      return tool === 'iptables' ? 'passes this table' : 'passes this chain';
+    case 'snat':
+      return `gets ${action.address.text} as its source`;
+    case 'dnat': {
+      const { address, port } = action.target;
+      return `goes to ${port === undefined ? address.text : joinHostPort(address.text, port)}${by}`;
+    }
+    case 'dnat-random':
+      return `goes to one of ${count(action.targets.length, 'endpoint')}`;
+    case 'redirect':
+      return `goes to the node itself${action.port === undefined ? '' : `, port ${action.port}`}`;
+    case 'write-set':
+      return `changes the set ${action.set}`;
+    case 'change-mark':
+      return action.of === 'connection' ? "changes the connection's mark" : markWords(action.change);
+    case 'unknown':
+      return tool === 'iptables' ? `meets ${action.text}` : 'meets a rule that kpc does not understand';
+    case 'return':
+      return chain === baseChains.postrouting ? 'is not marked, so is not masqueraded' : 'leaves this chain';
+    default:
+      return plainActions[action.kind];
+  }
+}
+
+const plainActions = {
+  continue: 'matches',
+  drop: 'is dropped',
+  reject: 'is refused',
+  masquerade: "gets the node's address as its source",
+  notrack: 'is not tracked as a connection',
+  zone: 'is put into a zone of connection tracking',
+} as const;
+
+/** kube-proxy marks packets to masquerade with one bit of the mark, and flips that bit once it has masqueraded them. */
+function markWords({ stays, start, flip }: MarkChange): string {
+  if (start === undefined && (stays ^ flip) >>> 0 === 0xffffffff) return 'is marked for masquerading';
+  return stays === 0xffffffff && flip !== 0 ? 'loses its mark' : 'has its mark changed';
+}
