@@ -4,7 +4,7 @@ import { reasonWords } from '../ask/diff/reason-words.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Located } from '../kernel/place.ts';
-import { cutList } from './formats/answer.ts';
+import { casesOf, cutList } from './formats/answer.ts';
 import type { TestCase } from './formats/junit.ts';
 import type { SaidFinding } from './words/said.ts';
 
@@ -26,23 +26,25 @@ export function differencesFound(
   return [...ofServices, ...ofNone];
 }
 
-/** A case for each Service port, and for each finding about none. What differs fails. */
+/** A case for each Service port, and for each other finding. What differs fails. */
 export function differenceCases(
   ports: readonly { readonly label: string; readonly place?: Located | undefined }[],
   findings: readonly SaidFinding[],
 ): readonly TestCase[] {
   const failed = new Map(
-    findings.map((each): [string, TestCase] => {
+    findings.flatMap((each): readonly (readonly [string, TestCase])[] => {
       const { code, arguments: details, text, help, place } = each;
-      const name = code === 'service-differs' ? details.servicePort : text;
-      const failure = {
-        title: text,
-        lines: 'what' in details ? [...details.what, ...(help === undefined ? [] : [help])] : [],
-      };
-      return [name, { name, place, failure }];
+      if (code !== 'service-differs' && code !== 'state-differs') return [];
+      const name = 'servicePort' in details ? details.servicePort : text;
+      const failure = { title: text, lines: [...details.what, ...(help === undefined ? [] : [help])] };
+      return [[name, { name, place, failure }]];
     }),
   );
   const names = new Set([...ports.map(({ label }) => label), ...failed.keys()]);
   const places = new Map(ports.map(({ label, place }) => [label, place]));
-  return Array.from(names, (name) => failed.get(name) ?? { name, place: places.get(name), failure: undefined });
+  const others = findings.filter(({ code }) => code !== 'service-differs' && code !== 'state-differs');
+  return [
+    ...Array.from(names, (name) => failed.get(name) ?? { name, place: places.get(name), failure: undefined }),
+    ...casesOf(others),
+  ];
 }

@@ -10,7 +10,7 @@ import { severities, type Divergence, type Effect, type Severity } from '../ask/
 import { traceCommand } from './words/trace-command.ts';
 import { findingReporter, sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
-import { casesOf, type Answered } from './formats/answer.ts';
+import type { Answered } from './formats/answer.ts';
 import { formatFindings } from './formats/text.ts';
 import { formatDescription } from './formats/description.ts';
 import { formatJson, type Said } from './formats/json.ts';
@@ -93,7 +93,15 @@ function findingLines(report: EquivalenceReport, of: readonly Severity[]): reado
         .filter(({ severity }) => severity !== 'fails-otherwise')
         .flatMap((effect) => effectLines(effect, report)),
       ...(finding.services.length > 0 ? [line('plain', 1, `Services: ${nameSome(finding.services, mostNames)}`)] : []),
-      ...(standIns > 1 ? [line('plain', 1, `nodes: ${nameSome(finding.nodes, mostNames)}`)] : []),
+      ...(standIns > 1
+        ? [
+            line(
+              'plain',
+              1,
+              `nodes: ${nameSome(finding.nodes, mostNames)}${standIns < report.nodes ? ', and those like them' : ''}`,
+            ),
+          ]
+        : []),
       ...finding.help.map((advice) => line('good', 1, `To do: ${advice}.`)),
     ]);
 }
@@ -159,7 +167,7 @@ function summaryWords(report: EquivalenceReport): string {
   const all = count(classes, 'class of packets', 'classes of packets');
   const result =
     counts.length === 0
-      ? `${all}, no difference`
+      ? `${all}, no difference${report.unknown > 0 ? `; ${formatCount(report.unknown)} not known on either side` : ''}`
       : [
           ...(telling.length === 0 ? [] : [telling.map(countWords).join(', ')]),
           ...counts.filter(({ severity }) => severity === 'unknown').map(countWords),
@@ -178,7 +186,9 @@ function countWords({ severity, causes }: { readonly severity: Severity; readonl
 
 function notes({ unknown, reasons, nodes, standIns, snapshots }: EquivalenceReport): readonly string[] {
   const doubt = `${count(unknown, 'class', 'classes')} ${unknown === 1 ? 'is' : 'are'} not known on either side: ${nameSome(reasons)}.`;
-  const represented = `Compared on ${formatCount(standIns)} of ${count(nodes, 'node')}: the others are like ${standIns === 1 ? 'it' : 'these'}.`;
+  const rest = nodes - standIns;
+  const like = standIns === 1 ? 'it' : 'one of these';
+  const represented = `Compared on ${formatCount(standIns)} of ${count(nodes, 'node')}: ${rest === 1 ? `the other is like ${like}` : `the others are ${standIns === 1 ? '' : 'each '}like ${like}`}.`;
   const assumed = assumedSummary(snapshots);
   return [
     ...(assumed === undefined ? [] : [`${assumed}.`]),
@@ -215,7 +225,7 @@ export function equivalenceAnswer(
       ),
     files: [],
     suite: `${said.command} ${from} ${to}`,
-    cases: () => casesOfReport(report),
+    cases: () => casesOfReport(report, placeOf),
   };
 }
 
@@ -294,15 +304,24 @@ function markdownBlock(lines: readonly DescriptionLine[]): string {
 }
 
 /** A case for each cause, and for each preparation: it fails if packets end differently, or if something has to be set first. */
-function casesOfReport(report: EquivalenceReport): readonly TestCase[] {
+function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = finding;
     const lines = [
       ...finding.reasons,
       ...finding.effects.flatMap((effect) => effectLines(effect, report)).map(({ text }) => text),
     ];
-    return { name: title, place: undefined, failure: { title, lines: [...lines, ...finding.help] } };
+    const all = [...lines, ...finding.help];
+    const place = finding.services.map((each) => placeOf(each)).find((each) => each !== undefined);
+    // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
+    const isBad = !report.preparations || finding.severity === 'breaks' || finding.severity === 'unknown';
+    return { name: title, place: place?.locate(), failure: isBad ? { title, lines: all } : undefined, output: all };
   });
   const passed = { name: 'no class of packets differs', place: undefined, failure: undefined };
-  return [...(causes.length > 0 ? causes : [passed]), ...casesOf(sayFindings(report.preparations ?? []))];
+  const steps = (report.preparations ?? []).map((each): TestCase => {
+    const { text: name, help = '' } = wordsOf(each);
+    const failure = isRequired(each) ? { title: name, lines: [help] } : undefined;
+    return { name, place: undefined, failure, output: [help] };
+  });
+  return [...(causes.length > 0 ? causes : [passed]), ...steps];
 }

@@ -59,7 +59,7 @@ function summaryWords({ findings, ignored, files, nodes, mode, namesMode, hasRun
   const accepted = ignored.length === 0 ? '' : `; ${ignored.length} ignored`;
   if (!hasRun && findings.every(({ code }) => code === 'unreadable-file')) return `${found}${accepted}`;
   if (!hasRun)
-    return `${found}${accepted}; the rules look at the Services once the errors are gone (or with --skip-invalid)`;
+    return `${found}${accepted}; the rules of kpc lint run once the errors are fixed (or with --skip-invalid)`;
   const how = `${modeFacts[mode].title}${namesMode ? '' : ` ${unnamedMode}`}`;
   return `${found}${accepted}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }

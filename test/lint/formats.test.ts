@@ -114,7 +114,7 @@ test('reviews get paths from the top of the repository, and none of standard inp
     }
     const [ofStdin, ...others] = await filesNamed(['-'], folder, text);
     expect(ofStdin).toEqual({ uri: 'stdin' });
-    expect(others).toEqual(['-', undefined]);
+    expect(others).toEqual(['.', undefined]);
   });
 });
 

@@ -62,7 +62,7 @@ describe('--ignore', () => {
     expect(run.status).toBe(1);
     expect(told(run)).toEqual(['warning idle-ignore', 'error bad-value']);
     expect(run.stdout).toContain('errors cannot be ignored');
-    expect(summary(run)).toContain('1 error, 1 warning in 1 file; the rules look at the Services once');
+    expect(summary(run)).toContain('1 error, 1 warning in 1 file; the rules of kpc lint run once');
     const skipping = await lint({ 'in.yaml': wrong + api }, '--ignore', 'bad-value', '--skip-invalid');
     expect(told(skipping)).toContain('warning external-ips default/api');
   });

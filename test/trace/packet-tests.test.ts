@@ -338,7 +338,7 @@ test('a file of another program is one error', async () => {
   const run = await runFile('apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\nkind: Node\n');
   expect(run).toMatchObject({ status: 2, stdout: '' });
   expect(run.stderr.match(/error: .*/g)).toEqual([
-    'error: no file of kpc test: it has no tests, but apiVersion, kind, metadata [bad-expectation]',
+    'error: not a file of kpc test: it has no tests, but apiVersion, kind, metadata [bad-expectation]',
   ]);
 });
 

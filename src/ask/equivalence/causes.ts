@@ -131,7 +131,7 @@ export const causes = {
     advice: 'check whether a firewall or a program names the port: clients use the addresses of Services',
   },
   'not-understood': {
-    title: 'It depends on what kpc does not know',
+    title: 'What the input does not show decides',
   },
   other: { title: 'Packets are treated differently' },
 } as const satisfies Readonly<Record<string, Cause>>;

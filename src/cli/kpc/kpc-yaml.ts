@@ -54,10 +54,10 @@ export function optionsInTree(command: Command, program: Command, tree: FileTree
 
 /**
  * Whether a key is for other commands only, outside of this one's own section: -f of diff adds to both sides, except where it
- * compares two releases and has no sides; and lint looks at all nodes.
+ * compares two releases and has no sides; and lint and migrate look at all nodes.
  */
 function isOfOthers(key: string, command: Command): boolean {
-  if (command.name() === 'lint' && key === 'node') return true;
+  if (key === 'node' && (command.name() === 'lint' || command.name() === 'migrate')) return true;
   if (command.name() !== 'diff' || key !== 'file') return false;
   return command.getOptionValue('toKubernetesVersion') === undefined || command.args.length > 0;
 }

@@ -14,6 +14,8 @@ export interface MessageOptions {
   readonly quiet?: boolean;
   readonly strict?: boolean;
   readonly output?: string;
+  /** The inputs of -f, where a command has it. */
+  readonly file?: readonly string[];
   readonly flagPlaces?: FlagPlaces;
   /** The flags that a kpc.yaml gave, in words. */
   readonly taken?: readonly string[];

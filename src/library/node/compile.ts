@@ -148,7 +148,8 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);
-  // What a revision holds stays as it is.
-  const words = tree ? { ...own, accept: undefined } : own;
+  // What a revision holds stays as it is, and assumptions replace no bundle without them.
+  const isKept = tree !== undefined || (form === 'bundle' && (await holdsReal(folder, makeBundle(snapshot).manifest)));
+  const words = isKept ? { ...own, accept: undefined } : own;
   return { isSame, result, report: await reportCheck(folder, isSame ? [] : result.files, snapshot, form, words) };
 }

@@ -2,7 +2,7 @@ import { formatCount } from '../../base/format-count.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import { printableLines } from '../../base/printable.ts';
 import type { Severity } from '../../base/findings/rows.ts';
-import { helpWithTrace, type SaidFinding } from '../words/said.ts';
+import type { SaidFinding } from '../words/said.ts';
 import type { Located } from '../../kernel/place.ts';
 
 /** The path of a file from the top of its repository, which GitHub and GitLab go by; undefined for standard input. */
@@ -26,9 +26,9 @@ export function formatGithub(findings: readonly SaidFinding[], pathOf: PathOf): 
   const shown = findings
     .filter((each) => !hidden.has(each))
     .map((finding) => {
-      const { severity, code, text, place } = finding;
-      const help = helpWithTrace(finding);
-      const lines = help === undefined ? text : `${text}\nhelp: ${help}`;
+      const { severity, code, text, help, trace, place } = finding;
+      const shows = trace === undefined ? '' : `\ntrace: ${trace.command}`;
+      const lines = `${text}${help === undefined ? '' : `\nhelp: ${help}`}${shows}`;
       return annotate(levels[severity], code, lines, inRepository(place, pathOf));
     });
   const counts = [...bySeverity.values()].flatMap((own) => {

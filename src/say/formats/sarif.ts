@@ -4,7 +4,7 @@ import { codes } from '#codes';
 import { findingCodes, severitiesOf, type FindingCode } from '../../base/findings/codes.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { helpWithTrace, type SaidFinding } from '../words/said.ts';
+import { helpWithTrace, printOf, type SaidFinding } from '../words/said.ts';
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
 
@@ -49,11 +49,11 @@ function ruleOf(code: FindingCode, helpUri: string | undefined) {
 }
 
 function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback: string | undefined, pathOf: PathOf) {
-  const { code, severity, text, fingerprint, about, trace, place } = finding;
-  const { file = fallback, line = 1, column } = place ?? {};
+  const { code, severity, text, about, trace, place } = finding;
+  const { file = fallback ?? '.', line = 1, column } = place ?? {};
   const help = helpWithTrace(finding);
   const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
-  const physicalLocation = file === undefined ? undefined : { artifactLocation: artifactOf(pathOf(file)), region };
+  const physicalLocation = { artifactLocation: artifactOf(pathOf(file)), region };
   const logicalLocations =
     about?.kind === 'service' ? { logicalLocations: [{ fullyQualifiedName: about.name, kind: 'resource' }] } : {};
   return {
@@ -61,8 +61,9 @@ function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback:
     ruleIndex: rules.indexOf(code),
     level: levels[severity],
     message: { text: help === undefined ? text : `${text}\n${help}` },
-    ...(physicalLocation ? { locations: [{ physicalLocation, ...logicalLocations }] } : {}),
-    partialFingerprints: { 'kpcFinding/v1': fingerprint },
+    // Code scanning of GitHub takes no file in which a result has no place.
+    locations: [{ physicalLocation, ...logicalLocations }],
+    partialFingerprints: { 'kpcFinding/v1': printOf(finding) },
     ...(trace ? { properties: { trace: trace.command, verdict: trace.verdict } } : {}),
   };
 }
@@ -74,5 +75,5 @@ function artifactOf(file: string | undefined) {
   const uri = drive + file.slice(drive.length).split('/').map(encodeURIComponent).join('/');
   if (file.startsWith('/')) return { uri: `file://${uri}` };
   if (drive !== '') return { uri: `file:///${uri}` };
-  return { uri, uriBaseId: '%SRCROOT%' };
+  return { uri: uri === '' ? '.' : uri, uriBaseId: '%SRCROOT%' };
 }

@@ -41,11 +41,11 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: kubectl get services -A -o jsonpath=\'{range .items[?(@.spec.externalIPs)]}{.metadata.namespace}/{.metadata.name}{"\\n"}{end}\'',
     ],
     'set-mode': ({ mode }) => [
-      `set the mode in kube-proxy's configuration, or prepare for another: the configuration sets none, which means ${announcedDefault.mode} from 1.${announcedDefault.since} on, and iptables before (announced: KEP-${announcedDefault.kep}, ${kepLink(announcedDefault.kep)})`,
+      `set mode in kube-proxy's configuration: the default changes from iptables to ${announcedDefault.mode} in 1.${announcedDefault.since} (announced: KEP-${announcedDefault.kep}, ${kepLink(announcedDefault.kep)})`,
       `check: mode: ${mode}`,
     ],
     'nft-version': [
-      `use nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs: kube-proxy does not start in nftables mode with an older one; its own image has one`,
+      `use nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs: it does not start in nftables mode with an older one, and its own image has a new enough nft`,
       'check: nft --version',
     ],
     'kube-proxy-version': [

@@ -16,7 +16,8 @@ import {
 
 function onNodes({ nodes, of }: OnNodes, all = 'all'): string {
   if (nodes.length < of) return `on ${formatCount(nodes.length)} of ${count(of, 'node')} (${nameSome(nodes)})`;
-  return of === 1 ? `on node ${nodes[0]}` : `on ${all} ${formatCount(of)} nodes`;
+  if (of === 1) return `on node ${nodes[0]}`;
+  return of === 2 && all === 'all' ? 'on both nodes' : `on ${all} ${formatCount(of)} nodes`;
 }
 
 /** After "no endpoint runs". */

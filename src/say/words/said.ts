@@ -77,12 +77,22 @@ const passing: ReadonlySet<string> = new Set(['nodes', 'of', 'first', 'among', '
 
 /** Depends on the code, on what it is about and on its arguments, but on no line, no list of nodes and no folder that was named. */
 function fingerprintOf(
-  { code, arguments: details, place, about }: Finding,
+  {
+    code,
+    arguments: details,
+    place,
+    about,
+  }: Fault & { readonly place?: { readonly file: string } | undefined; readonly about?: About | undefined },
   below: ReadonlyMap<string, string>,
 ): string {
   const others = Object.entries(details).filter(([name]) => !passing.has(name));
   const file = place && (below.get(place.file) ?? place.file);
   return hashName(JSON.stringify([code, about?.name ?? file ?? '', Object.fromEntries(others)]), 16);
+}
+
+/** The fingerprint of a finding that was said without one. */
+export function printOf(finding: SaidFinding): string {
+  return finding.fingerprint ?? fingerprintOf(finding, new Map());
 }
 
 /** What to do, with the command that shows it, in formats that have no other place for that. */
