@@ -122,7 +122,8 @@ export function scenesOf(options: PacketInput): Scenes {
   if ('side' in options) return { scenes: [sceneOf(options.side)], diagnostics: [] };
   const { loaded, nodes, at } = openTexts(options);
   if (nodes.length === 0) {
-    return { scenes: undefined, diagnostics: [...loaded.diagnostics, diagnose('no-node', { problem: 'none-chosen' })] };
+    const lack = loaded.diagnostics.some(isError) ? [] : [diagnose('no-node', { problem: 'none-chosen' })];
+    return { scenes: undefined, diagnostics: [...loaded.diagnostics, ...lack] };
   }
   const readings = nodes.map(at);
   const diagnostics = new Map(readings.flatMap(diagnosticsOfNode).map((one) => [keyOf(one), one]));

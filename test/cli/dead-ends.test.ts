@@ -27,7 +27,7 @@ test.each([
   [
     'equivalence foo bar -f svc.yaml',
     'called "foo" and "bar"',
-    'ipvs, iptables, nftables, userspace, a release or a file',
+    'name a mode (ipvs, iptables, nftables or userspace), a release such as 1.36, a file or a folder',
   ],
   ['svc.yaml', "unknown command 'svc.yaml'", 'name a command before it: "kpc describe FILE"'],
   ['nft svc.yaml', "unknown command 'nft'", '--proxy-mode nftables'],

@@ -137,10 +137,10 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'own-address':
       return {
         text: `kpc does not know whether ${missing.address.text} is an address of the node`,
-        ...ownAddresses(side.kind),
+        ...ownAddresses(side),
       };
     case 'own-addresses':
-      return { text: "kpc does not know the node's addresses", ...ownAddresses(side.kind) };
+      return { text: "kpc does not know the node's addresses", ...ownAddresses(side) };
     case 'route': {
       const { text } = missing.address;
       const command = `ip route get ${text}`;
@@ -232,7 +232,9 @@ function listing(command: string): MissingInWords {
   return { text: `the dump lacks what ${command} prints`, command, settle: 'add it' };
 }
 
-function ownAddresses(kind: Scene['side']['kind']): Pick<MissingInWords, 'command' | 'settle'> {
+function ownAddresses({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
+  if (nodeName === '' && objects.nodes.length > 1)
+    return { command: '--node', settle: 'name one of the Nodes with --node, or take each with --all-nodes' };
   return kind === 'dump'
     ? { command: 'ip addr', settle: 'add what ip addr prints, or name its output with --host-addresses' }
     : { command: 'ip addr', settle: 'add the Node, or name what ip -j addr prints with --host-addresses' };

@@ -1,6 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
 import { findNearest } from '../../base/find-nearest.ts';
-import { joinWords } from '../../base/join-words.ts';
 import { readNamedFile } from '../../base/read-file.ts';
 import { isError, placeAtLine, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';
@@ -65,12 +64,12 @@ function holdsConfiguration(path: string): boolean {
   return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
 }
 
-/** What a word can only have been meant as; undefined if it is a mode, a release, or something that there is. */
+/** The mode that a word is near to, or '' for none; undefined if it is a mode, a release, or something that there is. */
 export function findMeant({ name, adds }: NamedSide): string | undefined {
   if (adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name))
     return undefined;
   const mode = proxyModes.find((each) => each.startsWith(name.toLowerCase())) ?? findNearest(name, proxyModes);
-  return mode ?? joinWords([...proxyModes, 'a release', 'a file'], 'or');
+  return mode ?? '';
 }
 
 /** Finds out what both sides are. */

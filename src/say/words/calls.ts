@@ -1,3 +1,4 @@
+import { proxyModeNames } from '../../kube-proxy/modes.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
@@ -128,7 +129,9 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'unknown-side': ({ names, meant }) => [
       `no mode, release, file or folder is called ${names.map((name) => quotePrintable(name)).join(' and ')}`,
-      `did you mean ${meant}?`,
+      meant === ''
+        ? `name a mode (${proxyModeNames}), a release such as 1.36, a file or a folder`
+        : `did you mean ${meant}?`,
     ],
     'unknown-code': ({ name, meant }) => [
       `no message has the code ${printable(name)}`,

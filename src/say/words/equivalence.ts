@@ -42,7 +42,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
     ],
     'set-mode': ({ mode }) => [
       `set mode in kube-proxy's configuration: the default changes from iptables to ${announcedDefault.mode} in 1.${announcedDefault.since} (announced: KEP-${announcedDefault.kep}, ${kepLink(announcedDefault.kep)})`,
-      `check: mode: ${mode}`,
+      `in kube-proxy's configuration: mode: ${mode}`,
     ],
     'nft-version': [
       `use nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs: it does not start in nftables mode with an older one, and its own image has a new enough nft`,
@@ -69,7 +69,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       const section = fresh.masqueradeSection;
       return [
         `set ${section}.${name}: ${fresh.title} reads the section ${section} of the configuration, not ${old.masqueradeSection}`,
-        `check: ${section}: {${name}: ${value}}`,
+        `in kube-proxy's configuration: ${section}: {${name}: ${value}}`,
       ];
     },
     'node-port-addresses': ({ from, to, was, is }) => {
@@ -79,7 +79,9 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
         : 'set nodePortAddresses, if clients use other addresses of a node than its primary one';
       return [
         `${what}: without it, ${modeFacts[to].title} means ${is}, and ${modeFacts[from].title} ${was}`,
-        opensAll ? 'check: nodePortAddresses: ["primary"]' : 'check: nodePortAddresses: ["0.0.0.0/0", "::/0"]',
+        opensAll
+          ? 'in kube-proxy\'s configuration: nodePortAddresses: ["primary"]'
+          : 'in kube-proxy\'s configuration: nodePortAddresses: ["0.0.0.0/0", "::/0"]',
       ];
     },
     forwarding: ({ sysctl, isSetBefore, to }) => {

@@ -189,7 +189,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   'no-node': byCase('problem', {
     'none-chosen': [
       'no node to compile for: none is named, and none is in the input',
-      'add --all-nodes and the output of kubectl get nodes -o yaml, or name nodes with --node',
+      'add the output of kubectl get nodes -o yaml, with --all-nodes or the names of nodes in --node',
     ],
     'compiled-for-any': describeAnyNode,
   }),

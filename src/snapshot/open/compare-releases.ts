@@ -4,7 +4,7 @@ import type { IpFamilyChoice } from './choose-families.ts';
 import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';
 import { checkReleases, prepareChecked } from './compile.ts';
 import { parseVersionChoice, releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
-import type { Finding } from '../../base/findings/finding.ts';
+import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
 import { diffSides, type SideDiff } from '../../ask/diff/diff-sides.ts';
 import type { ServiceReason } from '../../ask/diff/service-reasons.ts';
@@ -134,7 +134,8 @@ function chooseReleases(loaded: LoadedInputs, nodeName: string, toVersion: strin
     if (choice !== undefined && choice !== 'auto') return choice;
     const release = releaseOfNode(loaded.nodes.get(nodeName), nodeName, flag);
     if (typeof release === 'string') return release;
-    diagnostics.push(release);
+    // What could not be read may hold the Node that names it.
+    if (!loaded.diagnostics.some(isError)) diagnostics.push(release);
     return undefined;
   };
   const fromFlag = version === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';

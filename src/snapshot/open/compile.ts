@@ -78,9 +78,12 @@ export function prepareChecked(
 ): { readonly preparedFor: ((node: string) => Prepared) | undefined; readonly diagnostics: readonly Finding[] } {
   const { modeNote } = loaded;
   // An invalid object counts as missing.
-  const found = loaded.diagnostics.some(isError) ? [] : checkNodes(nodes, loaded);
+  const isRead = !loaded.diagnostics.some(isError);
+  const found = isRead ? checkNodes(nodes, loaded) : [];
   const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
-  const known = [...refusals, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
+  // What could not be read may hold the Nodes.
+  const wrong = isRead ? refusals : refusals.filter(({ code }) => code !== 'no-node' && code !== 'no-node-object');
+  const known = [...wrong, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
   if (known.some(isError)) return { preparedFor: undefined, diagnostics: known };
   return { preparedFor, diagnostics: modeNote ? [modeNote, ...known] : known };
 }
