@@ -100,11 +100,7 @@ function specOf(
   return compiledSpec(name, { ...input, ...flags }, read);
 }
 
-function compiledSpec(
-  name: string,
-  input: Partial<ManifestsOfNodes>,
-  read?: LoadedInputs,
-): Spec {
+function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: LoadedInputs): Spec {
   const { manifests } = input;
   if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
   const files = listOf(manifests, 'manifests').map((each) => each.name);
