@@ -1,7 +1,7 @@
 import { callerWith, nameOptions } from '../../src/library/words.ts';
 
 /** What holds no words of kpc's own: files, what an example is made of, and rules as their tool writes them. */
-const asWritten: ReadonlySet<string> = new Set(['example', 'files', 'manifest', 'rule', 'rules']);
+const asWritten: ReadonlySet<string> = new Set(['example', 'files', 'items', 'kernel', 'manifest', 'rule', 'rules']);
 
 /** The names of what an agent may ask. */
 interface Names {

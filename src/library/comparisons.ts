@@ -124,9 +124,8 @@ function compareSpecs(
   return { passed, report: report && equivalenceJson(report), snapshots, findings, diagnostics, notes };
 }
 
-/** Each once, without the note about a mode that nobody named: the report says which it is. */
 function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {
-  return diagnosticsOf(distinct(diagnostics.filter(({ code }) => code !== 'default-mode')));
+  return diagnosticsOf(distinct(diagnostics));
 }
 
 /** Options of migrate: the flags of `kpc migrate`. All Nodes of the manifests are compared, or the one that `node` names. */
