@@ -1,10 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
-
-/** What an agent gets. */
-export interface Answer {
-  readonly text: string;
-  readonly isError: boolean;
-}
+import { refuseUse } from './refusals.ts';
 
 /** How much a question may cost. */
 export interface Limits {
@@ -21,11 +16,13 @@ const usualLimits: Limits = { time: 9000, memory: 320, waiting: 2 ** 23 };
 interface Question {
   /** As JSON: what waits costs its characters only. */
   readonly text: string;
-  readonly settle: (answer: Answer) => void;
+  readonly settle: (answer: string | Promise<never>) => void;
   readonly timer: NodeJS.Timeout;
 }
 
-const advice = 'ask about fewer files, or run kpc itself on them';
+async function excess(reason: string): Promise<never> {
+  return refuseUse(reason, 'ask about fewer files, or run kpc itself on them');
+}
 
 /**
  * Has questions answered by another process, one after the other. No question is worth more than the limits: JavaScript cannot be
@@ -47,13 +44,13 @@ export class Answers {
     this.#limits = limits;
   }
 
-  /** Answers, or says why there is no answer. Never rejects. */
-  ask(question: unknown): Promise<Answer> {
+  /** Rejects if there is no answer within the limits, with a Refusal that says which. */
+  async ask(question: unknown): Promise<string> {
     const text = JSON.stringify(question);
     const { time, waiting } = this.#limits;
     const size = this.#waiting.reduce((sum, each) => sum + each.text.length, text.length);
-    if (size > waiting) return Promise.resolve(refusal('kpc-mcp has too many questions to answer: ask again later'));
-    return new Promise((resolve) => {
+    if (size > waiting) refuseUse('kpc-mcp has too many questions to answer', 'ask again later');
+    return new Promise<string>((resolve) => {
       const timer = setTimeout(() => this.#end(asked, `this takes longer than ${time / 1000} s`), time);
       const asked: Question = { text, timer, settle: resolve };
       this.#waiting.push(asked);
@@ -85,13 +82,13 @@ export class Answers {
     child.unref();
     child.channel?.unref();
     child.on('message', (answer) => {
-      if (child === this.#child && this.#current) this.#settle(this.#current, answer as Answer);
+      if (child === this.#child && this.#current) this.#settle(this.#current, String(answer));
     });
     child.on('error', () => {});
     child.on('exit', () => {
       if (child !== this.#child) return;
       this.#child = undefined;
-      if (this.#current) this.#settle(this.#current, refusal(`this takes more memory than kpc-mcp may use: ${advice}`));
+      if (this.#current) this.#settle(this.#current, excess('this takes more memory than kpc-mcp may use'));
     });
     return child;
   }
@@ -102,10 +99,10 @@ export class Answers {
       this.#child = undefined;
       child?.kill('SIGKILL');
     } else this.#waiting.splice(this.#waiting.indexOf(question), 1);
-    this.#settle(question, refusal(`${reason}: ${advice}`));
+    this.#settle(question, excess(reason));
   }
 
-  #settle(question: Question, answer: Answer): void {
+  #settle(question: Question, answer: string | Promise<never>): void {
     clearTimeout(question.timer);
     question.settle(answer);
     if (question !== this.#current) return;
@@ -115,12 +112,8 @@ export class Answers {
   }
 }
 
-export function refusal(text: string): Answer {
-  return { text, isError: true };
-}
-
 /** Answers the questions of the process that started this one, until that ends. */
-export function answerQuestions(answer: (question: unknown) => Answer): void {
+export function answerQuestions(answer: (question: unknown) => string): void {
   process.on('disconnect', () => process.exit());
   process.on('message', (text) => process.send?.(answer(JSON.parse(String(text)))));
 }

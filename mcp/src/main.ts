@@ -2,18 +2,21 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { version } from '../../src/library/index.ts';
 import { publishedSchema } from '../../src/base/json/published-schema.ts';
+import { findNearest } from '../../src/base/find-nearest.ts';
 import { describeError } from '../../src/base/system-errors.ts';
 import { makeEnvelope } from '../../src/say/formats/json.ts';
 import { envelopeOf } from '../../src/say/outputs/envelope.ts';
-import { answerQuestions, Answers, refusal, type Answer } from './answers.ts';
+import { answerQuestions, Answers } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
-import { RefusedPath, TextsBelow } from './texts-below.ts';
 import { readConfigured } from './configured.ts';
-import { tools, type Tool, type ToolAnswer } from './tools.ts';
+import { findingOf, refuseUse } from './refusals.ts';
+import { TextsBelow } from './texts-below.ts';
+import { parametersOf, tools, type Tool, type ToolAnswer } from './tools.ts';
+import { inParameters } from './words.ts';
 
 const usage = `Usage: kpc-mcp <folder>
 
@@ -62,10 +65,10 @@ async function serve(folder: string): Promise<number> {
   const server = new Server({ name: 'kpc', version }, { instructions, capabilities: { tools: {} } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(describeTool) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }) => {
-    const { text, isError } = await answers.ask({ name, given });
-    const content = [{ type: 'text' as const, text }];
-    if (isError) return { content, isError };
-    return { content, structuredContent: JSON.parse(text) as Record<string, unknown> };
+    const tool = toolOf(name);
+    const text = await answers.ask({ name, given }).catch((error: unknown) => format(tool, failure(error)));
+    const structuredContent = JSON.parse(text) as Record<string, unknown>;
+    return { content: [{ type: 'text', text }], structuredContent, isError: !('result' in structuredContent) };
   });
   const input = process.stdin.pipe(
     new BoundedInput((id) => {
@@ -75,6 +78,12 @@ async function serve(folder: string): Promise<number> {
   );
   await server.connect(new StdioServerTransport(input, process.stdout));
   return 0;
+}
+
+function toolOf(name: string): Tool {
+  const tool = tools.find((each) => each.name === name);
+  if (!tool) throw new McpError(ErrorCode.InvalidParams, `there is no tool ${JSON.stringify(name)}`);
+  return tool;
 }
 
 /** Options of kpc that a tool takes beside its own parameters, as the library has them: "clusterCidr". */
@@ -92,7 +101,7 @@ function describeTool(tool: Tool) {
   return { name, title, description, inputSchema, outputSchema, annotations };
 }
 
-const questionShape = z.object({ name: z.string(), given: z.unknown() });
+const questionShape = z.object({ name: z.string(), given: z.record(z.string(), z.unknown()) });
 
 /** Answers for a server, in a process of its own. */
 function answer(folder: string): number {
@@ -101,8 +110,7 @@ function answer(folder: string): number {
   process.chdir(folder);
   answerQuestions((question) => {
     const { name, given } = questionShape.parse(question);
-    const tool = tools.find((each) => each.name === name);
-    return tool ? answerOf(tool, given, files) : refused(`there is no tool ${JSON.stringify(name)}`);
+    return answerOf(toolOf(name), given, files);
   });
   return 0;
 }
@@ -110,41 +118,50 @@ function answer(folder: string): number {
 const unconfigured = { values: {}, findings: [], isWrong: false } as const;
 const noAnswer: ToolAnswer = { snapshots: [], findings: [] };
 
-function answerOf(tool: Tool, given: unknown, files: TextsBelow): Answer {
-  const { name, result: schema, answer: of } = tool;
-  const checked = inputOf(tool).safeParse(given);
-  if (!checked.success) return refused(`wrong arguments for ${name}: ${z.prettifyError(checked.error)}`);
+/** The text of the envelope. */
+function answerOf(tool: Tool, given: Readonly<Record<string, unknown>>, files: TextsBelow): string {
   try {
-    const {
-      values,
-      findings: taken,
-      isWrong,
-    } = tool.compiles ? readConfigured(name, checked.data, files) : unconfigured;
-    const own = isWrong ? noAnswer : of({ ...values, ...checked.data }, files);
-    const { result, snapshots } = own;
-    const findings = [...taken, ...own.findings];
-    // The verdict first, then what it rests on.
-    const {
-      kpc,
-      command,
-      result: _,
-      ...rest
-    } = makeEnvelope<typeof schema>({ command: `kpc ${name}`, snapshots, findings });
-    const text = JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
-    if (text.length <= longestAnswer) return { text, isError: result === undefined };
-    return refusal(
-      `the answer is longer than ${longestAnswer} characters: ask about one Service, one node or fewer files`,
+    const asked = readInput(tool, given);
+    const { values, findings: taken, isWrong } = tool.compiles ? readConfigured(tool.name, asked, files) : unconfigured;
+    const own = isWrong ? noAnswer : tool.answer({ ...values, ...asked }, files);
+    const text = format(tool, { ...own, findings: [...taken, ...own.findings] });
+    if (text.length <= longestAnswer) return text;
+    return refuseUse(
+      `the answer is longer than ${longestAnswer} characters`,
+      'ask about one Service, one node or fewer files',
     );
   } catch (error) {
-    // What the library throws is wrong in the question, too.
-    if (error instanceof RefusedPath || error instanceof TypeError) return refused(error.message);
-    return refused(`kpc failed on this question: ${describeError(error)}`);
+    return format(tool, failure(error));
   }
 }
 
-/** Whatever a refusal quotes may be as long as the question. */
-function refused(text: string): Answer {
-  return refusal(text.slice(0, longestAnswer));
+/** What is asked. Refuses parameters that the tool does not have, and values that they do not take. */
+function readInput(tool: Tool, given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const names = [...parametersOf(tool)];
+  const strange = Object.keys(given).find((each) => !names.includes(each));
+  if (strange !== undefined) {
+    const near = findNearest(strange, names);
+    refuseUse(`there is no parameter ${strange}`, near === undefined ? undefined : `did you mean ${near}?`);
+  }
+  const { error, data } = inputOf(tool).safeParse(given);
+  if (error) refuseUse(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  return data ?? {};
+}
+
+function failure(error: unknown): ToolAnswer {
+  return { ...noAnswer, findings: [findingOf(error)] };
+}
+
+const words = {
+  tools: new Set(tools.map(({ name }) => name)),
+  parameters: new Set(tools.flatMap((tool) => [...parametersOf(tool)])),
+};
+
+/** The envelope in the words of the tools, the verdict first, then what it rests on. */
+function format(tool: Tool, answered: ToolAnswer): string {
+  const said = inParameters(answered, words);
+  const { kpc, command, result, ...rest } = makeEnvelope({ command: `kpc ${tool.name}`, ...said });
+  return JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -4,14 +4,19 @@ import { kpcYaml } from '../../src/base/file-names.ts';
 import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
 import { excludedBy } from '../../src/input/files/list-files.ts';
 import type { NamedText } from '../../src/library/index.ts';
-
-/** A path that a client may not read, or that cannot be read; the message is for the client. */
-export class RefusedPath extends Error {}
+import { Refusal, refuse } from '../../src/library/refusal.ts';
 
 const mebibyte = 1024 * 1024;
 const largestFile = 32 * mebibyte;
 const largestTotal = 64 * mebibyte;
 const mostFiles = 5000;
+
+const absent = 'no such file or folder below the folder of this server';
+
+/** Refuses a path that a client may not read, or that cannot be read. */
+function refusePath(path: string, reason: string): never {
+  return refuse({ problem: 'unreadable', path, reason });
+}
 
 /** Which files of folders are read. */
 interface Wanted {
@@ -40,13 +45,12 @@ export class TextsBelow {
     const found: string[] = [];
     const real = this.#inside(path);
     this.#collect(real, { endings, isExcluded: excludedBy(exclude, real) }, found);
-    if (found.length > mostFiles)
-      throw new RefusedPath(`${path} holds more than ${mostFiles} files: name a smaller folder`);
+    if (found.length > mostFiles) refusePath(path, `it holds more than ${mostFiles} files: name a smaller folder`);
     let total = 0;
     return found.toSorted().map((file) => {
       const text = this.#readFile(file);
       total += text.length;
-      if (total > largestTotal) throw new RefusedPath(`${path} holds more than 64 MiB: name a smaller folder`);
+      if (total > largestTotal) refusePath(path, 'it holds more than 64 MiB: name a smaller folder');
       return { name: relative(this.#root, file).split(sep).join('/'), text };
     });
   }
@@ -59,7 +63,7 @@ export class TextsBelow {
       real = realpathSync(named);
     } catch {
       // Whether something is outside is not said, either.
-      throw new RefusedPath(`${path}: no such file or folder below the folder of this server`);
+      return refusePath(path, absent);
     }
     this.#assertInside(real, path);
     return real;
@@ -68,7 +72,7 @@ export class TextsBelow {
   #assertInside(real: string, path: string): void {
     const inside = relative(this.#root, real);
     if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) {
-      throw new RefusedPath(`${path}: no such file or folder below the folder of this server`);
+      refusePath(path, absent);
     }
   }
 
@@ -79,8 +83,8 @@ export class TextsBelow {
       const bytes = readRegularFile(path, largestFile, (opened) => this.#assertInside(opened, name));
       return bytes.toString('utf8').replace(/^\uFEFF/, '');
     } catch (error) {
-      if (error instanceof RefusedPath) throw error;
-      throw new RefusedPath(`${name}: ${error instanceof UnreadableFile ? error.reason : 'it cannot be read'}`);
+      if (error instanceof Refusal) throw error;
+      return refusePath(name, error instanceof UnreadableFile ? error.reason : 'it cannot be read');
     }
   }
 

@@ -3,7 +3,8 @@ import { codes, examples, failures } from '#codes';
 import { failureCodes } from '../../src/base/failure-codes.ts';
 import { findNearest } from '../../src/base/find-nearest.ts';
 import { findingCodes, severitiesOf } from '../../src/base/findings/codes.ts';
-import { about, amount, anyObject, mapOf, objectOf, optional, text, type Schema } from '../../src/base/json/schema.ts';
+import { anyObject, type Schema } from '../../src/base/json/schema.ts';
+import { proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { describeAsData } from '../../src/library/describe.ts';
 import {
   compile,
@@ -18,16 +19,20 @@ import {
   type ManifestsOfNodes,
   type NamedText,
 } from '../../src/library/index.ts';
-import { openOptions } from '../../src/library/options.ts';
+import { isError } from '../../src/base/findings/finding.ts';
+import { refuse } from '../../src/library/refusal.ts';
+import { changeFlags, openOptions, upgradeFlag, type Flag } from '../../src/library/options.ts';
+import { packetProtocols } from '../../src/library/trace.ts';
 import { diagnosticsOf, inOptions } from '../../src/library/words.ts';
 import type { Answer } from '../../src/say/formats/json.ts';
-import { formatFindings } from '../../src/say/formats/text.ts';
+import { compiled } from '../../src/say/outputs/compile.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
 import { equivalence as compared } from '../../src/say/outputs/equivalence.ts';
 import { linted } from '../../src/say/outputs/lint.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';
-import { RefusedPath, type TextsBelow } from './texts-below.ts';
+import { refuseUse } from './refusals.ts';
+import type { TextsBelow } from './texts-below.ts';
 
 /** A question of an agent: its words for the agent, its arguments, and the answer as data. */
 export interface Tool {
@@ -57,26 +62,41 @@ function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
 const sources = z.array(z.union([z.string(), z.object({ name: z.string(), text: z.string() })])).min(1);
 const manifestEndings = ['.yaml', '.yml', '.json'] as const;
 
-const modes = z.enum(['iptables', 'ipvs', 'nftables']);
-const manifests = sources.describe(
-  'Services, EndpointSlices, Nodes and so on: paths of files or folders below the folder of the server, or { name, text }; without it, those that kpc.yaml names',
-);
-/** Those that agents need most; all of the library are taken, under its names, as advice has them. */
-const compiled = {
-  proxyMode: modes
+const manifests = sources
+  .optional()
+  .describe(
+    'Services, EndpointSlices, Nodes and so on: paths of files or folders below the folder of the server, or { name, text }; without it, those that kpc.yaml names',
+  );
+
+/** What a flag of the command line is as a parameter. */
+function parameter<Value extends string = string>({ choices, help }: Flag): z.ZodOptional<z.ZodType<Value>> {
+  const type = choices ? z.enum(choices) : z.string();
+  return type.optional().describe(inOptions(help)) as unknown as z.ZodOptional<z.ZodType<Value>>;
+}
+
+const theNode = 'the node (default: hostnameOverride, or else the only Node of the manifests)';
+const eachNode = 'look at this node only (default: all Nodes of the manifests)';
+
+/** Those that agents need most; all of the library are taken, under its names, as advice has them. `node` says what that means. */
+const compiledFor = (node: string) => ({
+  proxyMode: z
+    .enum(proxyModes)
     .optional()
     .describe("kube-proxy's mode; without it that of kpc.yaml or of a configuration among the manifests, or else ipvs"),
   kubernetesVersion: z
     .enum([...releases, 'auto'])
     .optional()
     .describe('the release whose kube-proxy is meant'),
-  node: z.string().optional().describe('the name of the node; needed if the manifests hold several Nodes'),
+  node: z.string().optional().describe(node),
   namespace: z.string().optional().describe('the namespace of objects and names that name none'),
   assume: z.boolean().optional().describe('whether to assume what manifests from git lack: addresses, Pods, Nodes'),
-};
-const dump = sources.describe(
-  "what a node's own tools print (iptables-save, nft list ruleset, ipset save, ipvsadm -Sn, ip addr, conntrack -L): paths or { name, text }",
-);
+});
+const allNodes = z.boolean().optional().describe('on each Node of the manifests');
+const dump = sources
+  .optional()
+  .describe(
+    "what a node's own tools print (iptables-save, nft list ruleset, ipset save, ipvsadm -Sn, ip addr, conntrack -L): paths or { name, text }",
+  );
 
 type Sources = z.infer<typeof sources>;
 
@@ -92,7 +112,7 @@ function readAll(
 interface Compiled {
   readonly manifests?: Sources | undefined;
   readonly dump?: Sources | undefined;
-  readonly proxyMode?: z.infer<typeof modes> | undefined;
+  readonly proxyMode?: ProxyMode | undefined;
   readonly kubernetesVersion?: ManifestsOfNodes['kubernetesVersion'];
   readonly node?: string | undefined;
   readonly namespace?: string | undefined;
@@ -104,16 +124,14 @@ interface Compiled {
   readonly exclude?: string | readonly string[];
 }
 
-/** The options of texts, and the paths of two. */
-const optionNames = [...openOptions, 'node', 'ignore', 'exclude'];
+/** The names of all parameters of a tool. */
+export function parametersOf({ input, compiles }: Tool): ReadonlySet<string> {
+  return new Set([...Object.keys(input), ...(compiles ? [...openOptions, 'exclude'] : [])]);
+}
 
+/** The options of texts, and the paths of two. */
 function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, files: TextsBelow) {
-  if (given.length === 0) throw new RefusedPath('name manifests, or write file: into kpc.yaml');
-  for (const name of Object.keys(options)) {
-    if (optionNames.includes(name)) continue;
-    const near = findNearest(name, optionNames);
-    throw new RefusedPath(`there is no parameter ${name}${near === undefined ? '' : `: did you mean ${near}?`}`);
-  }
+  if (given.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
   const textOf = (path: string | undefined): readonly NamedText[] => (path === undefined ? [] : files.read(path, ['']));
   const { config, hostAddresses, exclude, ...others } = options;
   const [ofConfig] = textOf(config);
@@ -126,20 +144,20 @@ function optionsOf({ manifests: given = [], dump: _, ...options }: Compiled, fil
   };
 }
 
-/** A dump of one node. */
+/** A dump of one node; without a side if it is none. */
 function dumpOf({ dump: given = [], manifests: _, namespace: __, ...options }: Compiled, files: TextsBelow) {
   const [stray] = Object.keys(options);
-  if (stray) throw new RefusedPath(`${stray} is only for manifests: a dump is of one node, in one mode`);
+  if (stray !== undefined)
+    refuseUse(`${stray} is only for manifests`, 'leave it out: a dump is of one node, in one mode');
   const { kind, snapshots, diagnostics } = open(readAll(given, files, ['']), { name: 'dump' });
-  const [side] = snapshots;
-  if (side && kind === 'dump') return { side, diagnostics };
-  const why = formatFindings(diagnostics, () => '', false);
-  throw new RefusedPath(`no output of a tool of a node is here\n${why}`);
+  if (kind === 'dump') return { side: snapshots[0], diagnostics };
+  const path = given.map((each) => (typeof each === 'string' ? each : each.name)).join(', ');
+  return refuse({ problem: 'no-dump', path });
 }
 
-function refuseBoth(input: Compiled): void {
-  if ((input.manifests === undefined) === (input.dump === undefined))
-    throw new RefusedPath('name manifests or a dump, not both');
+function refuseBoth({ manifests: ofManifests, dump: ofDump }: Compiled): void {
+  if (ofManifests && ofDump) refuseUse('manifests and a dump are named', 'leave out one of the two');
+  if (!ofManifests && !ofDump) refuseUse('no input is named', 'name manifests or a dump, or write file: into kpc.yaml');
 }
 
 const question = {
@@ -151,17 +169,13 @@ const question = {
     .string()
     .optional()
     .describe('where to: svc/NAME[:PORT] (or svc/NAMESPACE/NAME), address:port, a DNS name, ingress/NAME'),
-  proto: z.enum(['tcp', 'udp', 'sctp', 'icmp']).optional(),
+  proto: z.enum(packetProtocols).optional().describe('the protocol; icmp is a ping'),
+  inInterface: z.string().optional().describe("the node's interface where the packet arrives"),
   all: z.string().optional().describe('in place of from and to: a Service, asked from every kind of sender'),
   steps: z.boolean().optional().describe('also the rules on the way, one after the other'),
 };
 
-const compiledFiles = objectOf({
-  files: optional(about('file name to size', mapOf(amount))),
-  counts: optional(mapOf(amount)),
-  file: optional(text),
-  content: optional(text),
-});
+const nothingRead = { side: undefined, diagnostics: [] } as const;
 
 /** All questions that an agent may ask. Each only reads. */
 export const tools: readonly Tool[] = [
@@ -170,20 +184,26 @@ export const tools: readonly Tool[] = [
     title: 'Trace a packet through a node',
     description:
       'Ask this first when something cannot reach a Service. Says whether the first packet of a connection is delivered, refused or dropped, why, and to which endpoints, on a node compiled from manifests or shown by a dump; with steps, by which rules. The verdict is "unknown" if the input does not show enough; each reason then says what would settle it.',
-    input: { manifests: manifests.optional(), dump: dump.optional(), ...compiled, ...question },
+    input: {
+      manifests,
+      dump,
+      ...compiledFor(`${theNode}; of several, name one or set allNodes`),
+      allNodes,
+      ...question,
+    },
     result: traced,
-    answer: ({ from, to, proto, all, steps = false, ...input }, files) => {
-      if (all === undefined && (from === undefined || to === undefined))
-        throw new RefusedPath('name from and to, or all');
+    answer: ({ from, to, proto, inInterface, all, steps = false, ...input }, files) => {
+      if (all === undefined && (from === undefined || to === undefined)) refuseUse('name from and to, or all');
       refuseBoth(input);
-      const { namespace } = input;
-      const found = input.dump ? { side: dumpOf(input, files).side, namespace } : optionsOf(input, files);
-      const { trace: answer, snapshots, diagnostics } = trace({ ...found, from, to, proto, all });
+      const { side, diagnostics: read } = input.dump ? dumpOf(input, files) : nothingRead;
+      if (read.some(isError)) return { snapshots: [], findings: read };
+      const found = side ? { side, namespace: input.namespace } : optionsOf(input, files);
+      const { trace: answer, snapshots, diagnostics } = trace({ ...found, from, to, proto, inInterface, all });
       const result = answer && {
         ...answer,
         traces: answer.traces.map(({ steps: own, ...each }) => (steps ? { ...each, steps: own } : each)),
       };
-      return { snapshots, findings: diagnostics, result };
+      return { snapshots, findings: [...read, ...diagnostics], result };
     },
   }),
   tool({
@@ -192,9 +212,9 @@ export const tools: readonly Tool[] = [
     description:
       'Ask this to see which Services there are, with addresses, ports, node ports and numbers of endpoints; or with what, one of them with each endpoint: of manifests, or read back from the rules in a dump of a node.',
     input: {
-      manifests: manifests.optional(),
-      dump: dump.optional(),
-      ...compiled,
+      manifests,
+      dump,
+      ...compiledFor(theNode),
       what: z
         .string()
         .optional()
@@ -214,22 +234,22 @@ export const tools: readonly Tool[] = [
     name: 'compile',
     title: 'Compile Services to rules',
     description:
-      'Ask this for the rules themselves: what kube-proxy would program on a node for these manifests. Without file, lists the files with their sizes; with it, returns one.',
+      'Ask this for the rules themselves: what kube-proxy would program on a node for these manifests. The manifest names the files and counts what is in them; with file, one of them comes with it.',
     input: {
-      manifests: manifests.optional(),
-      ...compiled,
+      manifests,
+      ...compiledFor(theNode),
       file: z.string().optional().describe('such as nftables.nft, iptables.restore or ipvsadm.restore'),
     },
-    result: compiledFiles,
+    result: compiled,
     answer: ({ file, ...input }, files) => {
       const { bundle, diagnostics: findings } = compile(optionsOf(input, files));
       if (!bundle) return { snapshots: [], findings };
-      const sizes = Object.fromEntries([...bundle.files].map(([name, content]) => [name, content.length]));
-      const content = file === undefined ? undefined : bundle.files.get(file);
-      if (file !== undefined && content === undefined)
-        throw new RefusedPath(`no file ${file}: there are ${Object.keys(sizes).join(', ')}`);
-      const result = content === undefined ? { files: sizes, counts: bundle.manifest.counts } : { file, content };
-      return { snapshots: snapshotsJson([bundle.side]), findings, result };
+      const { manifest } = bundle;
+      const snapshots = snapshotsJson([bundle.side]);
+      if (file === undefined) return { snapshots, findings, result: { manifest } };
+      const content = bundle.files.get(file);
+      if (content !== undefined) return { snapshots, findings, result: { manifest, files: { [file]: content } } };
+      return refuseUse(`there is no file ${file}`, `name ${[...bundle.files.keys()].join(', ')}`);
     },
   }),
   tool({
@@ -238,17 +258,15 @@ export const tools: readonly Tool[] = [
     description:
       'Ask this before a change of mode or release: traces a packet of every class through two sides, and says by cause which fare differently.',
     input: {
-      manifests: manifests.optional(),
-      ...compiled,
+      manifests,
+      ...compiledFor(theNode),
       from: z.string().describe('a mode or a release (such as 1.36)'),
       to: z.string().describe('likewise'),
-      allNodes: z.boolean().optional(),
+      allNodes,
     },
     result: compared,
-    answer: ({ from, to, allNodes, ...input }, files) =>
-      comparison(
-        equivalence({ ...optionsOf(input, files), allNodes, from: from as ComparedSide, to: to as ComparedSide }),
-      ),
+    answer: ({ from, to, ...input }, files) =>
+      comparison(equivalence({ ...optionsOf(input, files), from: from as ComparedSide, to: to as ComparedSide })),
   }),
   tool({
     name: 'migrate',
@@ -256,11 +274,11 @@ export const tools: readonly Tool[] = [
     description:
       'Ask this when a cluster is to move to another kube-proxy mode or release: what to set before, and what breaks, on all Nodes of the manifests.',
     input: {
-      manifests: manifests.optional(),
-      ...compiled,
-      from: modes.optional(),
-      to: modes.optional(),
-      toKubernetesVersion: z.string().optional(),
+      manifests,
+      ...compiledFor(eachNode),
+      from: parameter<ProxyMode>(changeFlags.from),
+      to: parameter<ProxyMode>(changeFlags.to),
+      toKubernetesVersion: parameter(upgradeFlag),
     },
     result: compared,
     answer: ({ from, to, toKubernetesVersion, ...input }, files) =>
@@ -271,7 +289,11 @@ export const tools: readonly Tool[] = [
     title: 'Check manifests',
     description:
       'Ask this to review manifests: errors and warnings, and Services that are valid and do not do what they seem to say, each with the trace of a packet that shows it.',
-    input: { manifests: manifests.optional(), ...compiled },
+    input: {
+      manifests,
+      ...compiledFor(eachNode),
+      ignore: z.array(z.enum(findingCodes)).optional().describe('codes whose findings are not reported'),
+    },
     result: linted,
     answer: (input, files) => {
       const { findings, report: result, snapshots, diagnostics } = lint(optionsOf(input, files));
@@ -282,9 +304,11 @@ export const tools: readonly Tool[] = [
     name: 'explain',
     title: 'Explain a code',
     description: 'Ask this about the code of a message, such as bad-value: what it means and what to do.',
-    input: { code: z.string() },
+    input: {
+      code: z.string().optional().describe('the code, such as bad-value; without it, all codes with what they mean'),
+    },
     result: anyObject,
-    answer: ({ code }) => ({ snapshots: [], findings: [], result: explain(code.replace(/^\[(.*)\]$/, '$1')) }),
+    answer: ({ code }) => ({ snapshots: [], findings: [], result: explain(code?.replace(/^\[(.*)\]$/, '$1')) }),
   }),
 ];
 
@@ -300,18 +324,21 @@ function comparison({ report: result, snapshots, findings, diagnostics }: Equiva
   return { snapshots, findings: [...diagnostics, ...findings], result };
 }
 
-function explain(name: string) {
+function explain(name: string | undefined) {
+  if (name === undefined) return { kpc: meaningsOf(codes), 'kpc-apply': meaningsOf(failures) };
   const code = findingCodes.find((each) => each === name);
   const failure = failureCodes.find((each) => each === name);
-  if (code === undefined && failure === undefined) {
-    const near = findNearest(name, [...findingCodes, ...failureCodes]);
-    throw new RefusedPath(`no message has the code ${name}${near === undefined ? '' : `: did you mean ${near}?`}`);
-  }
+  if (code === undefined && failure === undefined)
+    refuse({ problem: 'unknown-code', name, meant: findNearest(name, [...findingCodes, ...failureCodes]) });
   const ofKpc = code && {
     severities: severitiesOf(code),
     meaning: codes[code].meaning,
-    advice: codes[code].advice === undefined ? undefined : inOptions(codes[code].advice),
+    advice: codes[code].advice,
     example: examples[code],
   };
   return { code: name, kpc: ofKpc, 'kpc-apply': failure && failures[failure] };
+}
+
+function meaningsOf(rows: Readonly<Record<string, { readonly meaning: string }>>) {
+  return Object.fromEntries(Object.entries(rows).map(([code, { meaning }]) => [code, meaning]));
 }

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Ajv } from 'ajv';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
@@ -57,15 +58,32 @@ const before = treeOf(folder);
 const client = new Client({ name: 'test', version: '0' });
 await client.connect(new StdioClientTransport({ command: process.execPath, args: [program, folder] }));
 
+const schemaOf = (/** @type {string} */ name) =>
+  JSON.parse(readFileSync(join(project, 'schemas', `${name}.schema.json`), 'utf8'));
+const ajv = new Ajv({ allowUnionTypes: true, schemas: [schemaOf('envelope')] });
+
+/** Whether something is what a command prints. */
+const checks = new Map(
+  ['trace', 'describe', 'compile', 'equivalence', 'lint'].map((name) => [name, ajv.compile(schemaOf(name))]),
+);
+
 /**
+ * An answer, whether or not it is an error, is what the command prints, as text and as data.
+ *
  * @param {string} name
  * @param {Record<string, unknown>} input
  */
 async function ask(name, input) {
   const { content, structuredContent, isError = false } = await client.callTool({ name, arguments: input });
   const [{ text = '' } = {}] = /** @type {{ text?: string }[]} */ (content);
-  if (!isError) assert.deepEqual(structuredContent, JSON.parse(text));
-  return { isError, text, data: /** @type {any} */ (structuredContent) };
+  const data = /** @type {any} */ (structuredContent);
+  assert.deepEqual(data, JSON.parse(text));
+  const check = checks.get(name === 'migrate' ? 'equivalence' : name);
+  assert.ok(check?.(data) ?? true, `${name}: ${JSON.stringify(check?.errors)}`);
+  const errors = data.findings.filter((/** @type {any} */ { severity }) => severity === 'error');
+  assert.equal(isError, data.result === undefined, text);
+  assert.ok(!isError || errors.length > 0, text);
+  return { isError, text, data };
 }
 
 /** @param {string} path */
@@ -87,7 +105,9 @@ const tests = [
         offered.map(({ name }) => name),
         ['trace', 'describe', 'compile', 'equivalence', 'migrate', 'lint', 'explain'],
       );
-      for (const { name, annotations, description, outputSchema } of offered) {
+      for (const { name, annotations, description, inputSchema, outputSchema } of offered) {
+        for (const [parameter, schema] of Object.entries(inputSchema.properties ?? {}))
+          assert.ok('description' in schema, `${name}: ${parameter}`);
         assert.equal(annotations?.readOnlyHint, true, name);
         assert.deepEqual(outputSchema?.required, ['kpc', 'command', 'snapshots', 'findings'], name);
         assert.ok((description ?? '').length > 40, name);
@@ -134,9 +154,9 @@ const tests = [
     async () => {
       const manifests = ['shop.yaml', 'nodes.yaml'];
       const listed = await ask('compile', { manifests, proxyMode: 'nftables', node: 'worker-1' });
-      assert.ok(listed.data.result.files['nftables.nft'] > 100, listed.text);
+      assert.ok(listed.data.result.manifest.files['nftables.nft'], listed.text);
       const one = await ask('compile', { manifests, proxyMode: 'nftables', node: 'worker-1', file: 'nftables.nft' });
-      assert.match(one.data.result.content, /table ip kube-proxy/);
+      assert.match(one.data.result.files['nftables.nft'], /table ip kube-proxy/);
       const compared = await ask('equivalence', { manifests, node: 'worker-1', from: 'iptables', to: 'nftables' });
       assert.match(compared.data.result.summary, /iptables → nftables/);
       const planned = await ask('migrate', { manifests, from: 'ipvs' });
@@ -176,6 +196,33 @@ const tests = [
       assert.ok(wrong.isError);
       assert.match(wrong.text, /"bad-value"[^]*"not-closed"|"not-closed"[^]*"bad-value"/);
       assert.match((await ask('compile', { manifests, proxyMod: 'ipvs' })).text, /did you mean proxyMode/);
+    },
+  ],
+  [
+    'says in parameters and tools what kpc says in flags and commands',
+    async () => {
+      const manifests = ['shop.yaml', 'nodes.yaml'];
+      const question = { manifests, from: 'pod', to: 'svc/shop/storefront' };
+      const unnamed = await ask('trace', question);
+      assert.deepEqual([unnamed.isError, unnamed.data.findings[0].arguments.problem], [true, 'no-node-named']);
+      assert.match(unnamed.data.findings[0].help, /\ballNodes\b/);
+      const onAll = await ask('trace', { ...question, allNodes: true });
+      assert.equal(onAll.data.result.traces.length, 3, onAll.text);
+      const strange = await ask('trace', { ...question, node: 'nowhere' });
+      assert.equal(strange.data.findings[0].arguments.flag, 'node', strange.text);
+      const lost = await ask('trace', { ...question, node: 'worker-1', to: 'svc/shop/nothing' });
+      assert.match(lost.data.findings[0].help, /(?<!kpc )describe/);
+      const bare = [{ name: 'a.yaml', text: readFileSync(join(folder, 'shop.yaml'), 'utf8') }];
+      const compared = await ask('equivalence', { manifests: bare, from: 'ipvs', to: 'nftables', assume: false });
+      assert.match(compared.data.result.reasons.join(), /hostAddresses/);
+      for (const { text } of [unnamed, strange, lost, compared])
+        assert.doesNotMatch(text.replaceAll(/"kpc trace [^"]*"/g, ''), /--[a-z]/);
+      const { data } = await ask('explain', {});
+      assert.doesNotMatch(data.result.kpc['bad-host-addresses'], /--/);
+      // What is to be pasted stays, and has the options of the question.
+      const checked = await ask('lint', { manifests: ['web.yaml', 'nodes.yaml'], proxyMode: 'iptables' });
+      const commands = checked.data.findings.flatMap((/** @type {any} */ { trace }) => trace?.command ?? []);
+      assert.match(commands.join('\n'), /^kpc trace web\.yaml nodes\.yaml --proxy-mode iptables --node /);
     },
   ],
   [
@@ -229,7 +276,20 @@ const tests = [
   [
     'refuses what means nothing',
     async () => {
-      assert.ok((await ask('trace', { manifests: ['shop.yaml'], to: 'svc/shop/web' })).isError);
+      const codeOf = async (/** @type {string} */ name, /** @type {Record<string, unknown>} */ input) => {
+        const { code, arguments: details } = (await ask(name, input)).data.findings[0];
+        return `${code} ${details.problem}`;
+      };
+      const manifests = ['shop.yaml'];
+      assert.equal(await codeOf('trace', { manifests, to: 'svc/shop/web' }), 'bad-call usage');
+      assert.equal(await codeOf('trace', { manifests, from: 1, to: 'svc/shop/web' }), 'bad-call usage');
+      assert.equal(await codeOf('describe', {}), 'bad-call usage');
+      assert.equal(await codeOf('describe', { manifests: ['nofile.yaml'] }), 'bad-call unreadable');
+      assert.equal(await codeOf('describe', { dump: manifests }), 'bad-call no-dump');
+      assert.equal(await codeOf('compile', { manifests, file: 'nothing' }), 'bad-call usage');
+      assert.equal(await codeOf('migrate', { manifests, from: 'nftables', to: 'ipvs' }), 'bad-call usage');
+      assert.equal(await codeOf('explain', { code: 'nothing' }), 'bad-call unknown-code');
+      await assert.rejects(ask('nothing', {}), /-32602/);
       assert.ok((await ask('trace', { dump: ['dumps'], proxyMode: 'ipvs', from: 'pod', to: '10.96.0.80:80' })).isError);
       assert.match((await ask('explain', { code: 'bad-valeu' })).text, /did you mean bad-value/);
       assert.ok((await ask('describe', { manifests: ['shop.yaml'], out: '/tmp/x' })).isError);
@@ -247,7 +307,8 @@ const tests = [
       };
       for (const [name, text] of Object.entries(texts)) {
         writeFileSync(join(folder, name), text);
-        const { text: said } = await ask('describe', { manifests: [name] });
+        const { text: said, isError } = await ask('describe', { manifests: [name] });
+        assert.ok(isError, name);
         assert.ok(said.length > 0 && said.length < 300_000, name);
         rmSync(join(folder, name));
       }
@@ -271,7 +332,7 @@ const tests = [
       assert.equal(data.snapshots[0].mode, 'nftables', text);
       assert.equal(data.result.traces[0].verdict, 'refused', text);
       const notes = data.findings.map((/** @type {{ text: string }} */ { text: said }) => said);
-      assert.ok(notes.includes('from kpc.yaml: --file, proxyMode'), text);
+      assert.ok(notes.includes('from kpc.yaml: manifests, proxyMode'), text);
       const asked = await ask('trace', { ...question, proxyMode: 'iptables', manifests: ['.'] });
       assert.equal(asked.data.snapshots[0].mode, 'iptables', asked.text);
       assert.doesNotMatch(asked.text, /from kpc\.yaml/);

@@ -11,7 +11,7 @@ import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { equivalence as equivalenceSchema } from '../say/outputs/equivalence.ts';
 import { NodeComparison } from './compare-nodes.ts';
-import { flagWords } from './options.ts';
+import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { openReading, type Opened } from '../snapshot/open/opened.ts';
@@ -97,25 +97,14 @@ function specOf(
     return { name, words: ['kpc', 'trace', pathWord(name)], opened };
   }
   const name = typeof side === 'string' ? side : (side as NamedText).name;
-  return compiledSpec(name, { ...input, ...flags }, flags, read);
+  return compiledSpec(name, { ...input, ...flags }, read);
 }
 
-function compiledSpec(
-  name: string,
-  input: Partial<ManifestsOfNodes>,
-  flags: Partial<ManifestsOfNodes>,
-  read?: LoadedInputs,
-): Spec {
+function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: LoadedInputs): Spec {
   const { manifests } = input;
   if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
   const files = listOf(manifests, 'manifests').map((each) => each.name);
-  const words = [
-    'kpc',
-    'trace',
-    ...files.map(pathWord),
-    ...Object.entries(flagWords({ ...flags, config: flags.config?.name })).flat(),
-  ];
-  return { name, words, opened: openTexts({ ...input, manifests }, undefined, read) };
+  return { name, words: traceWords(files, input), opened: openTexts({ ...input, manifests }, undefined, read) };
 }
 
 /** `announced`: what an announced change asks for before a change of mode; undefined if it is none. */
@@ -166,7 +155,7 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   if (change.kind === 'refused') throw new TypeError(inOptions(inOneLine(faultOf('bad-call', change.why))));
   const allNodes = options.node === undefined && loaded.nodes.size > 1;
   const specs = [change.from, change.to].map(({ words, options: own }) =>
-    compiledSpec(words, { ...input, ...own, allNodes }, own, loaded),
+    compiledSpec(words, { ...input, ...own, allNodes }, loaded),
   ) as [Spec, Spec];
   return compareSpecs(specs, change.announced, change.modeFrom);
 }

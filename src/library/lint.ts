@@ -1,5 +1,4 @@
 import { mostForPrograms } from '../base/findings/tally.ts';
-import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Ignore } from '../ask/lint/ignores.ts';
 import { loadTexts, type InputOptions, type LoadedInputs } from '../snapshot/open/load-texts.ts';
@@ -15,6 +14,7 @@ import type { linted } from '../say/outputs/lint.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import { shownOptions, textsOf } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
+import { traceWords } from './options.ts';
 import { listOf } from './texts.ts';
 import { diagnosticsOf } from './words.ts';
 
@@ -109,14 +109,11 @@ export function lint(options: LintOptions): LintResult {
   if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
   const request = shownOptions(input);
   const loaded = loadTexts(textsOf(input, input.hostAddresses), optionsOfLint(request));
-  const files = listOf(input.manifests, 'manifests').map(({ name }) => pathWord(name));
+  const files = listOf(input.manifests, 'manifests').map(({ name }) => name);
   const { passed, report } = lintLoaded(
     loaded,
     { node: input.node, ipFamily: request.ipFamily },
-    {
-      ignores,
-      trace: ['kpc', 'trace', ...files],
-    },
+    { ignores, trace: traceWords(files, input) },
   );
   const { findings, notes } = report;
   const snapshots = snapshotsJson(report.snapshots());

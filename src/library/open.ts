@@ -138,9 +138,9 @@ export function halfReadFiles({ doubts }: Snapshot): ReadonlySet<string> {
   return new Set(doubts.flatMap((doubt) => (isForeign(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file])));
 }
 
-/** What there is to say of a node. */
+/** What there is to say of a node beside its snapshot, which says which mode it is, and whether somebody named it. */
 export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): readonly Finding[] {
-  return [...gaps(), ...diagnostics];
+  return [...gaps(), ...diagnostics].filter(({ code }) => code !== 'default-mode');
 }
 
 /** What two diagnostics have in common that say the same of the same place. */

@@ -1,3 +1,4 @@
+import { pathWord } from '../base/printable.ts';
 import { isNetworks, knownNetworks } from '../input/configuration/range-flags.ts';
 import { lastAnnounced } from '../kube-proxy/announced.ts';
 import { ipFamilyChoices } from '../snapshot/open/choose-families.ts';
@@ -118,6 +119,19 @@ export const upgradeFlag: Flag = flagRow(
   `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
 );
 
+/** The modes before and after a change, as migrate takes them. */
+export const changeFlags = {
+  from: flagRow('text', '--from <mode>', "the mode now (default: that of kube-proxy's configuration, or else ipvs)", {
+    choices: ['ipvs', 'iptables', 'userspace'],
+  }),
+  to: flagRow(
+    'text',
+    '--to <mode>',
+    'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
+    { choices: ['nftables', 'iptables'] },
+  ),
+} as const;
+
 /** The flags that name files, whose texts the library gets. */
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
@@ -138,4 +152,23 @@ export function flagWords(options: object): Readonly<Record<string, string>> {
     return name === undefined || value === undefined ? [] : [[name, [value].flat().join(',')] as const];
   });
   return Object.fromEntries(words);
+}
+
+/** A `kpc trace` over files with these options, without the packet. */
+export function traceWords(files: readonly string[], options: object): readonly string[] {
+  const given = new Map(Object.entries(options));
+  const flags = openFlags('looks').flatMap(({ key, name, kind }) => {
+    const value: unknown = given.get(key) ?? undefined;
+    const isSwitch = kind === 'on' || kind === 'off';
+    if (value === undefined || (isSwitch && value !== (kind === 'on'))) return [];
+    return isSwitch || value === true ? [name] : [name, wordOf(value)];
+  });
+  return ['kpc', 'trace', ...files.map(pathWord), ...flags];
+}
+
+/** What the command line has in the place of a value; of a text, the name of its file. */
+function wordOf(value: unknown): string {
+  return typeof value === 'object' && value !== null && 'name' in value
+    ? pathWord(String(value.name))
+    : [value].flat().join(',');
 }

@@ -21,10 +21,18 @@ export interface CallerWords {
   readonly manifests: string;
 }
 
-const library: CallerWords = {
-  option: (name, isOff) => (options.has(name) ? `${name}${isOff ? ': false' : ''}` : undefined),
-  manifests: 'in manifests',
-};
+/** A caller whose flags are options of these names, of which `manifests` takes files. */
+export function callerWith(names: ReadonlySet<string>): CallerWords {
+  return {
+    option: (name, isOff) => {
+      if (name === 'file') return 'manifests';
+      return names.has(name) ? `${name}${isOff ? ': false' : ''}` : undefined;
+    },
+    manifests: 'in manifests',
+  };
+}
+
+const library = callerWith(options);
 
 /** Diagnostics as data, in the words of the library: its callers write options, not flags. */
 export function diagnosticsOf(diagnostics: readonly Finding[], caller: CallerWords = library): readonly SaidFinding[] {
@@ -42,7 +50,7 @@ export function inOptions(words: string): string {
 
 /** Words with flags, in those of a caller. What is in quotes, such as a command to run, stays. */
 export function nameOptions(words: string, { option, manifests }: CallerWords): string {
-  return words.replaceAll(/"[^"]*"|--[a-z][a-z-]*|\bwith -f\b/g, (found) => {
+  return words.replaceAll(/"[^"]*"|(?<![\w-])--[a-z][a-z-]*|\bwith -f\b/g, (found) => {
     if (found === 'with -f') return manifests;
     if (found.startsWith('"')) return found;
     const name = found.slice(2).replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -24,6 +24,12 @@ function compileWell(options: CompileOptions): CompiledBundle {
 
 const quickstart = { name: 'svc.yaml', text: read('quickstart', 'svc.yaml') };
 
+test('a flag is an option of the library where it is a word of its own', () => {
+  expect(inOptions('--file, --no-assume and --strict of shop/web--node')).toBe(
+    'manifests, assume: false and --strict of shop/web--node',
+  );
+});
+
 describe('compile', () => {
   test('says of every fixture that must not compile what kpc compile says', () => {
     let refused = 0;

@@ -140,6 +140,25 @@ describe('equivalence and migrate', () => {
     expect(() => migrate({ manifests: quickstart, from: 'ipvs', to: 'ipvs' })).toThrow('from and to are both ipvs');
   });
 
+  test('a mode that nobody named is said in the report alone', () => {
+    const { diagnostics, snapshots } = migrate({ manifests: quickstart, toKubernetesVersion: '1.37' });
+    expect(snapshots[0]).toMatchObject({ mode: 'iptables', assumed: { mode: true } });
+    expect(diagnostics.map(({ code }) => code)).not.toContain('default-mode');
+  });
+
+  test('commands have the options of the input', async () => {
+    const input = { manifests, node: 'worker-1', assume: false, clusterCidr: '10.244.0.0/16' } as const;
+    const given = ['--node', 'worker-1', '--no-assume', '--cluster-cidr', '10.244.0.0/16'];
+    const { report } = equivalence({ ...input, from: 'iptables', to: 'nftables' });
+    const printedReport = await printed('equivalence', 'iptables', 'nftables', ...files, ...given);
+    const [own, others] = [report, printedReport].map((each) => {
+      const { causes } = each as NonNullable<typeof report>;
+      return causes.flatMap(({ effects }) => effects.map(({ trace: words }) => words.split(' ').toSorted()));
+    });
+    expect(own?.length).toBeGreaterThan(0);
+    expect(own).toEqual(others);
+  });
+
   test('two sides, one of them a dump', () => {
     const { bundle } = compile({ manifests: quickstart, proxyMode: 'iptables' });
     const [side] = open([{ name: 'iptables-save', text: dumped }], { name: 'node.txt' }).snapshots;
@@ -193,5 +212,9 @@ test('lint reports what the command does', async () => {
   const left = lint({ manifests, ignore: codes as never });
   expect(left.findings).toEqual([]);
   expect(left.report.ignored).toBe(codes.length);
+  const text = readFileSync(join(fixturesFolder, 'codes/no-ready-endpoint/example/in.yaml'), 'utf8');
+  const inMode = lint({ manifests: { 'in.yaml': text }, proxyMode: 'iptables' });
+  const commands = inMode.findings.flatMap((each) => each.trace?.command ?? []);
+  expect(commands.join('\n')).toMatch(/^kpc trace in\.yaml --proxy-mode iptables /);
   expect(() => lint({ manifests, ignore: ['nothing-such' as never] })).toThrow(/no finding has the code/);
 });

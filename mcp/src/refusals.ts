@@ -1,0 +1,18 @@
+import { diagnose } from '../../src/base/findings/finding.ts';
+import { describeError } from '../../src/base/system-errors.ts';
+import { Refusal, refuse } from '../../src/library/refusal.ts';
+import { sayFinding, type SaidFinding } from '../../src/say/words/said.ts';
+
+/** Refuses a question for its parameters, as kpc does a command line. */
+export function refuseUse(reason: string, help?: string): never {
+  return refuse({ problem: 'usage', reason, help });
+}
+
+/** Why there is no answer. */
+export function findingOf(error: unknown): SaidFinding {
+  if (error instanceof Refusal) return error.finding;
+  // What the library throws is wrong in the question, too.
+  if (error instanceof TypeError) return sayFinding(diagnose('bad-call', { problem: 'usage', reason: error.message }));
+  const reason = `kpc failed on this question: ${describeError(error)}`;
+  return sayFinding(diagnose('bad-call', { problem: 'system', reason }));
+}
