@@ -15,7 +15,7 @@ import {
   type NamedSide,
   type Pair,
 } from '../../library/node/pair.ts';
-import { flagRow, flagWords, openFlags, upgradeFlag } from '../../library/options.ts';
+import { changeFlags, flagRow, flagWords, openFlags, upgradeFlag } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
@@ -113,17 +113,8 @@ export const addMigrateCommand = defineCommand<MigrateOptions>({
     'node of the input. Exit status 1 if something breaks, or has to be set first.',
   arguments: [['[input...]', 'manifests of the cluster, as with -f: Services, EndpointSlices and Nodes']],
   flags: [
-    flagRow('text', '--from <mode>', "the mode now (default: that of kube-proxy's configuration, or else ipvs)", {
-      choices: ['ipvs', 'iptables', 'userspace'],
-    }),
-    flagRow(
-      'text',
-      '--to <mode>',
-      'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
-      {
-        choices: ['nftables', 'iptables'],
-      },
-    ),
+    changeFlags.from,
+    changeFlags.to,
     upgradeFlag,
     ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
     nodeFlag('on one node only'),
