@@ -363,16 +363,53 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
           ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
           [
             ':INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n*mangle',
-            `:INPUT DROP [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A INPUT -p ${accepted} -j ACCEPT\nCOMMIT\n*mangle`,
+            `:INPUT DROP [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A INPUT -p ${accepted} -j ACCEPT\n-A FORWARD -p tcp -m tcp --dport 81 -j REJECT\nCOMMIT\n*mangle`,
           ],
         ],
         [
+          ['fd00:244:1::12', '[fd00:244:2::11]:81', loss ? 'unknown' : 'refused', 'fails', ''],
           ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', kind, loss],
           ['node', '[fd00:244:1::11]:8080', 'forwarded', kind, loss],
         ],
       ];
     },
   ),
+  [
+    'marks of OUTPUT by which routing rules lead what the node tells its neighbours elsewhere',
+    [
+      ...stillIPv6,
+      ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
+      [
+        ':OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n$ nft',
+        ':OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n-A OUTPUT -d fd00:244:1::/65 -j MARK --set-mark 5\nCOMMIT\n*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n$ nft',
+      ],
+      [
+        '$ ip route show table all',
+        '$ ip -6 rule\n0:\tfrom all lookup local\n100:\tfrom all fwmark 0x5 lookup 100\n32766:\tfrom all lookup main\n$ ip route show table all',
+      ],
+      ['fd00:244:1::/64 dev cni0', 'fd00:244:1::/65 via fe80::1 dev eth0 table 100 metric 5\nfd00:244:1::/64 dev cni0'],
+    ],
+    [
+      ['fd00:244:1::12', '[fd00:96::2]:80', 'delivered', 'depends', 'no-neighbour'],
+      ['fd00:244:2::11', '[fd00:96::1]:80', 'delivered', 'depends', 'no-neighbour'],
+      ['fd00:244:1:0:8000::1', '[fd00:96::2]:80', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'solicitations of the node dropped: it does not find its next hop',
+    [
+      ...stillIPv6,
+      ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
+      [
+        ':OUTPUT ACCEPT [0:0]\nCOMMIT\n*mangle',
+        ':OUTPUT ACCEPT [0:0]\n-A OUTPUT -o eth0 -p ipv6-icmp -m icmp6 --icmpv6-type 135 -j DROP\nCOMMIT\n*mangle',
+      ],
+    ],
+    [
+      ['fd00:244:1::12', '[fd00:96::2]:80', 'delivered', 'depends', 'no-neighbour'],
+      ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', 'works', ''],
+    ],
+  ],
   [
     'a chain where packets come in by a port of the bridge',
     [
@@ -461,8 +498,13 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     [
       after('0:\tfrom all lookup local', '700:\tfrom all lookup 103'),
       after(main, 'default via 172.16.20.1 dev eth1 table 103\nthrow 192.168.10.0/24 table 103'),
+      after('-A FORWARD -j KUBE-FORWARD', '-A FORWARD -p tcp -m tcp --dport 81 -j REJECT'),
     ],
-    [[lan, '192.168.10.11:30081', 'delivered', 'depends', 'own-network']],
+    [
+      [lan, '192.168.10.11:30081', 'delivered', 'depends', 'own-network'],
+      [lan, '10.244.2.11:81', 'refused', 'fails', ''],
+      [pod, '10.244.2.11:81', 'unknown', 'fails', ''],
+    ],
   ],
   [
     'a bridge to pods in the network of all nodes, with closer routes to theirs',

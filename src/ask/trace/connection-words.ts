@@ -98,7 +98,7 @@ function lossWords(loss: Loss, family: Family): string {
     case 'no-neighbour': {
       const last = loss.steps.at(-1);
       const why = last ? ` (${stoppedWords(last)})` : '';
-      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: it fails unless the address of its link is known without`;
+      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: it fails unless the sender already knows its link address`;
     }
     case 'foreign-source':
       return `the answer goes to ${loss.address.text}, which the node does not have: it fails unless the network sends that to this node`;
