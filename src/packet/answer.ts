@@ -87,7 +87,9 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
   const inside = hop?.gateway ? routing.places.linkInside(destination) : undefined;
   if (hop?.gateway && inside !== undefined)
     return { kind: 'own-network', destination, inside, gateway: hop.gateway, output };
-  return (isOwn || isNamed ? undefined : findUnansweredArp(end)) ?? findLostSolicitation(world, end);
+  const lost = (isOwn || isNamed ? undefined : findUnansweredArp(end)) ?? findLostSolicitation(world, end);
+  const closer = hop?.gateway && routing.places.closerHop(destination, hop);
+  return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
 }
 
 /** Which neighbour messages of IPv6 that must come before a packet the rules of the node lose: they see them like any other packet. */
@@ -393,7 +395,8 @@ function walkLater(
   answer?: Flow,
 ): Way<Flow> {
   const flow = nextFlow(first, 'later', choices);
-  flow.isUnanswered = isUnanswered;
+  // Conntrack sees no answer that rules keep out of the connection.
+  flow.isUnanswered = isUnanswered || (answer !== undefined && (!answer.connection || answer.isUnanswered));
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
   if (first.protocol === 'icmp' || !first.connection || !first.routing.isListed)
     return wayOf(answer ?? first, 'forwarded', undefined);

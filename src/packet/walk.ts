@@ -90,13 +90,11 @@ function findWay(
   to: Address,
   from: Address | undefined,
   input: string | undefined,
-  isRerouted = false,
+  output?: string,
 ): RouteFound {
   const { routing, mark, open } = flow;
   if (decide(flow, () => isLocal(flow, to)) && routing.isLocal(to) !== true) return { kind: 'local' };
-  // A packet to a link-local address stays on its link (rt6_need_strict).
-  const output = isRerouted && to.family === 'ipv6' && isLinkLocal(to) ? flow.output : undefined;
-  let found = routing.find({ to, from, mark, input, output, transport: isRerouted ? undefined : transportOf(flow) });
+  let found = routing.find({ to, from, mark, input, output, transport: transportOf(flow) });
   while (found.kind === 'either') {
     const { reason, taken, passed } = found;
     // Its route is unknown, even if rules treat both ways alike.
@@ -215,7 +213,10 @@ export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
 function reroute(flow: Flow): End | undefined {
   // The local table leads groups to the link.
   if (isLinkLocalMulticast(flow.destination)) return undefined;
-  const way = findWay(flow, nextHop(flow), flow.source, loopbackInterface, true);
+  const to = nextHop(flow);
+  // A packet to a link-local address stays on its link (rt6_need_strict).
+  const link = to.family === 'ipv6' && isLinkLocal(to) ? flow.output : undefined;
+  const way = findWay(flow, to, flow.source, loopbackInterface, link);
   if (way.kind === 'none') {
     report(flow, { kind: way.why });
     // TCP's connect waits for an answer, whatever happened to its packet.

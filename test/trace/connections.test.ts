@@ -437,6 +437,26 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'a rule of routing by the port that rules of OUTPUT have given a packet',
+    [after('0:\tfrom all lookup local', '300:\tfrom all iif lo ipproto tcp dport 8080 blackhole')],
+    [
+      ['node', remote, 'dropped', 'fails', ''],
+      [pod, remote, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a routing rule that leads packets for pods of another node to a router, past a closer route',
+    [
+      after('0:\tfrom all lookup local', '700:\tfrom all iif cni0 lookup 103'),
+      after(main, 'default via 172.16.20.1 dev eth1 table 103'),
+    ],
+    [
+      [pod, remote, 'delivered', 'depends', 'closer-route'],
+      [pod, `${far}:80`, 'forwarded', 'works', ''],
+      [lan, remote, 'delivered', 'works', ''],
+    ],
+  ],
+  [
     'no forwarding in IPv6: a bridge carries on what it has sent to another port',
     stillIPv6,
     [
@@ -547,7 +567,8 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     notrack,
     [
       [pod, remote, 'delivered', 'fails', 'untracked'],
-      [pod, '10.244.2.11:8080', 'forwarded', 'works', ''],
+      // The client's next packet starts no connection that conntrack knows.
+      [pod, '10.244.2.11:8080', 'forwarded', 'fails', 'later KUBE-FORWARD'],
     ],
   ],
   [
