@@ -419,7 +419,8 @@ export function masquerade(flow: Flow): 'accept' {
   const { connection, routing } = flow;
   if (!connection) return 'accept';
   connection.masqueraded = true;
-  return rewriteSource(flow, routing.masqueradeBy(flow.destination, flow.hop));
+  const hop = flow.hop ?? (flow.output === loopbackInterface ? { link: flow.output } : undefined);
+  return rewriteSource(flow, routing.masqueradeBy(flow.destination, hop));
 }
 
 /** Changes the mark of the packet or its connection. An untracked packet has no connection mark. */

@@ -674,6 +674,14 @@ test('the source that masquerading and the node choose', () => {
   expect(trace(changes, lan, '192.168.10.11:30082', 'tcp').fate.masqueradedAs?.text).toBe('192.168.10.11');
 });
 
+test.each([
+  [[], '192.168.10.11'],
+  [[after('    inet 127.0.0.1/8 scope host lo', '    inet 203.0.113.8/32 scope global lo')], '203.0.113.8'],
+] as const)('the source of what the node masquerades to itself is one of the loopback link: %#', (changes, source) => {
+  const toSelf: Change = ['--to-destination 10.244.2.11:8080', '--to-destination 192.168.10.11:8080'];
+  expect(trace([toSelf, ...changes], 'node', remote, 'tcp').fate.masqueradedAs?.text).toBe(source);
+});
+
 test('without routes, nothing newly fails', () => {
   const cut = node.slice(0, node.indexOf('$ ip rule'));
   const { state, coverage, doubts, routes } = readDump(new Map([['node.txt', cut]]));
