@@ -2,6 +2,7 @@ import {
   changeMark,
   changeZone,
   decide,
+  isInterface,
   masquerade,
   recall,
   redirect,
@@ -12,6 +13,7 @@ import {
   type Flow,
 } from './flow.ts';
 import type { SupposedJump } from './knowledge.ts';
+import { anyOf } from './maybe.ts';
 import { unknown, type Decision } from './packet.ts';
 import type { Hook, RuleStep } from './step.ts';
 import { lacks, unreadRule, type Answer } from './reason.ts';
@@ -34,6 +36,8 @@ export interface BaseChain {
   readonly hook: Hook;
   /** For a chain of type nat: its order among these. */
   readonly priority: number;
+  /** The links whose incoming packets it sees, if not all. */
+  readonly devices?: readonly string[] | undefined;
   readonly isNat: boolean;
   /** Whether the kernel routes the node's own packets again if this changes them: mangle, and chains of type route. */
   readonly reroutes: boolean;
@@ -44,7 +48,8 @@ export interface BaseChain {
 }
 
 /** Sends a packet through a base chain. */
-export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: BaseChain): Decision {
+export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: BaseChain): Decision {
+  if (devices && !decide(flow, () => anyOf(devices, (name) => isInterface(flow, 'input', name, '*')))) return 'accept';
   const decision = runChain(flow, table, chain);
   if (decision !== 'return') return decision;
   if (!decide(flow, () => drops)) return 'accept';

@@ -78,10 +78,7 @@ export function placesOf({
       return exact?.link ?? around.find(({ network }) => contains(network, address))?.link;
     },
     linkInside: (address) => closestRoute(routes, address)?.hops.find(isHere)?.link,
-    closerHop: (address, { link, gateway }) => {
-      const hops = isPod(address) ? (closestRoute(routes, address)?.hops ?? []) : [];
-      return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
-    },
+    closerHop: (address, hop) => (isPod(address) ? closerHop(routes, address, hop) : undefined),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
@@ -91,6 +88,11 @@ export function placesOf({
       return kind === undefined ? undefined : kind === 'bridge';
     },
   };
+}
+
+function closerHop(routes: readonly Route[], address: Address, { link, gateway }: NextHop): NextHop | undefined {
+  const hops = closestRoute(routes, address)?.hops ?? [];
+  return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
 }
 
 /** The route with the longest prefix to an address, in any table. */
