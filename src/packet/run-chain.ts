@@ -1,4 +1,5 @@
 import {
+  cameByBridge,
   changeMark,
   changeZone,
   decide,
@@ -50,11 +51,20 @@ export interface BaseChain {
 /** Sends a packet through a base chain. */
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: BaseChain): Decision {
   if (devices && !decide(flow, () => anyOf(devices, (name) => isInterface(flow, 'input', name, '*')))) return 'accept';
+  // A bridge that shows packets to rules does so before its own chains see what rules have made of them.
+  if (devices && mayBeOfBridge(flow) && decide(flow, () => cameByBridge(flow)))
+    return unknown(unreadRule(`table ${table.name}`));
   const decision = runChain(flow, table, chain);
   if (decision !== 'return') return decision;
   if (!decide(flow, () => drops)) return 'accept';
   flow.steps.push({ kind: 'policy', hook: flow.hook, tool: table.tool, table: table.name, chain });
   return 'dropped';
+}
+
+/** A link of unknown type to other hosts is no bridge unless it has ports. */
+function mayBeOfBridge({ input = '', routing }: Flow): boolean {
+  const { isBridge, outer } = routing.places;
+  return isBridge(input) ?? (!outer.includes(input) || routing.portsOf(input).length > 0);
 }
 
 function runChain(flow: Flow, table: RuleTable, chain: string): Decision {

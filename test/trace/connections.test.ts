@@ -424,6 +424,21 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'chains where packets come in: of the bridge, after other rules have seen them',
+    [
+      after(
+        '$ nft list ruleset',
+        'table netdev guard {\n\tchain b {\n\t\ttype filter hook ingress device "cni0" priority 0; policy accept;\n\t\tip daddr 10.96.0.2 drop\n\t}\n\tchain c {\n\t\ttype filter hook ingress device "eth0" priority 0; policy accept;\n\t\tip saddr 10.244.2.11 drop\n\t}\n}',
+      ),
+    ],
+    [
+      [pod, remote, 'unknown', 'unknown', ''],
+      ['10.244.2.11', local, 'dropped', 'fails', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'fails', 'answer c'],
+      ['node', local, 'delivered', 'unknown', ''],
+    ],
+  ],
+  [
     'data of pods dropped',
     [
       [

@@ -201,7 +201,7 @@ describe('what is not shown', () => {
     expect(trace(hooked, '192.168.50.99', web, 'eth0')).toContain('dropped');
     const closed = hooked.replace('policy accept', 'policy drop').replace('80 drop', '80 accept');
     expect(trace(closed, '192.168.50.99', web, 'eth0')).toContain(`kpc could not read all of ${head}`);
-    expect(trace(hooked, '203.0.113.9', web)).toContain('name it with --in-interface');
+    expect(trace(hooked, '203.0.113.9', web)).toContain('unknown: ');
     expect(trace(hooked, '192.168.50.99', web, 'wlan0')).toContain('delivered');
     expect(trace(hooked, 'node', web)).toContain('delivered');
     expect(trace(whole + table(''), '192.168.50.99', web, 'eth0')).toContain('delivered');
