@@ -396,6 +396,19 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'a reverse path of IPv6 in rules, and neighbours behind a router: they ask from their link-local addresses',
+    [
+      ...stillIPv6,
+      ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
+      [
+        '*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n$ nft',
+        '*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A PREROUTING -m rpfilter --invert -j DROP\nCOMMIT\n$ nft',
+      ],
+      ['fd00:244:1::/64 dev cni0', 'fe80::/64 dev cni0 metric 256 pref medium\nfd00:244:1::/64 dev cni0'],
+    ],
+    [['fd00:244:2::11', '[fd00:96::1]:80', 'delivered', 'works', '']],
+  ],
+  [
     'solicitations of the node dropped: it does not find its next hop',
     [
       ...stillIPv6,
