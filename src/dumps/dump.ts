@@ -102,6 +102,8 @@ export function describeSkipped(doubts: readonly Doubt[]): readonly string[] {
 /** Interfaces where chains of nftables see incoming or outgoing packets: hooks ingress and egress. */
 export interface HookedInterfaces {
   readonly end: 'input' | 'output';
+  /** Whether the rules that see them are among those read. */
+  readonly isRead: boolean;
   /** Names; a trailing `*` matches any further characters. */
   readonly interfaces: readonly string[];
 }

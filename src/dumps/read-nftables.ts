@@ -141,7 +141,7 @@ const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFam
 
 /** A table's name within a packet family: "ip filter" and "inet filter" are two tables. */
 function nameOf(family: string, name: string): string {
-  return family === 'inet' ? `inet ${name}` : name;
+  return family === 'inet' || family === 'netdev' ? `${family} ${name}` : name;
 }
 
 /** The families whose packets an nftables table sees. */
@@ -159,7 +159,8 @@ function readOtherTable(
 ): { readonly tables: readonly NftTable[] | undefined; readonly unread: readonly UnreadLine[] } {
   if (dormantFlag.test(text)) return { tables: [], unread: [] };
   const whole = isOfIptables.test(text) ? text.replaceAll(lostTarget, '$1 xt target "lost"') : text;
-  const read = familiesOf(family).map((each) => parseNftText(markElided(textAs(whole, nftFamily[each]))));
+  const seen = family === 'netdev' ? families : familiesOf(family);
+  const read = seen.map((each) => parseNftText(markElided(textAs(whole, nftFamily[each]))));
   // Both families read the same lines.
   const unread = (read[0]?.unread ?? []).filter((line) => !isHarmless(line.text, line.reason));
   if (unread.length > 0) return { tables: undefined, unread };
@@ -178,7 +179,9 @@ function findHooked(text: string): readonly HookedInterfaces[] {
     if (groups['idle'] !== undefined && groups['policy'] !== 'policy drop;') return [];
     const [devices = ''] = groups['rest']?.split(' priority ') ?? [];
     const interfaces = devices.match(/[^\s"{},=]+/g) ?? [];
-    return [{ end: groups['hook'] === 'ingress' ? 'input' : 'output', interfaces }];
+    const isIngress = groups['hook'] === 'ingress';
+    const isRead = isIngress && groups['policy'] !== 'policy drop;';
+    return [{ end: isIngress ? 'input' : 'output', isRead, interfaces }];
   });
 }
 

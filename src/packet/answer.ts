@@ -1,12 +1,12 @@
-import type { Address } from '../kernel/address.ts';
+import { addressAt, numberOf, parseAddress, type Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, type Flow, type Turn } from './flow.ts';
 import type { Arrival, Beyond, Connection, Loss, Outcome, Way } from './packet.ts';
-import { lacks, type Reason } from './reason.ts';
-import { loopbackInterface } from './routing/routing.ts';
+import { circumstance, lacks, type Reason } from './reason.ts';
+import { loopbackInterface, type Routing } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import type { World } from './visitors.ts';
-import { arrive, cross, leave, type End } from './walk.ts';
+import { arrive, cross, leave, sendOn, type End } from './walk.ts';
 import { findUnansweredArp } from './way-back.ts';
 
 /**
@@ -74,6 +74,12 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   return open.length > 0 ? { kind: 'unknown', reasons: open } : { kind: 'works' };
 }
 
+/** Why the sender of a refused packet may hear nothing; undefined if it certainly hears of it. */
+export function doubtOfRefusal(world: World, { verdict, end }: Way<Flow>): Reason | undefined {
+  const isLost = verdict === 'refused' && end?.refusal && lostBefore(world, end.refusal) !== undefined;
+  return isLost ? circumstance('refusal', 'it may not arrive') : undefined;
+}
+
 /** Why the first packet may not reach the node, or not get from the node to its destination. */
 function lostBefore(world: World, end: Flow): Beyond | undefined {
   const { routing } = world;
@@ -81,50 +87,116 @@ function lostBefore(world: World, end: Flow): Beyond | undefined {
   const inside = hop?.gateway ? routing.places.linkInside(destination) : undefined;
   if (hop?.gateway && inside !== undefined)
     return { kind: 'own-network', destination, inside, gateway: hop.gateway, output };
-  return (isOwn || isNamed ? undefined : findUnansweredArp(end)) ?? findLostSolicitation(world, end);
+  const lost = (isOwn || isNamed ? undefined : findUnansweredArp(end)) ?? findLostSolicitation(world, end);
+  const closer = hop?.gateway && routing.places.closerHop(destination, hop);
+  return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
 }
 
-/**
- * Whether rules drop the neighbour solicitation that precedes a packet of IPv6, which they see like any other, or its answer. It asks for
- * the node's address, the node asks for its next hop's, and where a bridge carries the endpoint's answer, that asks for the client's.
- */
+/** Which neighbour messages of IPv6 that must come before a packet the rules of the node lose: they see them like any other packet. */
 function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
   const { routing, visitors } = world;
-  const { family, isOwn, isBridged, entered, input, output, sender, asked, endpoint, destination, hop } = first;
-  const link = isOwn ? output : entered;
-  if (family !== 'ipv6' || link === undefined || link === '' || link === loopbackInterface || !routing.isListed)
-    return undefined;
-  const isAcross = !isOwn && input === output && routing.showsBridged(link) === true;
-  const isAsked = routing.isLocal(asked.address) === true && routing.isLocalAt(asked.address, link) === true;
-  const from = isOwn ? (hop?.gateway ?? destination) : sender.address;
-  const toNode = { from, to: isAsked ? asked.address : routing.ownAddress(link), run: arrive };
-  const across = { from: endpoint?.address ?? destination, to: sender.address, run: cross };
-  for (const { from: source, to, run } of [
-    ...(isBridged && !endpoint ? [] : [toNode]),
-    ...(isAcross ? [across] : []),
-  ]) {
-    const walkIt = (choices: Choices): Way<Flow> => {
-      const flow: Flow = {
-        ...nextFlow(first, 'answer', choices),
-        turn: 'solicitation',
-        protocol: 'icmp',
-        wasTracked: false,
-        connection: undefined,
-        source,
-        destination: to,
-        port: undefined,
-        sourcePort: undefined,
-        input: link,
+  if (first.family !== 'ipv6' || !routing.isListed) return undefined;
+  for (const { address, link, messages } of exchangesBefore(routing, first)) {
+    for (const { turn, from, to, run } of messages) {
+      const isOwn = run !== arrive && run !== cross;
+      const walkIt = (choices: Choices): Way<Flow> => {
+        const flow: Flow = {
+          ...nextFlow(first, 'answer', choices),
+          turn,
+          isOwn,
+          protocol: 'icmp',
+          wasTracked: false,
+          connection: undefined,
+          source: from,
+          destination: to,
+          port: undefined,
+          sourcePort: undefined,
+          input: isOwn ? '' : link,
+        };
+        return wayOf(flow, run(flow, visitors), undefined);
       };
-      return wayOf(flow, run(flow, visitors), undefined);
-    };
-    const ways = explore(walkIt, { chains: 0, sources: new Set<AskedSource>() });
-    const [way] = ways;
-    if (way && ways.every(({ verdict }) => verdict === 'dropped'))
-      return { kind: 'no-neighbour', address: isOwn ? source : to, link, steps: way.steps };
+      const ways = explore(walkIt, { chains: 0, sources: new Set<AskedSource>() });
+      const [way] = ways;
+      if (way && ways.every(({ verdict }) => verdict === 'dropped'))
+        return { kind: 'no-neighbour', address, link, steps: way.steps };
+    }
   }
   return undefined;
 }
+
+/** A neighbour's link address is asked for, and told. */
+interface Exchange {
+  readonly address: Address;
+  readonly link: string;
+  readonly messages: readonly {
+    readonly turn: 'solicitation' | 'advertisement';
+    readonly from: Address;
+    readonly to: Address;
+    readonly run: typeof arrive;
+  }[];
+}
+
+/**
+ * Where packets come in and where they leave, the node and its neighbour ask for each other. Where a bridge carries the endpoint's answer,
+ * that asks for the client. Who sends on the packets of others asks from its link-local address (ndisc_solicit).
+ */
+function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
+  const { isOwn, isBridged, entered, input, output, sender, source, asked, endpoint, destination, hop } = first;
+  const isAcross = !isOwn && input === output && routing.showsBridged(input) === true;
+  const meet = (link: string, node: Address, gateway: Address | undefined, host: Address): readonly Exchange[] => {
+    const send: typeof arrive = (flow, visitors) => sendOn(link, flow, visitors);
+    const has = routing.isLocal(node) === true && routing.isLocalAt(node, link) === true;
+    const own = has ? node : routing.ownAddress(link);
+    const asker = has ? node : (routing.linkLocal(link) ?? own);
+    const other = gateway ?? host;
+    const group = solicitedNode(other);
+    return [
+      exchange(link, { address: gateway ? someLinkLocal : host, run: arrive }, { address: own, run: send }),
+      exchange(link, { address: asker, run: send }, { address: other, run: arrive, group }),
+    ];
+  };
+  const exchanges: Exchange[] = [];
+  if (!isOwn && isOutside(entered) && (!isBridged || endpoint))
+    exchanges.push(...meet(entered, asked.address, routing.hopTo(sender.address)?.gateway, sender.address));
+  if (isOutside(output) && hop && !isAcross && !isBridged)
+    exchanges.push(...meet(output, source, hop.gateway, destination));
+  const asker = { address: endpoint?.address ?? destination, run: cross };
+  if (isAcross && isOutside(input)) exchanges.push(exchange(input, asker, { address: sender.address, run: cross }));
+  return exchanges;
+}
+
+/** One end of an exchange, and how the node sees what it sends. `group`: where questions about it go. */
+interface Neighbour {
+  readonly address: Address;
+  readonly run: typeof arrive;
+  readonly group?: Address;
+}
+
+function exchange(link: string, asker: Neighbour, told: Neighbour): Exchange {
+  const { address, group = address } = told;
+  return {
+    address,
+    link,
+    messages: [
+      { turn: 'solicitation', from: asker.address, to: group, run: asker.run },
+      { turn: 'advertisement', from: address, to: asker.address, run: told.run },
+    ],
+  };
+}
+
+function isOutside(link: string | undefined): link is string {
+  return link !== undefined && link !== '' && link !== loopbackInterface;
+}
+
+/** Stands for a router's address on a link. */
+const someLinkLocal = parseAddress('fe80::1') as Address;
+
+/** The group that a neighbour solicitation for an address goes to. */
+function solicitedNode(address: Address): Address {
+  return addressAt('ipv6', numberOf(solicitedNodes) | (numberOf(address) & 0xffffffn));
+}
+
+const solicitedNodes = parseAddress('ff02::1:ff00:0') as Address;
 
 /** Losses that depend on more than the node. */
 const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
@@ -323,7 +395,8 @@ function walkLater(
   answer?: Flow,
 ): Way<Flow> {
   const flow = nextFlow(first, 'later', choices);
-  flow.isUnanswered = isUnanswered;
+  // Conntrack sees no answer that rules keep out of the connection.
+  flow.isUnanswered = isUnanswered || (answer !== undefined && (!answer.connection || answer.isUnanswered));
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
   if (first.protocol === 'icmp' || !first.connection || !first.routing.isListed)
     return wayOf(answer ?? first, 'forwarded', undefined);

@@ -1,6 +1,6 @@
 import { compareAddresses, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { arrivalOf, followConnection, linksIn, reasonOfInput } from './answer.ts';
+import { arrivalOf, doubtOfRefusal, followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, type Choices } from './explore.ts';
 import { decide, newConnection, transportOf, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
@@ -164,6 +164,7 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
     server: undefined,
     served: undefined,
     endpoint: undefined,
+    refusal: undefined,
     routing,
     open: [],
     choices,
@@ -210,7 +211,7 @@ function bridgeBetween(
 /** How the packet ends, unless an unknown decides that. Shows the ways that fit what is known. */
 function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUp> {
   const fate = sumUp(world, ways);
-  const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? []);
+  const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? doubtOfRefusal(world, way) ?? []);
   return doubts.length === 0 ? fate : { ...fate, verdict: 'unknown', reasons: eachOnce([...fate.reasons, ...doubts]) };
 }
 

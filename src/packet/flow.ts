@@ -63,6 +63,8 @@ export interface Flow {
   served: { readonly server: VirtualServer; readonly chosen: RealServer | undefined } | undefined;
   /** The destination it was rewritten to. */
   endpoint: SocketAddress | undefined;
+  /** What the node refused it with. */
+  refusal: Flow | undefined;
   readonly routing: Routing;
   /** Unknown routes that no rule has asked about. */
   readonly open: Reason[];
@@ -78,13 +80,18 @@ export interface Flow {
 
 /**
  * The first packet of a connection, the endpoint's answer to it, what the client sends then, what the node refuses the first with, and
- * the neighbour solicitation of IPv6 that comes before it.
+ * the neighbour solicitation of IPv6 and the advertisement that come before it.
  */
-export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'solicitation';
+export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'solicitation' | 'advertisement';
 
 /** Whether it goes from the endpoint's end to the client's. */
 export function isReply({ turn }: Pick<Flow, 'turn'>): boolean {
   return turn === 'answer' || turn === 'refusal';
+}
+
+/** Whether it asks for a neighbour's link address or tells one. */
+export function isBetweenNeighbours({ turn }: Pick<Flow, 'turn'>): boolean {
+  return turn === 'solicitation' || turn === 'advertisement';
 }
 
 /** TCP flags for a rule that matches on them: such a rule may treat later packets unlike those of the handshake. */
@@ -99,6 +106,7 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
   later: ['ACK'],
   refusal: ['RST', 'ACK'],
   solicitation: [],
+  advertisement: [],
 };
 
 /** What a rule added to a set or removed from it, with the packet as it was then. */
@@ -411,7 +419,8 @@ export function masquerade(flow: Flow): 'accept' {
   const { connection, routing } = flow;
   if (!connection) return 'accept';
   connection.masqueraded = true;
-  return rewriteSource(flow, routing.masqueradeBy(flow.destination, flow.hop));
+  const hop = flow.hop ?? (flow.output === loopbackInterface ? { link: flow.output } : undefined);
+  return rewriteSource(flow, routing.masqueradeBy(flow.destination, hop));
 }
 
 /** Changes the mark of the packet or its connection. An untracked packet has no connection mark. */

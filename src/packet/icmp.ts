@@ -1,8 +1,11 @@
 import type { Family } from '../kernel/family.ts';
-import type { Flow } from './flow.ts';
+import type { Flow, Turn } from './flow.ts';
 
-/** Names and numbers of a neighbour solicitation and of its answer, which rules seldom tell apart. */
-const solicitation = /^(?:nd-neighbor-(?:solicit|advert)|neighbou?r-(?:solicitation|advertisement)|13[56])$/;
+/** Names and numbers of the messages between neighbours. */
+const messages: { readonly [T in Turn]?: ReadonlySet<string> } = {
+  solicitation: new Set('nd-neighbor-solicit neighbour-solicitation neighbor-solicitation 135'.split(' ')),
+  advertisement: new Set('nd-neighbor-advert neighbour-advertisement neighbor-advertisement 136'.split(' ')),
+};
 
 const echoTypes: ReadonlySet<string> = new Set(['echo-request', 'ping', 'echo-reply', 'pong']);
 
@@ -30,8 +33,8 @@ const otherTypes: ReadonlySet<string> = new Set(
 );
 
 /**
- * Whether a type, given by name or number and perhaps with a code ("8/0"), is that of a ping, its answer, a refusal or a neighbour
- * solicitation; undefined for an unknown name.
+ * Whether a type, given by name or number and perhaps with a code ("8/0"), is that of a ping, its answer, a refusal or a message
+ * between neighbours; undefined for an unknown name.
  */
 export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' | 'family'>): boolean | undefined {
   const [type = '', code = '0'] = text.split('/');
@@ -39,8 +42,9 @@ export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' 
     if (type === 'destination-unreachable' || type === unreachable[family]) return text === type ? true : undefined;
     return /-unreachable$|^no-route$|^communication-prohibited$/.test(type) ? undefined : false;
   }
-  if (turn === 'solicitation') {
-    if (solicitation.test(type)) return true;
+  const names = messages[turn];
+  if (names) {
+    if (names.has(type)) return true;
     return otherTypes.has(type) || echoTypes.has(type) || /^\d+$/.test(type) ? false : undefined;
   }
   const isAnswer = turn === 'answer';

@@ -1,7 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { decide, isLocal, isReply, type Flow } from './flow.ts';
+import { decide, isLocal, isBetweenNeighbours, isReply, type Flow } from './flow.ts';
 import { ipvsStations, type Station } from './knowledge.ts';
 import type { Visitor } from './order.ts';
 import { unknown, type Decision } from './packet.ts';
@@ -21,7 +21,7 @@ export function ipvsVisitors(state: KernelState): readonly Visitor[] {
     state.virtualServers.map((server) => [keyOf(server.protocol, server.address, server.port), server]),
   );
   const visit = (flow: Flow): Decision | 'sent-on' => {
-    if (isReply(flow) || flow.turn === 'solicitation' || flow.server) return 'accept';
+    if (isReply(flow) || isBetweenNeighbours(flow) || flow.server) return 'accept';
     const served = flow.turn === 'later' ? flow.served : chooseServer(flow, find(flow));
     if (!served) return 'accept';
     if ('reason' in served) return served;

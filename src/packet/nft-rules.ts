@@ -106,15 +106,19 @@ function prepareTable({ name, chains: given, sets, family }: NftTable, supposed:
 
 /** The chain in a list if the kernel enters it; otherwise an empty list. */
 function baseOf({ name: chain, base, rules }: NftChain): readonly BaseChain[] {
-  const hook = hooks.find((each) => each === base?.hook);
+  const isAtDevices = base?.devices !== undefined;
+  const hook = isAtDevices ? 'prerouting' : hooks.find((each) => each === base?.hook);
   if (!base || !hook) return [];
   const drops = base.policy === 'drop';
+  // Such a chain also decides about ARP, without which no packet comes.
+  if (isAtDevices && drops) return [];
   const isIdle = rules.length === 0 && !drops;
   return [
     {
       chain,
       hook,
-      priority: base.priority,
+      priority: isAtDevices ? base.priority + aheadOfHooks : base.priority,
+      devices: base.devices,
       isNat: base.type === 'nat',
       reroutes: base.type === 'route',
       drops,
@@ -122,6 +126,9 @@ function baseOf({ name: chain, base, rules }: NftChain): readonly BaseChain[] {
     },
   ];
 }
+
+/** Puts chains at devices before all others, in their own order. */
+const aheadOfHooks = -(2 ** 33);
 
 type MakeStep = (action: Action, element?: Element) => RuleStep;
 

@@ -1,3 +1,4 @@
+import type { NextHop } from '../kernel/route/route.ts';
 import type { Address } from '../kernel/address.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import { isUnknownOwn } from './own-address.ts';
@@ -137,6 +138,8 @@ export type Beyond =
       readonly gateway: Address;
       readonly output: string | undefined;
     }
+  /** A routing rule leads packets for a pod to a router, and another table has a closer route to the pod. */
+  | { readonly kind: 'closer-route'; readonly destination: Address; readonly taken: NextHop; readonly closer: NextHop }
   /** What the client sends after the answer leaves by another next hop than its first packet. */
   | {
       readonly kind: 'other-hop';

@@ -61,6 +61,8 @@ export type Circumstance =
   | 'memory'
   /** The port of a bridge that the sender is behind. */
   | 'bridge-port'
+  /** Whether the error that refuses a packet gets to its sender. */
+  | 'refusal'
   /** Another field of the packet. */
   | 'content';
 

@@ -1,7 +1,9 @@
 import {
+  cameByBridge,
   changeMark,
   changeZone,
   decide,
+  isInterface,
   masquerade,
   recall,
   redirect,
@@ -12,6 +14,7 @@ import {
   type Flow,
 } from './flow.ts';
 import type { SupposedJump } from './knowledge.ts';
+import { anyOf } from './maybe.ts';
 import { unknown, type Decision } from './packet.ts';
 import type { Hook, RuleStep } from './step.ts';
 import { lacks, unreadRule, type Answer } from './reason.ts';
@@ -34,6 +37,8 @@ export interface BaseChain {
   readonly hook: Hook;
   /** For a chain of type nat: its order among these. */
   readonly priority: number;
+  /** The links whose incoming packets it sees, if not all. */
+  readonly devices?: readonly string[] | undefined;
   readonly isNat: boolean;
   /** Whether the kernel routes the node's own packets again if this changes them: mangle, and chains of type route. */
   readonly reroutes: boolean;
@@ -44,12 +49,22 @@ export interface BaseChain {
 }
 
 /** Sends a packet through a base chain. */
-export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops }: BaseChain): Decision {
+export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: BaseChain): Decision {
+  if (devices && !decide(flow, () => anyOf(devices, (name) => isInterface(flow, 'input', name, '*')))) return 'accept';
+  // A bridge that shows packets to rules does so before its own chains see what rules have made of them.
+  if (devices && mayBeOfBridge(flow) && decide(flow, () => cameByBridge(flow)))
+    return unknown(unreadRule(`table ${table.name}`));
   const decision = runChain(flow, table, chain);
   if (decision !== 'return') return decision;
   if (!decide(flow, () => drops)) return 'accept';
   flow.steps.push({ kind: 'policy', hook: flow.hook, tool: table.tool, table: table.name, chain });
   return 'dropped';
+}
+
+/** A link of unknown type to other hosts is no bridge unless it has ports. */
+function mayBeOfBridge({ input = '', routing }: Flow): boolean {
+  const { isBridge, outer } = routing.places;
+  return isBridge(input) ?? (!outer.includes(input) || routing.portsOf(input).length > 0);
 }
 
 function runChain(flow: Flow, table: RuleTable, chain: string): Decision {

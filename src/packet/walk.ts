@@ -1,4 +1,4 @@
-import { isLoopback, type Address } from '../kernel/address.ts';
+import { isLinkLocal, isLinkLocalMulticast, isLoopback, type Address } from '../kernel/address.ts';
 import { forwardingSysctls, sysctlOfLink } from '../kernel/sysctl.ts';
 import {
   admitsLoopback,
@@ -90,11 +90,11 @@ function findWay(
   to: Address,
   from: Address | undefined,
   input: string | undefined,
-  isRerouted = false,
+  output?: string,
 ): RouteFound {
   const { routing, mark, open } = flow;
   if (decide(flow, () => isLocal(flow, to)) && routing.isLocal(to) !== true) return { kind: 'local' };
-  let found = routing.find({ to, from, mark, input, transport: isRerouted ? undefined : transportOf(flow) });
+  let found = routing.find({ to, from, mark, input, output, transport: transportOf(flow) });
   while (found.kind === 'either') {
     const { reason, taken, passed } = found;
     // Its route is unknown, even if rules treat both ways alike.
@@ -157,6 +157,7 @@ function refuse(flow: Flow, visitors: Visitors): End {
     steps: [],
   };
   const end = leave(refusal, visitors);
+  flow.refusal = refusal;
   if (end !== 'dropped' && end !== 'refused') return typeof end === 'object' ? end : 'refused';
   steps.push(...refusal.steps);
   return 'dropped';
@@ -200,9 +201,22 @@ export function leave(flow: Flow, visitors: Visitors): End {
   return pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
 }
 
+/** A message of the node to a neighbour on that link, which no route leads unless rules mark it (ndisc_send_skb). */
+export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
+  Object.assign(flow, { output: link, hop: { link } });
+  const end = pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
+  const isThere = flow.hop?.link === link && flow.hop.gateway === undefined;
+  return typeof end === 'object' || isThere ? end : 'dropped';
+}
+
 /** Routes one of the node's own packets again after rules have changed its destination or mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
-  const way = findWay(flow, nextHop(flow), flow.source, loopbackInterface, true);
+  // The local table leads groups to the link.
+  if (isLinkLocalMulticast(flow.destination)) return undefined;
+  const to = nextHop(flow);
+  // A packet to a link-local address stays on its link (rt6_need_strict).
+  const link = to.family === 'ipv6' && isLinkLocal(to) ? flow.output : undefined;
+  const way = findWay(flow, to, flow.source, loopbackInterface, link);
   if (way.kind === 'none') {
     report(flow, { kind: way.why });
     // TCP's connect waits for an answer, whatever happened to its packet.

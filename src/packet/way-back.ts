@@ -1,4 +1,4 @@
-import type { Address } from '../kernel/address.ts';
+import { isLinkLocal, type Address } from '../kernel/address.ts';
 import type { RouteQuestion } from '../kernel/route/lookup-route.ts';
 import { sysctlOfLink } from '../kernel/sysctl.ts';
 import { transportOf, type Flow } from './flow.ts';
@@ -14,7 +14,9 @@ export function linksBack(
   countsMark: boolean,
   asked?: Pick<RouteQuestion, 'input' | 'transport'>,
 ): RouteFound {
-  const { routing, source, destination, mark } = flow;
+  const { routing, source, destination, mark, input, family } = flow;
+  // The kernel looks for a link-local address on the link of its packet only (rpfilter_lookup_reverse6, nft_fib6_flowi_init).
+  if (family === 'ipv6' && isLinkLocal(source) && input !== undefined) return { kind: 'out', hops: [{ link: input }] };
   return routing.find({
     to: source,
     from: destination,

@@ -363,16 +363,66 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
           ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
           [
             ':INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n*mangle',
-            `:INPUT DROP [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A INPUT -p ${accepted} -j ACCEPT\nCOMMIT\n*mangle`,
+            `:INPUT DROP [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n-A INPUT -p ${accepted} -j ACCEPT\n-A FORWARD -p tcp -m tcp --dport 81 -j REJECT\nCOMMIT\n*mangle`,
           ],
         ],
         [
+          ['fd00:244:1::12', '[fd00:244:2::11]:81', loss ? 'unknown' : 'refused', 'fails', ''],
           ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', kind, loss],
           ['node', '[fd00:244:1::11]:8080', 'forwarded', kind, loss],
         ],
       ];
     },
   ),
+  [
+    'marks of OUTPUT by which routing rules lead what the node tells its neighbours elsewhere',
+    [
+      ...stillIPv6,
+      ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
+      [
+        ':OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n$ nft',
+        ':OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n-A OUTPUT -d fd00:244:1::/65 -j MARK --set-mark 5\nCOMMIT\n*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n$ nft',
+      ],
+      [
+        '$ ip route show table all',
+        '$ ip -6 rule\n0:\tfrom all lookup local\n100:\tfrom all fwmark 0x5 lookup 100\n32766:\tfrom all lookup main\n$ ip route show table all',
+      ],
+      ['fd00:244:1::/64 dev cni0', 'fd00:244:1::/65 via fe80::1 dev eth0 table 100 metric 5\nfd00:244:1::/64 dev cni0'],
+    ],
+    [
+      ['fd00:244:1::12', '[fd00:96::2]:80', 'delivered', 'depends', 'no-neighbour'],
+      ['fd00:244:2::11', '[fd00:96::1]:80', 'delivered', 'depends', 'no-neighbour'],
+      ['fd00:244:1:0:8000::1', '[fd00:96::2]:80', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a reverse path of IPv6 in rules, and neighbours behind a router: they ask from their link-local addresses',
+    [
+      ...stillIPv6,
+      ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
+      [
+        '*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n$ nft',
+        '*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A PREROUTING -m rpfilter --invert -j DROP\nCOMMIT\n$ nft',
+      ],
+      ['fd00:244:1::/64 dev cni0', 'fe80::/64 dev cni0 metric 256 pref medium\nfd00:244:1::/64 dev cni0'],
+    ],
+    [['fd00:244:2::11', '[fd00:96::1]:80', 'delivered', 'works', '']],
+  ],
+  [
+    'solicitations of the node dropped: it does not find its next hop',
+    [
+      ...stillIPv6,
+      ['conf.all.forwarding = 0', 'conf.all.forwarding = 1'],
+      [
+        ':OUTPUT ACCEPT [0:0]\nCOMMIT\n*mangle',
+        ':OUTPUT ACCEPT [0:0]\n-A OUTPUT -o eth0 -p ipv6-icmp -m icmp6 --icmpv6-type 135 -j DROP\nCOMMIT\n*mangle',
+      ],
+    ],
+    [
+      ['fd00:244:1::12', '[fd00:96::2]:80', 'delivered', 'depends', 'no-neighbour'],
+      ['fd00:244:1::12', '[fd00:96::1]:80', 'delivered', 'works', ''],
+    ],
+  ],
   [
     'a chain where packets come in by a port of the bridge',
     [
@@ -387,6 +437,21 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'chains where packets come in: of the bridge, after other rules have seen them',
+    [
+      after(
+        '$ nft list ruleset',
+        'table netdev guard {\n\tchain b {\n\t\ttype filter hook ingress device "cni0" priority 0; policy accept;\n\t\tip daddr 10.96.0.2 drop\n\t}\n\tchain c {\n\t\ttype filter hook ingress device "eth0" priority 0; policy accept;\n\t\tip saddr 10.244.2.11 drop\n\t}\n}',
+      ),
+    ],
+    [
+      [pod, remote, 'unknown', 'unknown', ''],
+      ['10.244.2.11', local, 'dropped', 'fails', ''],
+      [lan, '192.168.10.11:30082', 'delivered', 'fails', 'answer c'],
+      ['node', local, 'delivered', 'unknown', ''],
+    ],
+  ],
+  [
     'data of pods dropped',
     [
       [
@@ -397,6 +462,26 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     [
       [lan, '192.168.10.11:30081', 'delivered', 'fails', 'data FORWARD'],
       [lan, '192.168.10.11:30082', 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a rule of routing by the port that rules of OUTPUT have given a packet',
+    [after('0:\tfrom all lookup local', '300:\tfrom all iif lo ipproto tcp dport 8080 blackhole')],
+    [
+      ['node', remote, 'dropped', 'fails', ''],
+      [pod, remote, 'delivered', 'works', ''],
+    ],
+  ],
+  [
+    'a routing rule that leads packets for pods of another node to a router, past a closer route',
+    [
+      after('0:\tfrom all lookup local', '700:\tfrom all iif cni0 lookup 103'),
+      after(main, 'default via 172.16.20.1 dev eth1 table 103'),
+    ],
+    [
+      [pod, remote, 'delivered', 'depends', 'closer-route'],
+      [pod, `${far}:80`, 'forwarded', 'works', ''],
+      [lan, remote, 'delivered', 'works', ''],
     ],
   ],
   [
@@ -461,8 +546,13 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     [
       after('0:\tfrom all lookup local', '700:\tfrom all lookup 103'),
       after(main, 'default via 172.16.20.1 dev eth1 table 103\nthrow 192.168.10.0/24 table 103'),
+      after('-A FORWARD -j KUBE-FORWARD', '-A FORWARD -p tcp -m tcp --dport 81 -j REJECT'),
     ],
-    [[lan, '192.168.10.11:30081', 'delivered', 'depends', 'own-network']],
+    [
+      [lan, '192.168.10.11:30081', 'delivered', 'depends', 'own-network'],
+      [lan, '10.244.2.11:81', 'refused', 'fails', ''],
+      [pod, '10.244.2.11:81', 'unknown', 'fails', ''],
+    ],
   ],
   [
     'a bridge to pods in the network of all nodes, with closer routes to theirs',
@@ -505,7 +595,8 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     notrack,
     [
       [pod, remote, 'delivered', 'fails', 'untracked'],
-      [pod, '10.244.2.11:8080', 'forwarded', 'works', ''],
+      // The client's next packet starts no connection that conntrack knows.
+      [pod, '10.244.2.11:8080', 'forwarded', 'fails', 'later KUBE-FORWARD'],
     ],
   ],
   [
@@ -609,6 +700,14 @@ test('the source that masquerading and the node choose', () => {
   ] as const;
   expect(trace(changes, 'node', '198.51.100.7:80', 'tcp').fate.source).toMatchObject({ text: '172.16.20.11' });
   expect(trace(changes, lan, '192.168.10.11:30082', 'tcp').fate.masqueradedAs?.text).toBe('192.168.10.11');
+});
+
+test.each([
+  [[], '192.168.10.11'],
+  [[after('    inet 127.0.0.1/8 scope host lo', '    inet 203.0.113.8/32 scope global lo')], '203.0.113.8'],
+] as const)('the source of what the node masquerades to itself is one of the loopback link: %#', (changes, source) => {
+  const toSelf: Change = ['--to-destination 10.244.2.11:8080', '--to-destination 192.168.10.11:8080'];
+  expect(trace([toSelf, ...changes], 'node', remote, 'tcp').fate.masqueradedAs?.text).toBe(source);
 });
 
 test('without routes, nothing newly fails', () => {

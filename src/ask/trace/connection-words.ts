@@ -1,5 +1,6 @@
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
+import type { NextHop } from '../../kernel/route/route.ts';
 import type { Connection, Loss, Outcome } from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
 import type { Trace } from './question.ts';
@@ -91,6 +92,10 @@ function lossWords(loss: Loss, family: Family): string {
       const { destination, inside, gateway, output = '' } = loss;
       return `the node sends packets for ${destination.text}, which is of the network of its ${inside}, to ${gateway.text} by ${output}: it fails if they come back from there`;
     }
+    case 'closer-route': {
+      const { destination, taken, closer } = loss;
+      return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: it fails unless they get there from ${taken.gateway?.text}`;
+    }
     case 'no-arp': {
       const { address, link, sysctl } = loss;
       return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): it fails unless another program answers, or the sender knows the address`;
@@ -98,11 +103,15 @@ function lossWords(loss: Loss, family: Family): string {
     case 'no-neighbour': {
       const last = loss.steps.at(-1);
       const why = last ? ` (${stoppedWords(last)})` : '';
-      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: it fails unless the address of its link is known without`;
+      return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: it fails unless the sender already knows its link address`;
     }
     case 'foreign-source':
       return `the answer goes to ${loss.address.text}, which the node does not have: it fails unless the network sends that to this node`;
   }
+}
+
+function hopWords({ link, gateway }: NextHop): string {
+  return `${gateway ? ` via ${gateway.text}` : ''}${link === undefined ? '' : ` by ${link}`}`;
 }
 
 function untranslatedWords({ source, port, why, link = '' }: Loss & { kind: 'untranslated' }, family: Family): string {

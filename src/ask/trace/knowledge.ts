@@ -203,14 +203,11 @@ function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): 
   return { family, stations: [station as Station], reason, at };
 }
 
-/** Those interfaces, and the links that these are ports of: rules further on see only the latter. */
-function withMasters(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
+/** The links that these interfaces are ports of: rules further on see only those. */
+function mastersOf(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
   const isNamed = (port: string): boolean =>
     interfaces.some((name) => (name.endsWith('*') ? port.startsWith(name.slice(0, -1)) : port === name));
-  return [
-    ...interfaces,
-    ...links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : [])),
-  ];
+  return links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : []));
 }
 
 /** Gaps for the parts of a dump that kpc could not read. */
@@ -233,7 +230,9 @@ function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap
         return doubt.output.startsWith('ipvsadm') ? families.map((family) => serverGap(family)) : [];
       case 'other-table': {
         const reason = unreadRule(`table ${doubt.table}`);
-        const hooked = doubt.hooked.map((at) => ({ ...at, interfaces: withMasters(at.interfaces, links) }));
+        const hooked = doubt.hooked.map(({ end, isRead, interfaces }) => {
+          return { end, interfaces: [...(isRead ? [] : interfaces), ...mastersOf(interfaces, links)] };
+        });
         if (doubt.tables) return hooked.flatMap((at) => families.map((family) => hookedGap(family, at, reason)));
         const seen = doubt.table.startsWith('ip ')
           ? (['ipv4'] as const)

@@ -92,6 +92,7 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   'source-port': "a rule matches the client's port, which its kernel chooses",
   program: 'a rule matches the program or user that sends',
   'bridge-port': 'a bridge has ports with hairpin and without, and which of them the pod is behind is not shown',
+  refusal: 'the node refuses it, and that error may not reach the sender',
   memory: 'a rule depends on earlier packets',
   content: 'a rule matches something that the question does not specify',
 };

@@ -89,6 +89,7 @@ export function formatChain(chain: NftChain): string {
 }
 
 /** The chain's hook, type, priority and policy, with nft's semicolons. */
-export function formatBaseChain({ type, hook, priority, policy }: BaseChain): string {
-  return `type ${type} hook ${hook} priority ${priority}; policy ${policy ?? 'accept'};`;
+export function formatBaseChain({ type, hook, devices, priority, policy }: BaseChain): string {
+  const at = devices ? ` devices = { ${devices.map(quote).join(', ')} }` : '';
+  return `type ${type} hook ${hook}${at} priority ${priority}; policy ${policy ?? 'accept'};`;
 }

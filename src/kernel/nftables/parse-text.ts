@@ -204,12 +204,21 @@ const priorities: ReadonlyMap<string, number> = new Map([
   ['srcnat', 100],
 ]);
 
-/** Reads the words `type T hook H priority P`; undefined for anything else. */
+/** Reads the words `type T hook H priority P`, or `type T hook ingress device "D" priority P`; undefined for anything else. */
 function readBaseChain(words: readonly string[]): BaseChain | undefined {
-  const [, type, hookWord, hook, priorityWord, ...rest] = words;
-  if (type === undefined || hook === undefined || hookWord !== 'hook' || priorityWord !== 'priority') return undefined;
-  const priority = readPriority(rest);
-  return priority === undefined ? undefined : { type, hook, priority };
+  const [, type, hookWord, hook, ...rest] = words;
+  const at = rest.indexOf('priority');
+  const [kind, ...names] = rest.slice(0, Math.max(at, 0));
+  const isAtDevices = hook === 'ingress' && (kind === 'device' || kind === 'devices');
+  if (type === undefined || hook === undefined || hookWord !== 'hook' || at < 0) return undefined;
+  if (kind !== undefined && !isAtDevices) return undefined;
+  const priority = readPriority(rest.slice(at + 1));
+  const devices = isAtDevices ? names.filter((name) => !/^[={},]+$/.test(name)).map(nameOfDevice) : undefined;
+  return priority === undefined ? undefined : { type, hook, priority, ...(devices && { devices }) };
+}
+
+function nameOfDevice(word: string): string {
+  return isQuoted(word) ? unquote(word) : word.replace(/,$/, '');
 }
 
 /** `-110`, `filter`, `dstnat - 10`. */

@@ -48,8 +48,10 @@ export interface NftChain {
 export interface BaseChain {
   /** `filter`, `nat` or `route`. */
   readonly type: string;
-  /** `prerouting`, `input`, `forward`, `output` or `postrouting`. */
+  /** `prerouting`, `input`, `forward`, `output` or `postrouting`; or `ingress`, with `devices`. */
   readonly hook: string;
+  /** The links whose incoming packets it sees; a trailing `*` matches any further characters. */
+  readonly devices?: readonly string[] | undefined;
   /** Always a number: `dstnat - 10` is -110. Versions of nft differ in the names they accept and print for each hook. */
   readonly priority: number;
   /** The verdict if no rule decides; undefined means `accept`. */

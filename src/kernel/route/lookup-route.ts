@@ -13,7 +13,7 @@ export interface RouteQuestion {
   readonly input: string | undefined;
   /** The link that a program is bound to, or that a check asks about. */
   readonly output?: string | undefined;
-  /** Absent for packets that rules redirected on their way out, and for checks: rules on ports then match none of them. */
+  /** Absent for checks: rules on ports then match none of them. */
   readonly transport?: Transport | undefined;
 }
 

@@ -44,13 +44,14 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
 }
 
 /**
- * The source address that the kernel chooses for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): one that is not deprecated
- * first, then one of that link, then one of the destination's kind of network, then the most bits in common; on a tie the latest added,
- * which ip lists first.
+ * The source address that the kernel chooses for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): the destination itself
+ * first, then one that is not deprecated, then one of that link, then one of the destination's kind of network, then the most bits in
+ * common; on a tie the latest added, which ip lists first.
  */
 export function selectIPv6(own: readonly OwnAddress[], link: string, to: Address): Address | undefined {
   const able = own.filter((each) => (isLinkLocal(to) ? each.link === link : isOutward(each)));
   const rank = (each: OwnAddress): readonly number[] => [
+    each.address.text === to.text ? 1 : 0,
     each.isDeprecated === true ? 0 : 1,
     each.link === link ? 1 : 0,
     labelOf(each.address) === labelOf(to) ? 1 : 0,

@@ -14,6 +14,8 @@ export interface Places {
   linkAround(address: Address): string | undefined;
   /** The link of the closest route to an address, in any table, if it leads to a host that is `here`. */
   linkInside(address: Address): string | undefined;
+  /** The next hop of the closest route to a pod, in any table, if that is not one of its hops. */
+  closerHop(address: Address, hop: NextHop): NextHop | undefined;
   /** Whether the address is in a network of that link. */
   isAround(address: Address, link: string): boolean;
   /** The links that packets from other hosts come in by. */
@@ -76,6 +78,7 @@ export function placesOf({
       return exact?.link ?? around.find(({ network }) => contains(network, address))?.link;
     },
     linkInside: (address) => closestRoute(routes, address)?.hops.find(isHere)?.link,
+    closerHop: (address, hop) => (isPod(address) ? closerHop(routes, address, hop) : undefined),
     isAround: (address, link) => around.some((each) => each.link === link && contains(each.network, address)),
     outer,
     isTunnel,
@@ -85,6 +88,11 @@ export function placesOf({
       return kind === undefined ? undefined : kind === 'bridge';
     },
   };
+}
+
+function closerHop(routes: readonly Route[], address: Address, { link, gateway }: NextHop): NextHop | undefined {
+  const hops = closestRoute(routes, address)?.hops ?? [];
+  return hops.some((each) => each.link === link && each.gateway?.text === gateway?.text) ? undefined : hops[0];
 }
 
 /** The route with the longest prefix to an address, in any table. */

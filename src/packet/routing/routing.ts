@@ -40,6 +40,8 @@ export interface Routing {
   masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
   /** The node's address on an interface. */
   ownAddress(link: string | undefined): Address;
+  /** The node's link-local address on an interface, if it is listed. */
+  linkLocal(link: string): Address | undefined;
   sysctl(name: string): string | undefined;
   /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. */
   showsBridged(link: string | undefined): Answer;
@@ -132,6 +134,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     },
     ...sourcesOf({ own, networks, family, isListed, hasAll, isLocal, sends: knowledge.sendsFrom?.[family] }),
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
+    linkLocal: (link) => own.find((each) => each.link === link && isLinkLocal(each.address))?.address,
     sysctl: (name) => state.sysctls.get(name),
     ...bridgesOf(links, state.sysctls, knowledge.hasAllSysctls, family),
     admitsLoopback: (link) => family === 'ipv4' && admitsLoopbackBy(state.sysctls, knowledge.hasAllSysctls, link),
