@@ -218,7 +218,7 @@ function readBaseChain(words: readonly string[]): BaseChain | undefined {
 }
 
 function nameOfDevice(word: string): string {
-  return isQuoted(word) ? unquote(word) : word.replace(/,$/, '');
+  return unquote(word.replace(/,$/, ''));
 }
 
 /** `-110`, `filter`, `dstnat - 10`. */
