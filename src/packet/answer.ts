@@ -55,6 +55,8 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
     if (endpoint) return { kind: isHeld ? 'depends' : 'fails', loss: { kind: 'service-address', isHeld, ...at } };
     if (verdict === 'forwarded') return { kind: 'depends', loss: { kind: 'left', ...at } };
   }
+  if (verdict === 'local' && world.routing.isLocal(destination) === false)
+    return { kind: 'depends', loss: { kind: 'not-held', address: destination } };
   const lost = lostBefore(world, end);
   if (lost) return { kind: 'depends', loss: lost };
   const budget = { chains: 0, sources: new Set<AskedSource>() };

@@ -147,6 +147,8 @@ export type Beyond =
       readonly output: string | undefined;
       readonly gateway: Address | undefined;
     }
+  /** A route of another table than `local` brings packets for the address to the node, which does not have it and so answers from no socket that is not transparent (__ip_dev_find in ip_route_output_key). */
+  | { readonly kind: 'not-held'; readonly address: Address }
   /** The node does not answer ARP requests for the address on the link where the client's packets come in. */
   | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly sysctl: ArpSysctl }
   /** Rules of IPv6 drop the neighbour solicitations for the address on that link, and with them what would follow. */

@@ -473,6 +473,17 @@ describe.each<readonly [name: string, changes: readonly Change[], rows: readonly
     ],
   ],
   [
+    'a local route in a table of its own, for an address that no link has',
+    [
+      after('0:\tfrom all lookup local', '5:\tfrom all to 203.0.113.77 lookup 104'),
+      after(main, 'local 203.0.113.77 dev lo table 104 scope host'),
+    ],
+    [
+      [lan, '203.0.113.77:443', 'local', 'depends', 'not-held'],
+      [lan, '192.168.10.11:22', 'local', 'works', ''],
+    ],
+  ],
+  [
     'a routing rule that leads packets for pods of another node to a router, past a closer route',
     [
       after('0:\tfrom all lookup local', '700:\tfrom all iif cni0 lookup 103'),

@@ -96,6 +96,8 @@ function lossWords(loss: Loss, family: Family): string {
       const { destination, taken, closer } = loss;
       return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: it fails unless they get there from ${taken.gateway?.text}`;
     }
+    case 'not-held':
+      return `a route brings packets for ${loss.address.text} to this node, which does not have the address: it fails unless a transparent program answers`;
     case 'no-arp': {
       const { address, link, sysctl } = loss;
       return `the node answers no ARP request for ${address.text} on ${link} (${sysctl}): it fails unless another program answers, or the sender knows the address`;
