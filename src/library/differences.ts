@@ -47,7 +47,8 @@ export async function compareSides(
   { foreign, trace, leavesOut }: ComparisonStyle,
 ): Promise<Differences> {
   const whole = diffSides(from, to, { foreign, readsBack: true });
-  const diff = leavesOut ? withLeftOut(whole) : whole;
+  const ofObjects = leavesOut ? withLeftOut(whole, 'objects') : whole;
+  const diff = listSkipped({ from, to }).length > 0 ? withLeftOut(ofObjects, 'services') : ofObjects;
   // A dump is compared for its rules.
   const isReview = from.kind !== 'dump' && to.kind !== 'dump';
   const review = trace && isReview ? await makeReview(from, to, diff, trace) : undefined;
@@ -60,7 +61,7 @@ export function listUncompared({ diff }: Differences): readonly string[] {
 }
 
 /** The Services of which neither side programs anything, as they have no cluster IP yet. */
-export function listSkipped({ from, to }: Differences): readonly string[] {
+export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): readonly string[] {
   const skippedBy = ({ cluster }: Snapshot) =>
     (cluster?.services ?? []).flatMap((each) =>
       each.skipped === 'no-cluster-ip' ? [`${each.namespace}/${each.name}`] : [],

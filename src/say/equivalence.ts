@@ -133,7 +133,11 @@ function wayWords({ target, senders, from, to }: Effect): string {
 function effectLines(effect: Effect, { trace }: EquivalenceReport): readonly DescriptionLine[] {
   const { severity, lacks } = effect;
   return [
-    line(severity === 'breaks' ? 'bad' : 'plain', 1, `${wayWords(effect)} (${countClasses([effect])})`),
+    line(
+      severity === 'breaks' ? 'bad' : 'plain',
+      1,
+      `${wayWords(effect)} (${countClasses([effect])}${severity === 'opens' ? ', starts to work' : ''})`,
+    ),
     ...(lacks === undefined ? [] : [line('plain', 2, lacks)]),
     line('dim', 2, traceEffect(trace, effect)),
   ];

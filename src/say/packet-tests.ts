@@ -10,6 +10,7 @@ import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../ask/trace/packet-tests.ts';
+import { policyNotes } from '../ask/trace/notes.ts';
 import { listTraceLines, describeTrace, traceJson } from '../ask/trace/trace-words.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
@@ -49,9 +50,9 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
     ...alike.slice(0, 1).flatMap(explain),
   ]);
   const assumed = assumedSummary(snapshotsJson(results.map(({ scene }) => scene.side)));
-  const skipped = [...new Set(results.flatMap(skippedOf))].map((each) => line('plain', 0, each));
+  const beside = [...new Set(results.flatMap(besideOf))].map((each) => line('plain', 0, each));
   const end = [line(role, 0, summaryWords(results)), ...(assumed === undefined ? [] : [line('dim', 0, assumed)])];
-  return formatDescription([...blocks, [...end, ...skipped]], isColoured);
+  return formatDescription([...blocks, [...end, ...beside]], isColoured);
 }
 
 /** "1 failed, 10 as expected, on node-1, ipvs, 1.37". */
@@ -69,6 +70,7 @@ function resultsToMarkdown(results: readonly PacketResult[]): string {
   return [
     findingsMarkdown(summaryWords(results), failuresOf(results)),
     ...alike.map(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
+    ...[...new Set(results.flatMap(besideOf))].map((each) => `${escapeMarkdown(each)}\n`),
     ...(assumed === undefined ? [] : [`${escapeMarkdown(assumed)}\n`]),
   ].join('\n');
 }
@@ -85,9 +87,10 @@ function failureKey({ place, faults, trace: { target }, scene: { side } }: Packe
   return JSON.stringify([at(place), faults, formatSocketAddress(target), target.protocol, side.nodeName, side.mode]);
 }
 
-/** What is no part of a result. That of a failed one is in its trace, too. */
-function skippedOf({ scene: { side } }: PacketResult): readonly string[] {
-  return describeSkipped(side.doubts);
+/** What is no part of a result: what was skipped, and network policies. That of a failed one is in its trace, too. */
+function besideOf({ title, trace, scene, faults }: PacketResult): readonly string[] {
+  const policies = faults.length > 0 ? [] : policyNotes(trace, scene).map((note) => `${title}: ${note}`);
+  return [...policies, ...describeSkipped(scene.side.doubts)];
 }
 
 /** Where packets were sent: the nodes, modes and releases, as far as the inputs say them. */
@@ -128,7 +131,7 @@ function at({ file, line: row, column }: Location): string {
 function caseOf(result: PacketResult): TestCase {
   const { title: name, place, faults } = result;
   const failure = hasFailed(result) ? { title: faults.join('; '), lines: explainLines(result) } : undefined;
-  return { name, place, output: skippedOf(result), failure };
+  return { name, place, output: besideOf(result), failure };
 }
 
 /** A result of `--output json`. */

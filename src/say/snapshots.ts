@@ -71,8 +71,13 @@ function assumedJson({ mode, node, services = [], pods = [], clusterCIDRs = [] }
 /** "assumed: node node-1, 2 cluster IPs, 1 Pod": what kpc chose for snapshots, in a line; undefined if nothing. The mode stands beside its name. */
 export function assumedSummary(snapshots: readonly SnapshotJson[]): string | undefined {
   const all = snapshots.flatMap(({ node, assumed }) => (assumed ? [{ ...assumed, name: node }] : []));
-  const services = distinctValues(all.flatMap((each) => each.services ?? []));
-  const pods = distinctValues(all.flatMap((each) => each.pods ?? []).flatMap((workload) => workload.pods));
+  const services = lastOfEach(
+    all.flatMap((each) => each.services ?? []),
+    ({ service }) => service,
+  );
+  const workloads = all.flatMap((each) => each.pods ?? []);
+  const own = workloads.flatMap(({ workload, pods: each }) => each.map(({ name }) => `${workload} ${name}`));
+  const pods = new Set(own);
   const nodes = new Set(all.flatMap(({ node, name }) => (node && name !== undefined ? [name] : [])));
   const cidrs = new Set(all.flatMap((each) => each.clusterCIDRs ?? []));
   const sum = (numberOf: (service: (typeof services)[number]) => number): number =>
@@ -81,7 +86,7 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
     [sum(({ clusterIPs }) => clusterIPs.length), 'cluster IP'],
     [sum(({ nodePorts }) => Object.keys(nodePorts).length), 'node port'],
     [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs.length), 'load balancer address', 'load balancer addresses'],
-    [pods.length, 'Pod'],
+    [pods.size, 'Pod'],
   ] as const;
   const parts = [
     ...(nodes.size === 0 ? [] : [`node ${nameSome([...nodes])}`]),
@@ -92,8 +97,8 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
 }
 
 /** Two sides may have assumed the same. */
-function distinctValues<T>(values: readonly T[]): readonly T[] {
-  return [...new Map(values.map((each) => [JSON.stringify(each), each])).values()];
+function lastOfEach<T>(values: readonly T[], nameOf: (value: T) => string): readonly T[] {
+  return [...new Map(values.map((each) => [nameOf(each), each])).values()];
 }
 
 type AssumedValues = { readonly [Kind in keyof Assumed]: Assumed[Kind] | undefined };

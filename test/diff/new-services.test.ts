@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-new-services-'));
@@ -118,4 +119,12 @@ test('a port that comes or goes while its Service stays: the port alone, not wha
   expect(stdout).toContain(
     'shop/web  http removed: port 80/TCP, node port 30080/TCP\n    web added: port 443/TCP, node port 30443/TCP\n',
   );
+});
+
+test('Services that both sides skip are not compared, and the answer says so', async () => {
+  writeFileSync(join(cwd, 'unassigned.yaml'), old.replace('clusterIP: 10.96.0.7, ', ''));
+  const run = async (...more: readonly string[]) =>
+    (await runKpc(['diff', '-q', 'unassigned.yaml', 'unassigned.yaml', '--no-assume', ...more], { cwd })).stdout;
+  expect(await run()).not.toContain('No difference.\n');
+  expect(resultOf(await run('--output', 'json')).notCompared).toHaveLength(1);
 });

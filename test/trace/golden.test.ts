@@ -297,6 +297,24 @@ describe('what an operator asks next', () => {
     });
   });
 
+  test('a client outside, named or by its address, asks for an address for outside', async () => {
+    for (const from of ['external', '203.0.113.200']) {
+      const asked = [
+        '--from',
+        from,
+        '--to',
+        'web',
+        '--node',
+        'a',
+        '--cluster-cidr',
+        '10.244.0.0/16',
+        '--output',
+        'json',
+      ];
+      expect(resultOf((await trace(...asked)).stdout).traces[0].to.address).toBe('203.0.113.9');
+    }
+  });
+
   test('a named Pod asks on its own node, unless another is named', async () => {
     writeFileSync(
       join(scratch, 'pod.yaml'),

@@ -334,6 +334,22 @@ test.each([
   expect(run.stderr).toContain(words);
 });
 
+test('a packet that comes as expected, and that a policy would refuse, is not passed over in silence', async () => {
+  const folder = mkdtempSync(join(scratch, 'policy-'));
+  const objects = [
+    '{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.96.0.1, selector: {app: a}, ports: [{port: 80}]}}',
+    '{apiVersion: v1, kind: Pod, metadata: {name: a-1, labels: {app: a}}, spec: {nodeName: worker}, status: {phase: Running, podIP: 10.244.1.9, conditions: [{type: Ready, status: "True"}]}}',
+    '{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny}, spec: {podSelector: {}, ingress: []}}',
+  ];
+  writeFileSync(join(folder, 'a.yaml'), objects.join('\n---\n'));
+  writeFileSync(join(folder, 't.yaml'), 'inputs: a.yaml\ntests: [{from: 10.244.2.7, to: svc/a, expect: delivered}]\n');
+  for (const output of ['text', 'markdown', 'junit']) {
+    const run = await runKpc(['test', '-q', join(folder, 't.yaml'), '--node', 'other', '--output', output]);
+    expect(run.status).toBe(0);
+    expect(run.stdout).toContain('default/deny');
+  }
+});
+
 test('a file of another program is one error', async () => {
   const run = await runFile('apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\nkind: Node\n');
   expect(run).toMatchObject({ status: 2, stdout: '' });

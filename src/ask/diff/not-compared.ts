@@ -37,7 +37,10 @@ const partNames = {
   base: 'rules and sets that belong to no Service',
   rest: 'the rest',
   objects: 'objects with errors, which are left out',
-} as const satisfies Readonly<Record<Exclude<ObjectKind, 'modules'> | 'base' | 'rest' | 'objects', string>>;
+  services: 'Services without a cluster IP, which kpc skips on both sides',
+} as const satisfies Readonly<
+  Record<Exclude<ObjectKind, 'modules'> | 'base' | 'rest' | 'objects' | 'services', string>
+>;
 
 type GapPart = keyof typeof partNames;
 
@@ -154,9 +157,12 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Snapsh
   return isUnheld || parts.some((part) => holds(compared.from, part) || holds(compared.to, part)) ? 'part' : 'nothing';
 }
 
-/** The same difference, of sides of which objects were left out. */
-export function withLeftOut<Diff extends { readonly gaps: readonly Gap[]; readonly extent: Extent }>(diff: Diff): Diff {
-  const gap: Gap = { part: 'objects', family: undefined, held: true };
+/** The same difference, of sides of which objects or Services were left out. */
+export function withLeftOut<Diff extends { readonly gaps: readonly Gap[]; readonly extent: Extent }>(
+  diff: Diff,
+  part: 'objects' | 'services',
+): Diff {
+  const gap: Gap = { part, family: undefined, held: true };
   return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
 }
 

@@ -22,7 +22,7 @@ import { servicesWithoutEndpoints } from './doubted-ends.ts';
 
 /** Notes that answer an operator's next questions. */
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {
-  const { target, fate } = trace;
+  const { target } = trace;
   const { side } = scene;
   const port = portAt(target, scene.side.ports);
   const notes = [
@@ -39,9 +39,14 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
     ...choiceNotes(trace, port, scene),
-    ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate)),
+    ...policyNotes(trace, scene),
   ];
   return notes.filter((note) => note !== undefined);
+}
+
+/** What network policies would do to a packet that arrives. */
+export function policyNotes(trace: Trace, scene: Scene): readonly string[] {
+  return judgePolicies(trace, scene).map((finding) => policyWords(finding, trace.fate));
 }
 
 /** A note if the assumed input link of a packet from another host matters. */

@@ -519,6 +519,19 @@ export function packetOf(sender: Sender, target: Destination): Packet {
   };
 }
 
+/** Whether an address is of no pod and no node of the manifests: such a client asks a Service at an address for outside. */
+function isClientOutside(address: Address | undefined, { side, links }: Scene): boolean {
+  if (!address || side.kind === 'dump') return false;
+  const networks = side.settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  const isOwn = links.some((link) => link.addresses.some((each) => each.address.text === address.text));
+  const isNode = side.objects.nodes.some(({ object }) =>
+    object.addresses.some((each) => each.address === address.text),
+  );
+  const isEndpoint = side.endpoints.has(address.text);
+  const isPod = isEndpoint || isIn([...networks, ...side.node.podCIDRs], address);
+  return networks.length + side.node.podCIDRs.length > 0 && !isOwn && !isNode && !isPod;
+}
+
 /** Sends the packet of a question. Reports faults in both sender and destination. */
 export function ask(
   { from, to, protocol, inInterface, namespace }: Question,
@@ -529,7 +542,12 @@ export function ask(
       readonly kind: 'wrong';
       readonly faults: readonly { readonly end: 'from' | 'to'; readonly diagnostic: Finding }[];
     } {
-  const asked = { to, protocol, namespace, isOutside: from === 'external' };
+  const asked = {
+    to,
+    protocol,
+    namespace,
+    isOutside: from === 'external' || isClientOutside(parseAddress(from), scene),
+  };
   const target = readDestination(asked, parseAddress(from)?.family, scene);
   // Without a destination, a sender of either family will do.
   const wanted = target.kind === 'read' ? [target.value.address.family] : families;

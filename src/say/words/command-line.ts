@@ -18,7 +18,10 @@ function suggest(near: readonly string[], otherwise: string): string {
 
 /** Why kube-proxy programs nothing for a Service. */
 const skipped = {
-  headless: ['is headless: it has no cluster IP, and kube-proxy programs nothing for it', 'name one of its Pods'],
+  headless: [
+    'is headless: it has no cluster IP, and kube-proxy programs nothing for it',
+    'name the address of one of its Pods, such as 10.244.1.5:5432',
+  ],
   'external-name': [
     'is of type ExternalName: kube-proxy programs nothing for it, and DNS names another host',
     'name a Service with a cluster IP',
