@@ -129,7 +129,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
     await page.fill('#from', 'external');
     await page.fill('#to', '192.168.50.11:30080');
     await page.waitForFunction(() =>
-      document.querySelector('#trace-text')?.textContent?.startsWith('tcp to 192.168.50.11:30080 from'),
+      document.querySelector('#trace-text')?.textContent?.startsWith('tcp to 192.168.50.11:30080 ('),
     );
     const expected = runProgram(example, [
       'trace',
