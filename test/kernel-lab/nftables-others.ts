@@ -2,7 +2,7 @@
 // that kpc does not read, a table that a program has to itself, tables of firewalls and of like names, and a node that has
 // none of the tools of other modes.
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
@@ -119,6 +119,8 @@ async function traceDump(): Promise<{
 }
 
 await suite.check('a dump has routes, and the tables of others: what these drop is dropped', async () => {
+  // A new namespace has what its machine has.
+  writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
   for (const words of [
     'link add eth9 type veth peer name beyond9',
     'addr add 192.0.2.9/24 dev eth9',
