@@ -123,8 +123,8 @@ test('a port that comes or goes while its Service stays: the port alone, not wha
 
 test('Services that both sides skip are not compared, and the answer says so', async () => {
   writeFileSync(join(cwd, 'unassigned.yaml'), old.replace('clusterIP: 10.96.0.7, ', ''));
-  const run = async (...more: readonly string[]) =>
-    (await runKpc(['diff', '-q', 'unassigned.yaml', 'unassigned.yaml', '--no-assume', ...more], { cwd })).stdout;
+  const run = async (...flags: readonly string[]) =>
+    (await runKpc(['diff', '-q', 'unassigned.yaml', 'unassigned.yaml', '--no-assume', ...flags], { cwd })).stdout;
   expect(await run()).not.toContain('No difference.\n');
   expect(resultOf(await run('--output', 'json')).notCompared).toHaveLength(1);
 });
