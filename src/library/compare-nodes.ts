@@ -9,7 +9,7 @@ import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
 import type { Opened, Reading } from '../snapshot/open/opened.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { describeUnshown, onOneNode, sceneOf, type Scene } from '../ask/trace/scene.ts';
+import { describeUnshown, onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
 
 export type { Scene };
 export { equivalenceAnswer } from '../say/equivalence.ts';
@@ -76,9 +76,8 @@ export class NodeComparison {
   #addElsewhere({ side: from }: Scene, { side: to }: Scene): void {
     const only = packetsToPlaced([from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []));
     if (!only) return;
-    for (const old of from.elsewhere) {
-      const fresh = to.elsewhere.find(({ nodeName }) => nodeName === old.nodeName);
-      if (fresh) this.#comparison.add(onOneNode(sceneOf(old), sceneOf(fresh)), only);
+    for (const [old, fresh] of pairsElsewhere(from, to)) {
+      this.#comparison.add(onOneNode(sceneOf(old), sceneOf(fresh)), only);
     }
   }
 

@@ -16,7 +16,7 @@ import { formatReviewMarkdown } from '../say/review-markdown.ts';
 import type { Tracing } from '../say/equivalence.ts';
 import { formatMarkdown, formatText, takenMarkdown } from '../say/formats/markdown.ts';
 import { differenceCases, differencesFound } from '../say/difference-findings.ts';
-import { findingReporter } from '../say/words/said.ts';
+import { sayFindings } from '../say/words/said.ts';
 export { formatSideDiffs } from '../say/formats/unified.ts';
 
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -88,7 +88,7 @@ export function diffAnswer(
   const flowBlocks = flows ? reportFlows(flows, limit) : [];
   const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
   const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks()));
-  const findings = () => differencesFound(diff).map(findingReporter([], new Map()));
+  const findings = () => sayFindings(differencesFound(diff));
   return {
     text: () => formatText(blocks(), painter(isColoured)),
     markdown: () => markdown() + takenMarkdown(taken),
@@ -99,7 +99,6 @@ export function diffAnswer(
         result: { ...diffToJson(from, to, diff, review), ...(flows ? { flows: flowChangeJson(flows) } : {}) },
       }),
     findings,
-    files: [],
     suite: said.command,
     cases: () => differenceCases(to.ports, findings()),
   };

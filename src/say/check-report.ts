@@ -10,13 +10,13 @@ import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
 import { formatJson, type Said } from './formats/json.ts';
-import { differenceCases, differencesFound } from './difference-findings.ts';
+import { cutLines, differenceCases, differencesFound } from './difference-findings.ts';
 import { cutList, type Answered, type AnswerOutput } from './formats/answer.ts';
 import { diffToJson } from './json.ts';
 import type { checked, checkedFleet } from './outputs/compile.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
 import { snapshotsJson } from './snapshots.ts';
-import { findingReporter, sayFinding, type SaidFinding } from './words/said.ts';
+import { sayFinding, sayFindings, type SaidFinding } from './words/said.ts';
 import { makeReview } from './make-review.ts';
 import { formatReviewMarkdown } from './review-markdown.ts';
 import { codeBlock, escapeMarkdown, formatText, listItems, takenMarkdown } from './formats/markdown.ts';
@@ -95,7 +95,6 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
     json: () => formatJson<typeof checked>({ ...said, snapshots: snapshotsJson(sides), result: checkToJson(report) }),
     markdown: async () => (await checkToMarkdown(report)) + takenMarkdown(report.taken),
     findings,
-    files: [],
     suite: `kpc compile --check ${report.folder}`,
     cases: () => differenceCases(report.compiled, findings()),
   };
@@ -106,15 +105,16 @@ export function aboutCheck(report: CheckReport, result: CheckResult, output: Ans
   return `${output === 'text' ? checkToText(report) : ''}${result.kind === 'differs' ? describeDifference(report, result) : ''}`;
 }
 
-function findingsOf({ folder, files, comparison, problems, accept = '' }: CheckReport): readonly SaidFinding[] {
+function findingsOf({ folder, files, comparison, problems, accept }: CheckReport): readonly SaidFinding[] {
   if (files.length === 0) return [];
   const golden = { folder, accept };
   const found = comparison
     ? differencesFound(comparison.diff, golden)
-    : [diagnose('state-differs', { golden, what: problems })];
+    : [diagnose('state-differs', { golden, ...cutLines(problems) })];
   // Another version of kpc, say, or a setting that does not show in the kernel.
-  const others = found.length > 0 ? found : [diagnose('state-differs', { golden, what: [`in ${files.join(', ')}`] })];
-  return others.map(findingReporter([], new Map()));
+  const others =
+    found.length > 0 ? found : [diagnose('state-differs', { golden, what: [`in ${files.join(', ')}`], more: 0 })];
+  return sayFindings(others);
 }
 
 export function checkToJson(report: CheckReport): Shaped<typeof checked> {
@@ -175,8 +175,8 @@ export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
       formatJson<typeof checkedFleet>({ ...said, snapshots: report.snapshots, result: fleetCheckToJson(report) }),
     findings: () => {
       if (differing.length === 0) return said.findings;
-      const accept = example?.accept ?? '';
-      const all = diagnose('state-differs', { golden: { folder, accept }, what: [summary, ...lines] });
+      const golden = { folder, accept: example?.accept };
+      const all = diagnose('state-differs', { golden, ...cutLines([summary, ...lines]) });
       const ofExample = example ? findingsOf({ ...example, folder }) : [];
       return [...said.findings, ...ofExample, sayFinding(all)];
     },
@@ -185,7 +185,6 @@ export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
       const of = example ? `\nOn one of them:\n\n${await checkToMarkdown(example)}` : '';
       return `**${summary}.**\n\n${listItems(cutList(lines, mostLines).map((text) => escapeMarkdown(text)))}${of}${takenMarkdown(taken)}`;
     },
-    files: [],
     suite: `kpc compile --check ${folder}`,
     cases: () => {
       const failures = new Map(differing.map(({ node, what }) => [node, { title: what, lines: [] }]));

@@ -4,11 +4,17 @@ import { reasonWords } from '../ask/diff/reason-words.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Located } from '../kernel/place.ts';
-import { casesOf, cutList } from './formats/answer.ts';
+import { formatCount } from '../base/format-count.ts';
+import { casesOf } from './formats/answer.ts';
 import type { TestCase } from './formats/junit.ts';
 import type { SaidFinding } from './words/said.ts';
 
 const mostLines = 20;
+
+/** The first lines, and how many more there are. */
+export function cutLines(lines: readonly string[]): { readonly what: readonly string[]; readonly more: number } {
+  return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
+}
 
 /** A finding for each Service port that differs, and one for all that belongs to no Service. `golden`: what was to be the same. */
 export function differencesFound(
@@ -17,12 +23,11 @@ export function differencesFound(
 ): readonly Finding[] {
   const ofServices = servicePorts.map(({ label: servicePort, change, reasons, kernel, place }) => {
     const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
-    return diagnose('service-differs', { servicePort, change, what: cutList(lines, mostLines), golden }, place);
+    return diagnose('service-differs', { servicePort, change, ...cutLines(lines), golden }, place);
   });
-  const what = cutList(base.map(describeKernelChange), mostLines);
   // Where Services differ, the rest follows from them; a golden has to be the same in all.
   const isTold = base.length > 0 && (golden !== undefined || servicePorts.length === 0);
-  const ofNone = isTold ? [diagnose('state-differs', { golden, what })] : [];
+  const ofNone = isTold ? [diagnose('state-differs', { golden, ...cutLines(base.map(describeKernelChange)) })] : [];
   return [...ofServices, ...ofNone];
 }
 
@@ -36,7 +41,9 @@ export function differenceCases(
       const { code, arguments: details, text, help, place } = each;
       if (code !== 'service-differs' && code !== 'state-differs') return [];
       const name = 'servicePort' in details ? details.servicePort : text;
-      const failure = { title: text, lines: [...details.what, ...(help === undefined ? [] : [help])] };
+      const { what, more } = details;
+      const rest = more > 0 ? [`and ${formatCount(more)} more`] : [];
+      const failure = { title: text, lines: [...what, ...rest, ...(help === undefined ? [] : [help])] };
       return [[name, { name, place, failure }]];
     }),
   );

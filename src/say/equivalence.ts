@@ -8,7 +8,7 @@ import type { Place } from '../kernel/place.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
 import { severities, type Divergence, type Effect, type Severity } from '../ask/equivalence/findings.ts';
 import { traceCommand } from './words/trace-command.ts';
-import { findingReporter, sayFindings } from './words/said.ts';
+import { sayFindings } from './words/said.ts';
 import { wordsOf } from './words/words.ts';
 import type { Answered } from './formats/answer.ts';
 import { formatFindings } from './formats/text.ts';
@@ -223,11 +223,7 @@ export function equivalenceAnswer(
         result: equivalenceJson(report),
       }),
     markdown: () => equivalenceMarkdown(report),
-    findings: () =>
-      [...preparations, ...report.findings.map((each) => divergenceFinding(each, placeOf))].map(
-        findingReporter([], new Map()),
-      ),
-    files: [],
+    findings: () => sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, placeOf))]),
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
   };
@@ -235,10 +231,14 @@ export function equivalenceAnswer(
 
 type PlaceOf = (servicePort: string) => Place | undefined;
 
+function firstPlace(servicePorts: readonly string[], placeOf: PlaceOf): Place | undefined {
+  return servicePorts.map((each) => placeOf(each)).find((each) => each !== undefined);
+}
+
 function divergenceFinding({ title, severity, effects, services, help }: Divergence, placeOf: PlaceOf): Finding {
   const ways = [...new Set(effects.map((each) => wayWords(each)))];
-  const place = services.map((each) => placeOf(each)).find((each) => each !== undefined);
-  return diagnose('packets-differ', { cause: title, effect: severity, ways, services, advice: help }, place);
+  const details = { cause: title, effect: severity, ways, services, advice: help };
+  return diagnose('packets-differ', details, firstPlace(services, placeOf));
 }
 
 function equivalenceText(report: EquivalenceReport, isColoured: boolean): string {
@@ -316,7 +316,7 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
       ...finding.effects.flatMap((effect) => effectLines(effect, report)).map(({ text }) => text),
     ];
     const all = [...lines, ...finding.help];
-    const place = finding.services.map((each) => placeOf(each)).find((each) => each !== undefined);
+    const place = firstPlace(finding.services, placeOf);
     // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
     const isBad = !report.preparations || finding.severity === 'breaks' || finding.severity === 'unknown';
     return { name: title, place: place?.locate(), failure: isBad ? { title, lines: all } : undefined, output: all };

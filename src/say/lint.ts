@@ -1,7 +1,8 @@
 import { count } from '../base/format-count.ts';
+import type { Severity } from '../base/findings/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { casesOf, findingsMarkdown, numberOf, type Answered } from './formats/answer.ts';
+import { casesOf, findingsMarkdown, type Answered } from './formats/answer.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import type { LintResult } from '../ask/lint/lint.ts';
 import { listForPeople } from './words/for-people.ts';
@@ -27,7 +28,6 @@ interface LintStyle {
 /** The findings, for all formats. */
 export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said }: LintStyle): Answered {
   const { findings, files, snapshots } = report;
-  const cases = casesOf(findings);
   return {
     text: () => `${formatFindings(listForPeople(findings, limit), lineOf, isColoured)}${summaryWords(report)}\n`,
     json: () =>
@@ -41,8 +41,13 @@ export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said
     findings: () => findings,
     files,
     suite: 'kpc lint',
-    cases: () => (cases.length > 0 ? cases : [{ name: 'no problems', place: undefined, failure: undefined }]),
+    cases: () =>
+      findings.length > 0 ? casesOf(findings) : [{ name: 'no problems', place: undefined, failure: undefined }],
   };
+}
+
+function numberOf(findings: readonly SaidFinding[], severity: Severity): number {
+  return findings.filter((each) => each.severity === severity).length;
 }
 
 /** "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */

@@ -20,7 +20,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   }
   const { effectsByService, severities } = await import('../ask/equivalence/findings.ts');
   const { packetsTo, packetsToPlaced } = await import('../ask/equivalence/representatives.ts');
-  const { onOneNode, sceneOf } = await import('../ask/trace/scene.ts');
+  const { onOneNode, pairsElsewhere, sceneOf } = await import('../ask/trace/scene.ts');
   const bareScene = (side: Snapshot) => sceneOf(side.with({ objects: undefined }));
   const labels = new Set(servicePorts.flatMap(({ label, formerLabel }) => [label, formerLabel]));
   const changed = [from, to].flatMap(({ cluster }) =>
@@ -29,11 +29,10 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   const options = { only: isLarge ? packetsTo(changed) : undefined };
   const packets = effectsByService(...onOneNode(bareScene(from), bareScene(to)), options);
   const only = packetsToPlaced(changed);
-  const others = from.elsewhere.flatMap((old) => {
-    const fresh = to.elsewhere.find(({ nodeName }) => nodeName === old.nodeName);
-    return fresh && only ? [effectsByService(...onOneNode(bareScene(old), bareScene(fresh)), { only })] : [];
-  });
-  return { from, to, diff, packets: withoutStrangers(withLosses(packets, others, severities)), trace };
+  const others = (only ? pairsElsewhere(from, to) : []).map(([old, fresh]) =>
+    effectsByService(...onOneNode(bareScene(old), bareScene(fresh)), { only }),
+  );
+  return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
 
 /** Adds what only other assumed Nodes gain or lose: what else differs there is like here. */
@@ -53,7 +52,7 @@ function withLosses(
 }
 
 /** Leaves out clients outside the cluster that ask for a cluster IP: that is no news to anybody. */
-function withoutStrangers(packets: ServiceEffects): ServiceEffects {
+function withoutOutsiders(packets: ServiceEffects): ServiceEffects {
   const effects = packets.effects.flatMap((effect) => {
     const senders = effect.senders.filter(({ kind }) => effect.target !== 'cluster-ip' || kind !== 'outside');
     return senders.length === 0 ? [] : [{ ...effect, senders }];

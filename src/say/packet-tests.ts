@@ -20,7 +20,7 @@ import type { tested } from './outputs/trace.ts';
 import { assumedSummary, snapshotsJson } from './snapshots.ts';
 import type { TestCase } from './formats/junit.ts';
 import { escapeMarkdown, foldCode } from './formats/markdown.ts';
-import { findingReporter, type SaidFinding } from './words/said.ts';
+import { sayFindings, type SaidFinding } from './words/said.ts';
 
 /** The results, for all formats. */
 export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: Said): Answered {
@@ -34,7 +34,6 @@ export function testAnswer(results: readonly PacketResult[], isColoured: boolean
       }),
     markdown: () => resultsToMarkdown(results),
     findings: () => failuresOf(results),
-    files: [],
     suite: 'kpc test',
     cases: () => results.map(caseOf),
   };
@@ -76,10 +75,10 @@ function resultsToMarkdown(results: readonly PacketResult[]): string {
 }
 
 function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
-  const report = findingReporter([], new Map());
-  return results.filter(hasFailed).map(({ title: packet, faults, place }) => {
-    return report(diagnose('unexpected-packet', { packet, faults }, { file: place.file, locate: () => place }));
+  const failed = results.filter(hasFailed).map(({ title: packet, faults, place }) => {
+    return diagnose('unexpected-packet', { packet, faults }, { file: place.file, locate: () => place });
   });
+  return sayFindings(failed);
 }
 
 /** Equal for packets of one test that fail alike on one node: the trace of the first shows why. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
+import { wordsOf } from '../../src/say/words/words.ts';
 import { resultOf } from '../support/printed-json.ts';
 
 const caseFolder = 'test/diff/cases/scale-deployment';
@@ -145,4 +146,10 @@ describe.concurrent('kpc compile --check', () => {
     const same = await check('before', fleet, 'github', '--all-nodes');
     expect(same).toMatchObject({ status: 0, stdout: '' });
   });
+});
+
+test('a difference of many lines counts all that its one line leaves out', () => {
+  const what = Array.from({ length: 20 }, (_, i) => `line ${i}`);
+  const details = { servicePort: 'a/b', change: 'changed', what, more: 10, golden: undefined };
+  expect(wordsOf({ code: 'service-differs', arguments: details }).text).toMatch(/line 4; and 25 more$/);
 });

@@ -63,5 +63,6 @@ function differ(
 }
 
 function without(texts: readonly string[], others: readonly string[]): readonly string[] {
-  return [...new Set(texts)].filter((text) => !others.includes(text));
+  const known = new Set(others);
+  return [...new Set(texts)].filter((text) => !known.has(text));
 }

@@ -56,6 +56,14 @@ function evaluatorOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraf
   return prepare(wholeState(side), knowledgeOf(side, links, podTraffic));
 }
 
+/** Both sides on each of the other Nodes that kpc assumed. */
+export function pairsElsewhere(from: Snapshot, to: Snapshot): readonly (readonly [Snapshot, Snapshot])[] {
+  return from.elsewhere.flatMap((old) => {
+    const fresh = to.elsewhere.find(({ nodeName }) => nodeName === old.nodeName);
+    return fresh ? [[old, fresh] as const] : [];
+  });
+}
+
 /** Whether an endpoint is on this node; undefined if unknown. */
 export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: SocketAddress): boolean | undefined {
   return endpoints.isLocal(endpoint);

@@ -1,7 +1,10 @@
-import { row, type Lists, type Texts, type Weighing } from './rows.ts';
+import { row, type Lists, type Numbers, type Texts, type Weighing } from './rows.ts';
 
-/** The bundle or golden that was to be the same, and the command that writes it again; '' if nothing can. */
-type Golden = Texts<'folder' | 'accept'>;
+/** The bundle or golden that was to be the same, and the command that writes it again, if one can. */
+type Golden = Texts<'folder'> & { readonly accept?: string | undefined };
+
+/** What differs in lines, and how many more lines there are. */
+type Differing = Lists<'what'> & Numbers<'more'>;
 
 const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
   among: ['error', 'note'],
@@ -11,11 +14,11 @@ const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
 /** What answers find, for the formats that show it in a pull request. */
 export const answerFindings = {
   /** `golden`: undefined where two sides are compared, neither of which has to be like the other. */
-  'service-differs': row<Texts<'servicePort' | 'change'> & Lists<'what'> & { readonly golden: Golden | undefined }>(
+  'service-differs': row<Texts<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,
   ),
   /** What belongs to no Service, or a folder as a whole. */
-  'state-differs': row<Lists<'what'> & { readonly golden: Golden | undefined }>(byGolden),
+  'state-differs': row<Differing & { readonly golden: Golden | undefined }>(byGolden),
   'unexpected-packet': row<Texts<'packet'> & Lists<'faults'>>('error'),
   'packets-differ': row<Texts<'cause' | 'effect'> & Lists<'ways' | 'services' | 'advice'>>({
     among: ['error', 'warning', 'note'],

@@ -63,7 +63,7 @@ export const callFindings = {
     'nothing-found': Texts<'reason'> & { readonly help?: string | undefined };
     // What is named, and cannot be.
     'several-subjects': Lists<'words'>;
-    'unknown-side': Lists<'names'> & Texts<'meant'>;
+    'unknown-side': Lists<'names'> & { readonly meant: string | undefined };
     'unknown-code': Texts<'name'> & { readonly meant?: string | undefined };
     'no-node-name': Texts<'name'>;
     'other-kind': Texts<'path' | 'kind'> & { readonly asker: 'lint' | 'migrate' | 'upgrade' };

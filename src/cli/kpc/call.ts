@@ -174,7 +174,8 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   /** Prints an answer in the format that was asked for. */
   async answerAs(output: AnswerOutput, answered: Answered): Promise<void> {
     const { formatAnswer } = await import('../../say/formats/answer.ts');
-    const files = answered.files.length > 0 ? answered.files : (this.options.file ?? this.words);
+    const { files: read = [] } = answered;
+    const files = read.length > 0 ? read : (this.options.file ?? this.words);
     const text = await formatAnswer(output, { ...answered, files }, repositoryPaths());
     if (text !== '') await this.out(text);
   }

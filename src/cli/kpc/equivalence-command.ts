@@ -3,7 +3,8 @@ import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { equivalenceAnswer, NodeComparison, type Scene } from '../../library/compare-nodes.ts';
 import {
   areStored,
-  findMeant,
+  isUnknownSide,
+  nearestMode,
   isUsefulForStored,
   openChange,
   ofSides,
@@ -50,10 +51,10 @@ export const addEquivalenceCommand = defineCommand<EquivalenceOptions>({
   run: async (call) => {
     const [from = '', to = ''] = call.words;
     const [old, fresh] = [readSide(from), readSide(to)];
-    const wrong = [old, fresh].filter((side) => findMeant(side) !== undefined);
+    const wrong = [old, fresh].filter(isUnknownSide);
     const [first] = wrong;
     if (first) {
-      refuse({ problem: 'unknown-side', names: wrong.map(({ name }) => name), meant: findMeant(first) ?? '' });
+      refuse({ problem: 'unknown-side', names: wrong.map(({ name }) => name), meant: nearestMode(first.name) });
     }
     const found = await recognisePair([old, fresh], call.options);
     refuseIdle(call, found);

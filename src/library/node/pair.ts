@@ -64,12 +64,14 @@ function holdsConfiguration(path: string): boolean {
   return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
 }
 
-/** The mode that a word is near to, or '' for none; undefined if it is a mode, a release, or something that there is. */
-export function findMeant({ name, adds }: NamedSide): string | undefined {
-  if (adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name))
-    return undefined;
-  const mode = proxyModes.find((each) => each.startsWith(name.toLowerCase())) ?? findNearest(name, proxyModes);
-  return mode ?? '';
+/** Whether a word is no mode, no release and nothing that there is. */
+export function isUnknownSide({ name, adds }: NamedSide): boolean {
+  return !(adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name));
+}
+
+/** The mode that a word is near to. */
+export function nearestMode(name: string): string | undefined {
+  return proxyModes.find((each) => each.startsWith(name.toLowerCase())) ?? findNearest(name, proxyModes);
 }
 
 /** Finds out what both sides are. */

@@ -1,7 +1,6 @@
 import { formatCount } from '../../base/format-count.ts';
-import type { Severity } from '../../base/findings/rows.ts';
 import { groupBy } from '../../cluster/group-by.ts';
-import { helpWithTrace, type SaidFinding } from '../words/said.ts';
+import { helpWithTrace, identify, type SaidFinding } from '../words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
 import { formatGitlab } from './gitlab.ts';
 import { formatErrorsJson, type Said } from './json.ts';
@@ -22,7 +21,7 @@ export interface Answered<Markdown extends string | Promise<string> = string | P
   /** What a pull request shows, at its lines. */
   readonly findings: () => readonly SaidFinding[];
   /** Those that were read: a finding about none of them is shown at the first. */
-  readonly files: readonly string[];
+  readonly files?: readonly string[];
   /** The suite of JUnit, and what was checked. */
   readonly suite: string;
   readonly cases: () => readonly TestCase[];
@@ -40,9 +39,9 @@ export async function formatAnswer(output: AnswerOutput, answered: Answered, pat
     case 'github':
       return formatGithub(answered.findings(), pathOf);
     case 'gitlab':
-      return formatGitlab(answered.findings(), answered.files, pathOf);
+      return formatGitlab(identify(answered.findings()), answered.files ?? [], pathOf);
     case 'sarif':
-      return formatSarif(answered.findings(), answered.files, pathOf);
+      return formatSarif(identify(answered.findings()), answered.files ?? [], pathOf);
     case 'junit':
       return formatTestSuite(answered.suite, answered.cases());
   }
@@ -60,7 +59,6 @@ export function refusalOf(said: Said): Answered {
         findings.filter(({ severity }) => severity === 'error'),
       ),
     findings: () => findings,
-    files: [],
     suite,
     cases: () => casesOf(findings),
   };
@@ -87,10 +85,6 @@ export function casesOf(findings: readonly SaidFinding[]): readonly TestCase[] {
     const isBad = own.some(({ severity }) => severity === 'error');
     return { name, place, failure: isBad ? { title, lines } : undefined, output: lines };
   });
-}
-
-export function numberOf(findings: readonly SaidFinding[], severity: Severity): number {
-  return findings.filter((each) => each.severity === severity).length;
 }
 
 /** A list that is cut, unless one more line is all that is left: the number of the others takes a line too. */

@@ -1,7 +1,7 @@
 import { printable, printableJson } from '../../base/printable.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { helpWithTrace, printOf, type SaidFinding } from '../words/said.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 
 const severities: Readonly<Record<Severity, string>> = { error: 'major', warning: 'minor', note: 'info' };
 
@@ -11,7 +11,7 @@ const severities: Readonly<Record<Severity, string>> = { error: 'major', warning
  */
 export function formatGitlab(findings: readonly SaidFinding[], files: readonly string[], pathOf: PathOf): string {
   const issues = findings.map((finding) => {
-    const { code, severity, text, page, place } = finding;
+    const { code, severity, text, page, fingerprint, place } = finding;
     const { file, line = 1 } = place ?? { file: files[0] ?? '.' };
     // Of standard input there is no file.
     const path = pathOf(file) ?? '';
@@ -19,7 +19,7 @@ export function formatGitlab(findings: readonly SaidFinding[], files: readonly s
     return {
       description: printable(text),
       check_name: code,
-      fingerprint: printOf(finding),
+      fingerprint,
       severity: severities[severity],
       location: path === '' ? { path: '.', lines: { begin: 1 } } : { path, lines: { begin: line } },
       ...(help === undefined ? {} : { content: { body: `${help}\n\n${page ?? `kpc explain ${code}`}` } }),

@@ -4,7 +4,7 @@ import { codes } from '#codes';
 import { findingCodes, severitiesOf, type FindingCode } from '../../base/findings/codes.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { helpWithTrace, printOf, type SaidFinding } from '../words/said.ts';
+import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
 
@@ -49,7 +49,7 @@ function ruleOf(code: FindingCode, helpUri: string | undefined) {
 }
 
 function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback: string | undefined, pathOf: PathOf) {
-  const { code, severity, text, about, trace, place } = finding;
+  const { code, severity, text, fingerprint, about, trace, place } = finding;
   const { file = fallback ?? '.', line = 1, column } = place ?? {};
   const help = helpWithTrace(finding);
   const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
@@ -63,7 +63,7 @@ function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback:
     message: { text: help === undefined ? text : `${text}\n${help}` },
     // Code scanning of GitHub takes no file in which a result has no place.
     locations: [{ physicalLocation, ...logicalLocations }],
-    partialFingerprints: { 'kpcFinding/v1': printOf(finding) },
+    partialFingerprints: { 'kpcFinding/v1': fingerprint },
     ...(trace ? { properties: { trace: trace.command, verdict: trace.verdict } } : {}),
   };
 }

@@ -1,25 +1,26 @@
 import type { answerFindings } from '../../base/findings/answers.ts';
+import { formatCount } from '../../base/format-count.ts';
 import { nameSome } from '../../base/join-words.ts';
 import type { WordsOf } from './rows.ts';
 
 /** How many parts of a difference its one line has. */
 const mostParts = 5;
 
-const parts = (what: readonly string[]): string =>
-  what.length > mostParts
-    ? `${what.slice(0, mostParts).join('; ')}; and ${what.length - mostParts} more`
-    : what.join('; ');
+function parts(what: readonly string[], more = 0): string {
+  const rest = more + Math.max(0, what.length - mostParts);
+  return [...what.slice(0, mostParts), ...(rest > 0 ? [`and ${formatCount(rest)} more`] : [])].join('; ');
+}
 
-const acceptHelp = ({ accept }: { readonly accept: string }): string | undefined =>
-  accept === '' ? undefined : `if this is intended: ${accept}`;
+const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): string | undefined =>
+  accept === undefined ? undefined : `if this is intended: ${accept}`;
 
 export const answerWords: WordsOf<typeof answerFindings> = {
-  'service-differs': ({ servicePort, change, what, golden }) => [
-    `${servicePort} ${change}${what.length === 0 ? '' : `: ${parts(what)}`}`,
+  'service-differs': ({ servicePort, change, what, more, golden }) => [
+    `${servicePort} ${change}${what.length === 0 ? '' : `: ${parts(what, more)}`}`,
     golden && acceptHelp(golden),
   ],
-  'state-differs': ({ what, golden }) => [
-    `${golden ? `${golden.folder} differs` : 'what belongs to no Service differs'}: ${parts(what)}`,
+  'state-differs': ({ what, more, golden }) => [
+    `${golden ? `${golden.folder} differs` : 'what belongs to no Service differs'}: ${parts(what, more)}`,
     golden && acceptHelp(golden),
   ],
   'unexpected-packet': ({ packet, faults }) => `${packet}: ${faults.join('; ')}`,

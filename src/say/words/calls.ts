@@ -129,7 +129,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'unknown-side': ({ names, meant }) => [
       `no mode, release, file or folder is called ${names.map((name) => quotePrintable(name)).join(' and ')}`,
-      meant === ''
+      meant === undefined
         ? `name a mode (${proxyModeNames}), a release such as 1.36, a file or a folder`
         : `did you mean ${meant}?`,
     ],

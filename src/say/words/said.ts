@@ -44,18 +44,35 @@ export function findingReporter(
   trace: readonly string[],
   below: ReadonlyMap<string, string>,
 ): (finding: Finding) => SaidFinding {
-  const prints = new Map<string, number>();
+  const numbered = numberer();
   return (finding) => {
     const { code, evidence } = finding;
-    const base = fingerprintOf(finding, below);
-    const before = prints.get(base) ?? 0;
-    prints.set(base, before + 1);
     return {
       ...sayFinding(finding),
       ...(evidence ? { trace: { command: commandOf(evidence, trace), verdict: evidence.verdict } } : {}),
       page: pageOf(code),
-      fingerprint: before === 0 ? base : `${base}-${before + 1}`,
+      fingerprint: numbered(fingerprintOf(finding, below)),
     };
+  };
+}
+
+/** The findings of an answer, each with its page and a fingerprint of its own. */
+export function identify(findings: readonly SaidFinding[]): readonly SaidFinding[] {
+  const numbered = numberer();
+  return findings.map((finding) => ({
+    ...finding,
+    page: finding.page ?? pageOf(finding.code),
+    fingerprint: finding.fingerprint ?? numbered(fingerprintOf(finding, new Map())),
+  }));
+}
+
+/** Tells equal fingerprints apart by a number. */
+function numberer(): (print: string) => string {
+  const prints = new Map<string, number>();
+  return (print) => {
+    const before = prints.get(print) ?? 0;
+    prints.set(print, before + 1);
+    return before === 0 ? print : `${print}-${before + 1}`;
   };
 }
 
@@ -88,11 +105,6 @@ function fingerprintOf(
   const others = Object.entries(details).filter(([name]) => !passing.has(name));
   const file = place && (below.get(place.file) ?? place.file);
   return hashName(JSON.stringify([code, about?.name ?? file ?? '', Object.fromEntries(others)]), 16);
-}
-
-/** The fingerprint of a finding that was said without one. */
-export function printOf(finding: SaidFinding): string {
-  return finding.fingerprint ?? fingerprintOf(finding, new Map());
 }
 
 /** What to do, with the command that shows it, in formats that have no other place for that. */
