@@ -7,8 +7,12 @@ export type TooLarge = Numbers<'lines' | 'limit'> &
 
 export interface Assumed extends Lists<'nodes'> {
   readonly values: readonly AssumedValues[];
+  readonly dualStack?: DualStack | undefined;
   readonly isDefault: boolean;
 }
+
+/** What says that the cluster has both IP families: a Service that needs the family that nothing else shows, or the other side of a comparison. */
+export type DualStack = Texts<'name'> & ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
 
 /** How many values kpc chose, and the networks that it took them from. */
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {

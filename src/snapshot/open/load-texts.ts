@@ -20,7 +20,7 @@ import { resolveSettings, type GateOptions } from '../../input/configuration/res
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
 import type { Address } from '../../kernel/address.ts';
-import { assumeCluster, describeAssumptions } from './assumptions.ts';
+import { assumeCluster, describeAssumptions, isUsed, type Assumptions } from './assumptions.ts';
 import { prepare, type Prepared } from './compile-node.ts';
 import { findOutermost } from '../../input/files/kustomizations.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
@@ -62,6 +62,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
   readonly node?: string | readonly string[] | undefined;
+  /** The other side of a comparison, if its cluster has both families: so has the cluster that is assumed. */
+  readonly dualStackAs?: string | undefined;
   /** Objects of a cluster that could not be read. */
   readonly unread?: UnreadLists | undefined;
   /** Most diagnostics of one code in one file, if not the default. */
@@ -86,6 +88,8 @@ export interface LoadedInputs extends Prepared {
   readonly checkSettings: (release: Release) => readonly Finding[];
   /** As named in flags and configurations. */
   readonly ranges: AssignmentRanges;
+  /** Undefined if nothing is assumed. */
+  readonly assumedCluster: Pick<Assumptions, 'families' | 'dualStack'> | undefined;
   readonly inputs: Inputs;
   /** Sorted by place. */
   readonly diagnostics: readonly Finding[];
@@ -123,7 +127,8 @@ function loadBeside(
     ...definedOf(options),
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
-  const known = { settings: told, isConfigured: read.configured || options.clusterCidr !== undefined };
+  const isConfigured = read.configured || options.clusterCidr !== undefined;
+  const known = { settings: told, isConfigured, dualStackAs: options.dualStackAs };
   const assumptions = assume
     ? assumeCluster(inputs, [options.node ?? []].flat(), ipFamily, known, ranges, pods.networks ?? [])
     : undefined;
@@ -144,6 +149,7 @@ function loadBeside(
     inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, inputs),
     under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? inputs : undefined),
     ranges,
+    assumedCluster: assumptions && isUsed(assumptions, prepared) ? assumptions : undefined,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, ofCluster, options),
