@@ -12,6 +12,7 @@ import { addressAfter, contains, parseAddress, parseNetwork, type Network } from
 import { compareText } from '../../kernel/compare-text.ts';
 import { families as bothFamilies, familyNames, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
+import type { FoundSlices } from '../../cluster/slices/find-slices.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
@@ -47,12 +48,22 @@ export interface Assumptions {
   readonly clusterCIDRs: readonly string[];
 }
 
-interface KnownSettings {
+/** What a call says of the cluster that is assumed. */
+export interface AskedCluster {
+  readonly node?: string | readonly string[] | undefined;
+  readonly ipFamily: IpFamilyChoice;
+  /** The other side of a comparison, if its cluster has both families: so has the cluster that is assumed. */
+  readonly dualStackAs?: string | undefined;
+}
+
+/** What flags and configurations say of the cluster. */
+interface ToldFacts {
   readonly settings: ProxySettings;
-  /** Whether flags or a configuration say how kube-proxy recognises Pods. */
+  /** Whether they say how kube-proxy recognises Pods. */
   readonly isConfigured: boolean;
-  /** The other side of a comparison, if its cluster has both families. */
-  readonly dualStackAs: string | undefined;
+  readonly ranges: AssignmentRanges;
+  /** Of --assume-endpoints. */
+  readonly podNetworks: readonly Network[];
 }
 
 /**
@@ -61,20 +72,18 @@ interface KnownSettings {
  */
 export function assumeCluster(
   inputs: Inputs,
-  nodeNames: readonly string[],
-  ipFamily: IpFamilyChoice,
-  { settings, isConfigured, dualStackAs }: KnownSettings,
-  ranges: AssignmentRanges,
-  podNetworks: readonly Network[],
+  options: AskedCluster,
+  { settings, isConfigured, ranges, podNetworks }: ToldFacts,
 ): Assumptions {
   const { clusterCIDRs, hostnameOverride, detectLocal } = settings;
   const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
   const known = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? [])];
-  const { families, dualStack } = familiesOf(inputs, ranges, known, ipFamily, dualStackAs);
+  const { families, dualStack } = familiesOf(inputs, ranges, known, options);
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
   const pods = [...known, ...networks('pods')];
-  const nodes = needsNodes(inputs) ? makeNodes(inputs, [...nodeNames, hostnameOverride], families, pods) : [];
+  const nodeNames = [options.node ?? [], hostnameOverride].flat();
+  const nodes = needsNodes(inputs) ? makeNodes(inputs, nodeNames, families, pods) : [];
   const lacksNetworks = nodes.length > 0 && !isConfigured && detectLocal.mode === 'ClusterCIDR';
   return {
     ranges: {
@@ -101,8 +110,7 @@ function familiesOf(
   { services, serviceCidrs, nodes }: Inputs,
   { clusterIPs }: AssignmentRanges,
   podNetworks: readonly Network[],
-  ipFamily: IpFamilyChoice,
-  dualStackAs: string | undefined,
+  { ipFamily, dualStackAs }: Pick<AskedCluster, 'ipFamily' | 'dualStackAs'>,
 ): Pick<Assumptions, 'families' | 'dualStack'> {
   const declared = familiesAmong([...clusterIPs, ...serviceCidrs.flatMap(({ object }) => object.cidrs)]);
   if (declared.length > 0) return { families: declared, dualStack: undefined };
@@ -184,7 +192,12 @@ function makeNode(
   networks: readonly Network[],
 ): Node {
   return {
-    metadata: { name, namespace: 'default', labels: {}, annotations: {} },
+    metadata: {
+      name,
+      namespace: 'default',
+      labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' },
+      annotations: {},
+    },
     assumedAs,
     kubernetesVersion: '',
     podCIDRs: families.flatMap((family) => partOf(networks, family, at) ?? []),
@@ -215,7 +228,7 @@ type WhatIsAssumed = Pick<CompiledSnapshot, 'assigned' | 'assumedEndpoints'>;
 
 export function describeAssumptions(
   { ranges, podNetworks, dualStack, nodes, clusterCIDRs }: Assumptions,
-  { assigned, assumedEndpoints = [] }: WhatIsAssumed,
+  { assigned, assumedEndpoints = [], unplaced }: WhatIsAssumed & Pick<FoundSlices, 'unplaced'>,
   isDefault: boolean,
 ): readonly Finding[] {
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);
@@ -233,7 +246,13 @@ export function describeAssumptions(
   const values = all.filter(({ count }) => count > 0);
   if (values.length === 0) return [];
   return [
-    diagnose('assumed', { values, dualStack, nodes: nodes.map(({ object }) => object.metadata.name), isDefault }),
+    diagnose('assumed', {
+      values,
+      dualStack,
+      unplaced,
+      nodes: nodes.map(({ object }) => object.metadata.name),
+      isDefault,
+    }),
   ];
 }
 
