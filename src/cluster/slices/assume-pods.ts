@@ -6,6 +6,7 @@ import { nodeAddresses } from '../node-context.ts';
 import {
   fullName,
   type Node,
+  type ObjectMeta,
   type Owner,
   type Pod,
   type PodSpec,
@@ -40,6 +41,8 @@ interface AssumedPods {
   readonly pods: readonly Sourced<Pod>[];
   /** Whether a workload has no replicas, which a Service may select. */
   readonly hasIdle: boolean;
+  /** The templates of those that are scaled down. */
+  readonly scaledDown: readonly Sourced<Pod>[];
   /** Owners, as "Deployment default/web", whose Pods are assumed on any Node: none has what they ask of it. */
   readonly unplaced: readonly string[];
   readonly diagnostics: readonly Finding[];
@@ -84,7 +87,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
   ].toSorted((a, b) => compareText(a.key, b.key));
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
   if (total > maxPods)
-    return { pods: real, hasIdle: false, unplaced: [], diagnostics: [describeTooMany(keyed, total)] };
+    return { pods: real, hasIdle: false, scaledDown: [], unplaced: [], diagnostics: [describeTooMany(keyed, total)] };
   const podSets = withoutKinds(keyed);
   const taken = new Set([
     ...assumption.taken,
@@ -97,6 +100,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
   return {
     pods: [...real, ...placed.map(({ pod }) => pod)],
     hasIdle: workloads.some(({ object }) => object.replicas === 0),
+    scaledDown: uncontrolled.workloads.filter(({ object }) => isScaledDown(object)).flatMap(asPods),
     unplaced: keyed.filter(({ template }) => lacksNode(template.spec, nodes)).map(({ key }) => key),
     diagnostics: describeLacks(placed, assumption),
   };
@@ -335,6 +339,34 @@ export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record
     'statefulset.kubernetes.io/pod-name': pod,
     'apps.kubernetes.io/pod-index': pod.slice(statefulSet.length + 1),
   };
+}
+
+/** Whether a workload is to have no Pods until somebody scales it; not a Job, which is over or suspended. */
+export function isScaledDown({ kind, replicas }: Workload): boolean {
+  return replicas === 0 && kind !== 'Job';
+}
+
+/** The template of a workload as a Pod, whose owner is the workload; of a StatefulSet, a Pod for each ordinal. */
+export function asPods({ object: workload, source }: Sourced<Workload>): readonly Sourced<Pod>[] {
+  const { kind, metadata, template, replicas = 1, firstOrdinal } = workload;
+  const { labels, spec } = template;
+  const owner = { kind, name: metadata.name };
+  const podOf = (name: string, added: ObjectMeta['labels']): Sourced<Pod> => ({
+    object: {
+      metadata: { ...metadata, name, labels: { ...labels, ...added } },
+      spec,
+      owner,
+      terminating: false,
+      status: undefined,
+      assumed: true,
+    },
+    source,
+  });
+  if (kind !== 'StatefulSet') return [podOf(metadata.name, {})];
+  return Array.from({ length: Math.max(1, replicas) }, (_, i) => {
+    const name = `${metadata.name}-${firstOrdinal + i}`;
+    return podOf(name, ordinalLabels(metadata.name, name));
+  });
 }
 
 function describeTooMany(podSets: readonly PodSet[], count: number): Finding {

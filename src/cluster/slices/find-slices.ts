@@ -43,7 +43,7 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
   const givenOf = groupSlices(given);
   const withEndpoints = namesOf(endpoints.map(({ object }) => object.metadata));
   const served = eitherOf(givenOf, withEndpoints);
-  const { pods, hasIdle, unplaced, diagnostics } = assumed
+  const { pods, diagnostics, ...found } = assumed
     ? assumePods({
         ...sources,
         networks: assumed.networks,
@@ -51,8 +51,8 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
         given: served,
         taken: addressesOf(sources),
       })
-    : { pods: sources.pods, hasIdle: false, unplaced: none, diagnostics: [] };
-  const made = podsToSlices({ ...sources, pods, hasIdle, unplaced }, served);
+    : { pods: sources.pods, hasIdle: false, scaledDown: none, unplaced: none, diagnostics: [] };
+  const made = podsToSlices({ ...sources, ...found, pods }, served);
   const madeOf = groupSlices(made.slices);
   const madeFor = namesOf(made.services);
   return {

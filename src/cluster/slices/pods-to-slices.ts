@@ -25,6 +25,8 @@ interface PodInputs {
   readonly nodes: readonly Sourced<Node>[];
   readonly namespaces: readonly Sourced<Namespace>[];
   readonly hasIdle: boolean;
+  /** The templates of workloads that are scaled down. */
+  readonly scaledDown: readonly Sourced<Pod>[];
   /** Owners whose Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
 }
@@ -86,7 +88,7 @@ export function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
       ...describeOrigin(made, selecting.length - open.length),
       ...describeAssumed(assumed, unplaced),
       ...describeLeftOut(made, known),
-      ...describeUnselective(made),
+      ...describeUnselective(made, inputs.scaledDown),
       ...wrongPorts,
     ],
   };

@@ -308,8 +308,8 @@ function describeEmptiness(
     const lacking = prepared.cluster.services.filter(({ skipped: why }) => why === 'no-cluster-ip').map(fullName);
     return [diagnose('nothing-programmed', { services: prepared.services.length, lacking, isRefused })];
   }
-  const { slices, endpoints, serviceCidrs, configs, facts } = inputs;
-  const others = [nodes, pods, workloads, slices, endpoints, serviceCidrs, configs, facts];
+  const { slices, endpoints, serviceCidrs, configs, facts, autoscalers } = inputs;
+  const others = [nodes, pods, workloads, autoscalers, slices, endpoints, serviceCidrs, configs, facts];
   const holdsObjects = skipped.size > 0 || others.some(({ length }) => length > 0);
   const unbuilt = findOutermost([...inputs.files.keys()]);
   if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { AssumedWorkload } from '../../../src/cluster/assumed-workloads.ts';
 import { contains, parseAddress, parseNetwork } from '../../../src/kernel/address.ts';
+import { findingsOf } from '../../support/printed-json.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 import { inputOf, node, pod, service, type Manifest } from './cluster-objects.ts';
 
@@ -204,12 +205,17 @@ describe('which Pods are assumed', () => {
   });
 
   test.each([
-    ['Deployment', { replicas: 0 }],
-    ['Job', { suspend: true }],
-  ])('%s with %o has none, which the warning says', async (kind, spec) => {
-    const { pods, stderr } = await run(assume, service('web'), workload(kind, 'web', spec));
+    ['Deployment', { replicas: 0 }, 'no-ready-endpoint'],
+    ['StatefulSet', { replicas: 0 }, 'no-ready-endpoint'],
+    ['Job', { suspend: true }, 'selects-nothing'],
+  ])('%s with %o has none, which the same finding of compile and of lint says', async (kind, spec, code) => {
+    const objects = [service('web'), workload(kind, 'web', spec)];
+    const { pods, stderr } = await run(assume, ...objects);
     expect(pods).toEqual({});
-    expect(stderr).toContain('default/web matches no Pod in the input (app=web), so it has no endpoints');
+    const codes = ['no-ready-endpoint', 'selects-nothing'];
+    expect(codes.filter((each) => stderr.includes(`[${each}]`))).toEqual([code]);
+    const linted = await runKpc(['lint', '-', '--output', 'json'], { stdin: inputOf(...objects) });
+    expect(findingsOf(linted.stdout).map((each) => each.code)).toEqual([code]);
   });
 
   test('a Job that is over has none', async () => {
