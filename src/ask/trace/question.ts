@@ -72,6 +72,11 @@ interface Wrong {
 
 const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
 
+/** Nothing has the name that is asked for. */
+export function absent(details: ArgumentsOf<'not-found'>): Wrong {
+  return { kind: 'wrong', diagnostic: diagnose('not-found', details) };
+}
+
 export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
   return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
 }
@@ -118,7 +123,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   if (!pod) {
     const named = workload ? workloadsOf(side) : [...side.pods.keys()];
     const near = [...nearest(from.toLowerCase(), senderKinds), ...nearest(workload ? wordsOf(workload) : name, named)];
-    return wrong({ problem: 'no-sender', name, from, kinds: senderKinds, near });
+    return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near });
   }
   const own = pod.status?.addresses.find((each) => each.family === family);
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
@@ -410,7 +415,7 @@ function readService(
   );
   const [first] = fitting;
   const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
-  if (!way) return wrong({ problem: 'no-such-port', to });
+  if (!way) return absent({ problem: 'no-such-port', to });
   const names = new Map(fitting.map(({ label, service = label, portName }) => [label, joinNames(service, portName)]));
   if (names.size > 1 && protocol !== 'icmp') return wrong({ problem: 'which-port', to, ports: [...names.values()] });
   const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);
@@ -470,12 +475,12 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   );
   if (chosen.length > 0) return read(chosen);
   const known = [...new Set(own.map(nameNumber))];
-  return wrong({ problem: 'no-port', service: services.join(''), port, ports: known });
+  return absent({ problem: 'no-port', service: services.join(''), port, ports: known });
 }
 
 function noService(name: string, near: readonly string[], { side }: Scene): Wrong {
   const files = side.kind === 'dump' ? side.name.split(', ').map(shellWord).join(' ') : undefined;
-  return wrong({ problem: 'no-such', kind: 'Service', name, near, ...(files === undefined ? {} : { files }) });
+  return absent({ problem: 'no-such', kind: 'Service', name, near, ...(files === undefined ? {} : { files }) });
 }
 
 /** The address to send to: the cluster IP, or for a client outside a load balancer address, external IP or node port. */
