@@ -70,6 +70,8 @@ export const commandLineFindings = {
     'no-such-port': Texts<'to'>;
     'no-such': Unknown & { readonly kind: string; readonly files?: string };
     'no-port': Texts<'service' | 'port'> & Lists<'ports'>;
+    // `hosts`: those that DNS has for the endpoints of the headless Service.
+    'no-host': Unknown & Texts<'service'> & Lists<'hosts'>;
     'no-ingress-of-host': Texts<'request'>;
   }>('error'),
   'bad-packet': byProblem<{

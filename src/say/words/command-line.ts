@@ -20,7 +20,7 @@ function suggest(near: readonly string[], otherwise: string): string {
 const skipped = {
   headless: [
     'is headless: it has no cluster IP, and kube-proxy programs nothing for it',
-    'name the address of one of its Pods, such as 10.244.1.5:5432',
+    'name one of its Pods by address or in DNS, such as 10.244.1.5:5432 or web-0.db:5432',
   ],
   'external-name': [
     'is of type ExternalName: kube-proxy programs nothing for it, and DNS names another host',
@@ -133,6 +133,10 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
         ports.map((each) => `${service}:${each}`),
         'or',
       )}`,
+    ],
+    'no-host': ({ service, name, near, hosts }) => [
+      `${service} has no ready endpoint ${name}`,
+      suggest(near, hosts.length === 0 ? 'it has none' : `it has ${nameSome(hosts)}`),
     ],
     'no-ingress-of-host': ({ request }) => [
       `no Ingress or Gateway of the input takes ${request}`,
