@@ -23,6 +23,7 @@ export const ownershipRecord: CheckOf<'ownershipRecord'>;
 export const serial: CheckOf<'serial'>;
 export const snapshot: CheckOf<'snapshot'>;
 export const unconfirmed: CheckOf<'unconfirmed'>;
+export const Autoscaler: CheckOf<'Autoscaler'>;
 export const Endpoints: CheckOf<'Endpoints'>;
 export const EndpointSlice: CheckOf<'EndpointSlice'>;
 export const Gateway: CheckOf<'Gateway'>;

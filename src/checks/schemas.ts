@@ -29,6 +29,7 @@ export {
 } from '../apply/state/schemas.ts';
 
 // Objects of Kubernetes, by kind, and files that kpc reads in the same way.
+export { autoscalerSchema as Autoscaler } from '../input/objects/shapes/node.ts';
 export { endpointsSchema as Endpoints } from '../input/objects/shapes/service.ts';
 export { endpointSliceSchema as EndpointSlice } from '../input/objects/shapes/service.ts';
 export { gatewaySchema as Gateway } from '../input/objects/shapes/traffic.ts';

@@ -194,6 +194,8 @@ export interface PodSpec {
   readonly subdomain: string;
   readonly hostNetwork: boolean;
   readonly tolerations: readonly Toleration[];
+  /** What a Node must have, by nodeSelector and required node affinity: any of these; undefined for nothing. */
+  readonly nodeTerms: readonly LabelSelector[] | undefined;
   /** Whether it asks an admission webhook for containers that no manifest shows. */
   readonly isInjected: boolean;
   /** Ports of containers, then of sidecars: the order in which names are looked up. */
@@ -220,6 +222,14 @@ export interface PodStatus {
   /** Whether its condition Ready is True. */
   readonly ready: boolean;
   readonly addresses: readonly Address[];
+}
+
+/** A HorizontalPodAutoscaler: between how many replicas it keeps a workload. */
+export interface Autoscaler {
+  readonly metadata: ObjectMeta;
+  readonly target: Owner;
+  readonly least: number;
+  readonly most: number;
 }
 
 export interface Workload {
@@ -267,9 +277,40 @@ export type LabelSelector = readonly LabelRequirement[];
 
 interface LabelRequirement {
   readonly key: string;
-  /** "In", "NotIn", "Exists" or "DoesNotExist". */
+  /** "In", "NotIn", "Exists" or "DoesNotExist"; of Nodes also "Gt" or "Lt". */
   readonly operator: string;
   readonly values: readonly string[];
+}
+
+/** Whether labels meet a requirement; undefined for another operator. */
+export function meetsRequirement(
+  { key, operator, values }: LabelRequirement,
+  labels: Readonly<Record<string, string>>,
+): boolean | undefined {
+  const label = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  const isListed = label !== undefined && values.includes(label);
+  switch (operator) {
+    case 'In':
+      return isListed;
+    case 'NotIn':
+      return !isListed;
+    case 'Exists':
+      return label !== undefined;
+    case 'DoesNotExist':
+      return label === undefined;
+    case 'Gt':
+      return compareWhole(label, values[0]) > 0;
+    case 'Lt':
+      return compareWhole(label, values[0]) < 0;
+    default:
+      return undefined;
+  }
+}
+
+/** NaN unless both are whole numbers. */
+function compareWhole(label = '', value = ''): number {
+  const [one, other] = [label, value].map((text) => (/^[+-]?\d{1,15}$/.test(text) ? Number(text) : Number.NaN));
+  return (one ?? Number.NaN) - (other ?? Number.NaN);
 }
 
 /** What network plugins allow for Pods. kube-proxy ignores it. */

@@ -1,4 +1,4 @@
-import type { Node, PodSpec, Taint, Toleration } from './objects.ts';
+import { meetsRequirement, type Node, type PodSpec, type Taint, type Toleration } from './objects.ts';
 
 /** Taints that the DaemonSet controller makes its Pods tolerate (AddOrUpdateDaemonPodTolerations). */
 const ofDaemons = ['not-ready', 'unreachable', 'disk-pressure', 'memory-pressure', 'pid-pressure', 'unschedulable'];
@@ -7,6 +7,13 @@ export function daemonTolerations({ tolerations, hostNetwork }: PodSpec): readon
   const keys = hostNetwork ? [...ofDaemons, 'network-unavailable'] : ofDaemons;
   const added = keys.map((key) => ({ key: `node.kubernetes.io/${key}`, value: '', effect: '', isOfAny: true }));
   return [...tolerations, ...added];
+}
+
+/** Whether a Node has what nodeSelector and required node affinity ask for. A field counts as a label of its name. */
+export function suitsPods({ metadata: { name, labels } }: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>): boolean {
+  const fields = { ...labels, 'metadata.name': name };
+  const terms = nodeTerms ?? [[]];
+  return terms.some((term) => term.every((requirement) => meetsRequirement(requirement, fields) === true));
 }
 
 /** Whether Pods with these tolerations can run on a Node, given its taints. */

@@ -3,7 +3,8 @@ import { resolvePath } from '../base/file-names.ts';
 import { diagnose, diagnoseFault, isError, type Finding, cite } from '../base/findings/finding.ts';
 import { Tally } from '../base/findings/tally.ts';
 import type { ClusterFacts } from './configuration/cluster-config.ts';
-import type { Sourced } from '../cluster/objects.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import type { Owner, Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/place.ts';
 import { placeAt, type InputDocument } from './documents/document.ts';
 import { findDuplicates } from './objects/find-duplicates.ts';
@@ -82,10 +83,26 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
   const collected = collectFiles(files, options, unreadable);
   return {
     ...collected,
+    workloads: scaleWorkloads(collected),
     unread: new Set([...(options.unread ?? []), ...collected.unread]),
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
     files: new Map(files.map((file) => [file.name, file])),
   };
+}
+
+/** The workloads as autoscalers keep them; one with replicas 0 is scaled to nothing on purpose, and they leave it so. */
+function scaleWorkloads({ workloads, autoscalers }: CollectedObjects): Inputs['workloads'] {
+  if (autoscalers.length === 0) return workloads;
+  const keyOf = (namespace: string, { kind, name }: Owner): string => `${kind} ${namespace}/${name}`;
+  const byTarget = groupBy(autoscalers, ({ object: { metadata, target } }) => keyOf(metadata.namespace, target));
+  return workloads.map((each) => {
+    const { kind, metadata, replicas } = each.object;
+    const own = byTarget.get(keyOf(metadata.namespace, { kind, name: metadata.name }));
+    if (!own || replicas === undefined || replicas === 0) return each;
+    const least = Math.max(...own.map(({ object }) => object.least));
+    const most = Math.max(...own.map(({ object }) => object.most));
+    return { ...each, object: { ...each.object, replicas: Math.min(Math.max(replicas, least), most) } };
+  });
 }
 
 /** The objects in texts that have been read. */

@@ -96,7 +96,7 @@ function describeAll(side: CompiledSnapshot, { output, limit, width, modeFrom }:
 }
 
 function nothing(reason: string, notes: readonly Finding[] = [], help?: string): Description {
-  const findings = [...notes, diagnose('bad-call', { problem: 'nothing-found', reason, help })];
+  const findings = [...notes, diagnose('not-found', { problem: 'nothing-found', reason, help })];
   return { text: '', isFound: false, findings };
 }
 

@@ -32,6 +32,8 @@ export interface TraceQuestion {
 export interface TraceAnswer {
   readonly json: Shaped<typeof traced>;
   readonly text: (isColoured: boolean, width: number | undefined) => string;
+  /** Whether an Ingress or a route names a Service that does not exist. */
+  readonly lacksTarget: boolean;
   /** None of a table. */
   readonly ways: readonly Way[];
 }
@@ -65,7 +67,7 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
     const assumed = [...matrix.assumed, ...mode];
     return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], isColoured)}`;
   };
-  return { json: { traces: matrixJson(matrix, scene) }, text, ways: [] };
+  return { json: { traces: matrixJson(matrix, scene) }, text, lacksTarget: false, ways: [] };
 }
 
 /** The trace of one packet, or of the packets of a request to an Ingress, or what is wrong with the question. */
@@ -93,6 +95,7 @@ function answerOne(
   const blocks = [...(over ? [wayLines(over.value)] : []), ...ofTraces];
   return {
     json: { traces: json, requests: over ? [requestJson(over.value, scene)] : undefined },
+    lacksTarget: over?.value.faults.some(({ code }) => code === 'not-found') === true,
     text: (isColoured, width) => formatDescription(blocks, isColoured, width),
     ways: traces.flatMap((trace, i) => (words[i] ? [wayOf(trace, words[i], scene)] : [])),
   };

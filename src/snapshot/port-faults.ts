@@ -10,6 +10,7 @@ export function faultsOf(port: ShownPort, side: Snapshot): readonly PortFault[] 
     const { code, arguments: details } = fault;
     switch (code) {
       case 'selects-nothing':
+      case 'no-ready-endpoint':
         return true;
       case 'unknown-port':
         return details.port === port.port && details.protocol === port.protocol;
@@ -29,6 +30,8 @@ export function faultWords(fault: PortFault): string {
   switch (fault.code) {
     case 'selects-nothing':
       return 'its selector matches no Pod in the input';
+    case 'no-ready-endpoint':
+      return `the ${fault.arguments.owner ?? 'workload'} that it selects is scaled to 0`;
     case 'unknown-port': {
       const { owner, protocol, name, found } = fault.arguments;
       const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;

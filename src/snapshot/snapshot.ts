@@ -54,7 +54,7 @@ const noObjects: SnapshotObjects = {
 /** A fault in the endpoints of Service ports that the input shows. */
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;
 
-const portFaultCodes = ['selects-nothing', 'unknown-port', 'undeclared-port'] as const;
+const portFaultCodes = ['selects-nothing', 'no-ready-endpoint', 'unknown-port', 'undeclared-port'] as const;
 
 export function isPortFault(finding: Finding): finding is PortFault {
   return portFaultCodes.some((code) => code === finding.code);

@@ -233,7 +233,7 @@ describe('a flag of a command has an effect, or is refused by its name', () => {
       const node = input === 'in.yaml' && !isOfManifests ? ['--node', 'worker-1'] : [];
       const words = [name, ...call.map((word) => (word === '@' ? `./${input}` : word)), ...node];
       const plain = await runKpc(words, { cwd });
-      expect(plain.stderr, words.join(' ')).not.toMatch(/error: (?!.*(?:no such|\[bad-packet\]))/);
+      expect(plain.stderr, words.join(' ')).not.toMatch(/error: (?!.*(?:no such|\[(?:bad-packet|not-found)\]))/);
       for (const flag of own) {
         const value = ownValues[flag] ?? values[flag];
         if (elsewhere.has(`${name} ${flag}`) || words.includes(flag)) continue;

@@ -210,7 +210,14 @@ describe('kpc', () => {
       const { status, stdout } = await runKpc(['describe', 'nosuch', input, '--output', 'json'], { cwd });
       expect(status).toBe(1);
       expect((JSON.parse(stdout) as Printed).findings).toContainEqual(
-        expect.objectContaining({ code: 'bad-call', severity: 'error' }),
+        expect.objectContaining({ code: 'not-found', severity: 'error' }),
+      );
+      const traced = await runKpc(['trace', input, '--from', '10.0.0.9', '--to', 'svc/nosuch', '--output', 'json'], {
+        cwd,
+      });
+      expect(traced.status).toBe(1);
+      expect((JSON.parse(traced.stdout) as Printed).findings).toContainEqual(
+        expect.objectContaining({ code: 'not-found', severity: 'error' }),
       );
     }
   });

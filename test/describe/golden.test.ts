@@ -108,9 +108,9 @@ describe.concurrent('what is not found', () => {
     ['wbe', 'did you mean store/web?'],
     ['store/wev', 'did you mean store/web?'],
     ['cache/redis-master:rediss', 'did you mean cache/redis-master:redis or cache/redis-master:metrics?'],
-    ['10.96.0.12', '"10.96.0.12" [bad-call]\n'],
-    ['30081', '"30081" [bad-call]\n'],
-    ['KUBE-SVC-4PSDO5LE5GAPCHKW', 'may be one that --proxy-mode iptables makes [bad-call]\n'],
+    ['10.96.0.12', '"10.96.0.12" [not-found]\n'],
+    ['30081', '"30081" [not-found]\n'],
+    ['KUBE-SVC-4PSDO5LE5GAPCHKW', 'may be one that --proxy-mode iptables makes [not-found]\n'],
   ] as const)('%s', async ([what, hint]) => {
     const run = await runKpc(['describe', what, '-f', 'input'], { cwd });
     expect(run).toMatchObject({ status: 1, stdout: '' });

@@ -66,7 +66,7 @@ describe.concurrent('kpc describe in nftables mode', () => {
       const run = await runKpc(['describe', what, '-f', 'input', '--proxy-mode', mode], { cwd });
       expect(run).toMatchObject({ status: 1, stdout: '' });
       expect(run.stderr).toContain(
-        `${mode} mode has no chain of that kind, so this may be one that --proxy-mode ${maker} makes [bad-call]\n`,
+        `${mode} mode has no chain of that kind, so this may be one that --proxy-mode ${maker} makes [not-found]\n`,
       );
     }
   });

@@ -79,7 +79,7 @@ function said({ status, stdout, stderr }: Run, lines: number): string {
 }
 
 const refuse = (address: string, refusal: string) =>
-  `error: no Service answers at ${address}:30080: ${refusal} [bad-call]`;
+  `error: no Service answers at ${address}:30080: ${refusal} [not-found]`;
 
 describe.each(cases)('where a node port listens: %j', (flags, answering, refusal) => {
   const expected = (address: string, answer: string) =>

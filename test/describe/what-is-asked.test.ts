@@ -76,7 +76,7 @@ describe('a node port at loopback', () => {
         expect.stringMatching(
           isOpen
             ? /default\/nginx/
-            : /^error: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only \[bad-call\]$/,
+            : /^error: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only \[not-found\]$/,
         ),
       ]);
     }
@@ -116,7 +116,7 @@ describe('an address with a port that its Service does not have', () => {
       ],
     ] as const) {
       const run = await ask(what, input, mode);
-      expect(run).toMatchObject({ status: 1, stdout: '', stderr: `error: ${text} [bad-call]\n` });
+      expect(run).toMatchObject({ status: 1, stdout: '', stderr: `error: ${text} [not-found]\n` });
     }
   });
 });
@@ -274,7 +274,7 @@ describe('an address that the node does not serve', () => {
     expect(run).toMatchObject({
       status: 1,
       stdout: '',
-      stderr: expect.stringContaining(`error: ${words} [bad-call]\n`),
+      stderr: expect.stringContaining(`error: ${words} [not-found]\n`),
     });
   });
 

@@ -536,7 +536,7 @@ describe('the backends of a rule', () => {
       'something else than a Service',
     ]);
     const way = followIn([open, route('one', [rule('v9')])], 'http://a.b/');
-    expect(way?.faults).toMatchObject([{ code: 'bad-packet', arguments: { problem: 'no-such', name: 'infra/v9' } }]);
+    expect(way?.faults).toMatchObject([{ code: 'not-found', arguments: { problem: 'no-such', name: 'infra/v9' } }]);
     expect(way?.traces).toEqual([]);
   });
 });

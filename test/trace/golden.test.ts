@@ -54,11 +54,11 @@ describe.concurrent('kpc trace', () => {
 describe.concurrent('what kpc trace cannot answer', () => {
   // As kpc describe ends where nothing has the name that is asked for.
   test.for([
-    [['--from', 'pod', '--to', 'svc/wbe'], 'no Service wbe here [bad-packet]\n  help: did you mean default/web?'],
+    [['--from', 'pod', '--to', 'svc/wbe'], 'no Service wbe here [not-found]\n  help: did you mean default/web?'],
     [['--from', 'pod', '--to', 'web:81'], 'default/web has no port 81 (has 80/TCP)'],
     [['--from', 'missing', '--to', 'web'], 'no Pod default/missing in the input'],
     [['--all', 'web', '--from', 'missing'], 'no Pod default/missing in the input'],
-    [['--all', '10.9.9.9'], 'no Service 10.9.9.9 here [bad-packet]'],
+    [['--all', '10.9.9.9'], 'no Service 10.9.9.9 here [not-found]'],
     [['--from', 'pod', '--to', 'http://web/'], 'or svc/NAME for a Service'],
   ] as const)('status 1: %s', async ([args, message]) => {
     const run = await runKpc(['trace', ...input, ...args], { cwd });

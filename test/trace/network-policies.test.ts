@@ -232,14 +232,32 @@ describe.concurrent('an Ingress', () => {
     expect(traces.map(({ verdict }) => verdict)).toEqual(routes.map(() => 'delivered'));
   });
 
+  test('an Ingress whose Service does not exist', async () => {
+    const text = `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: shop}
+spec: {defaultBackend: {service: {name: gone, port: {number: 80}}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{port: 80}]}
+`;
+    const run = await runKpc(['trace', '-', '--from', 'external', '--to', 'ingress/shop', '--output', 'json'], {
+      stdin: text,
+    });
+    expect(run.status).toBe(1);
+    expect(resultOf(run.stdout)).toMatchObject({ traces: [], requests: [{ routes: [{ to: 'default/gone:80' }] }] });
+  });
+
   test.for([
-    ['ingress/shpo', 'no Ingress shpo here [bad-packet]\n  help: did you mean shop/shop?'],
+    ['ingress/shpo', 'no Ingress shpo here [not-found]\n  help: did you mean shop/shop?'],
     ['https://else.example.com/', 'no Ingress or Gateway of the input takes https://else.example.com/'],
   ] as const)('%s', async ([to, message]) => {
     const run = await ask(to);
     expect(run.status).toBe(1);
     expect(run.stderr).toContain(message);
-    expect(findingsOf(run.stdout, 'bad-packet')).toHaveLength(1);
+    expect(findingsOf(run.stdout, 'not-found')).toHaveLength(1);
     expect(resultOf(run.stdout)).toBeUndefined();
   });
 });

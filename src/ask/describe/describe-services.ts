@@ -9,6 +9,7 @@ import { groupBy } from '../../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../../snapshot/port-faults.ts';
+import { hostOf } from './parse-asked.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import { describeKernelChange, type KernelChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
@@ -186,7 +187,7 @@ function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRe
     case 'headless': {
       const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
       const share = Math.max(1, Math.floor(100 / Math.max(1, ready.length)));
-      const hosts = ready.map(({ hostname, address }) => `${hostname || address.replace(/[.:]/g, '-')}.${name}`);
+      const hosts = ready.map((endpoint) => `${hostOf(endpoint)}.${name}`);
       return [
         ...ready.map(({ address }) => addressRecord(name, address)),
         ...ready.map(({ address }, i) => addressRecord(hosts[i] ?? '', address)),

@@ -80,6 +80,27 @@ export function nameInDns(what: string): string | undefined {
   return name === undefined ? undefined : `${namespace}/${name}`;
 }
 
+/** "web-0.db", as used by pods of its namespace, up to "web-0.db.shop.svc.cluster.local.". */
+const dnsHost = /^([a-z0-9-]+)\.([a-z0-9-]+)(?:\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?)?\.?$/;
+
+/** An endpoint of a headless Service, as DNS names it, and a port; undefined for any other text. */
+export function hostInDns(what: string) {
+  const [name = '', port] = what.split(':');
+  const [, host, service, namespace] = dnsHost.exec(name) ?? [];
+  return host === undefined || service === undefined ? undefined : { host, service, namespace, port };
+}
+
+/** The first label of an endpoint's DNS name: its hostname, or else its address with dashes. */
+export function hostOf({
+  hostname,
+  address,
+}: {
+  readonly hostname?: string | undefined;
+  readonly address: string;
+}): string {
+  return hostname || address.replace(/[.:]/g, '-');
+}
+
 /** What follows "svc/", kubectl's prefix for Services; undefined without that prefix. */
 export function nameInKubectl(what: string): string | undefined {
   return /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];

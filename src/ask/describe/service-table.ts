@@ -122,6 +122,8 @@ function lackOf(ports: readonly ServicePort[], view: CompiledSnapshot): string {
   switch (fault?.code) {
     case 'selects-nothing':
       return ': selects no Pod';
+    case 'no-ready-endpoint':
+      return ': scaled to 0';
     case 'unknown-port':
       return fault.arguments.name === '' ? '' : `: no port named ${fault.arguments.name}`;
     case 'undeclared-port':

@@ -5,14 +5,13 @@ import {
   fullName,
   type EndpointSlice,
   type Node,
-  type ObjectMeta,
   type Pod,
   type ProxySettings,
   type Service,
   type Sourced,
   type Workload,
 } from '../../cluster/objects.ts';
-import { ordinalLabels } from '../../cluster/slices/assume-pods.ts';
+import { asPods, isScaledDown } from '../../cluster/slices/assume-pods.ts';
 import { selectPods } from '../../cluster/slices/select-pods.ts';
 import { compileNode, NodeMemo } from '../../snapshot/open/compile-node.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
@@ -120,7 +119,7 @@ function readServices(
   const withEndpoints = new Set(inputs.endpoints.map(({ object }) => fullName(object.metadata)));
   const hasRunningPods = inputs.pods.some(({ object }) => object.status !== undefined);
   const standsFor = new Map(
-    inputs.workloads.flatMap((each) => asPods(each).map((pod) => [pod, podsOf(each)] as const)),
+    inputs.workloads.filter(hasPods).flatMap((each) => asPods(each).map((pod) => [pod, podsOf(each)] as const)),
   );
   const isIdle = (pod: Sourced<Pod>): boolean => standsFor.get(pod) === 0;
   const ofWorkloads = [...standsFor.keys()];
@@ -158,30 +157,12 @@ function readServices(
   });
 }
 
+/** Whether it has Pods, or would have if scaled up. */
+function hasPods({ object }: Sourced<Workload>): boolean {
+  return object.replicas !== 0 || isScaledDown(object);
+}
+
 /** How many Pods each of asPods stands for; Infinity for one on each Node. */
 function podsOf({ object: { kind, replicas = Number.POSITIVE_INFINITY } }: Sourced<Workload>): number {
   return kind === 'StatefulSet' ? Math.min(1, replicas) : replicas;
-}
-
-/** The template of a workload as a Pod, whose owner is the workload; of a StatefulSet, a Pod for each ordinal. */
-export function asPods({ object: workload, source }: Sourced<Workload>): readonly Sourced<Pod>[] {
-  const { kind, metadata, template, replicas = 1, firstOrdinal } = workload;
-  const { labels, spec } = template;
-  const owner = { kind, name: metadata.name };
-  const podOf = (name: string, added: ObjectMeta['labels']): Sourced<Pod> => ({
-    object: {
-      metadata: { ...metadata, name, labels: { ...labels, ...added } },
-      spec,
-      owner,
-      terminating: false,
-      status: undefined,
-      assumed: true,
-    },
-    source,
-  });
-  if (kind !== 'StatefulSet') return [podOf(metadata.name, {})];
-  return Array.from({ length: Math.max(1, replicas) }, (_, i) => {
-    const name = `${metadata.name}-${firstOrdinal + i}`;
-    return podOf(name, ordinalLabels(metadata.name, name));
-  });
 }

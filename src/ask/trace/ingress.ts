@@ -11,7 +11,7 @@ import {
   type Sourced,
 } from '../../cluster/objects.ts';
 import { compareAge, fitsHost, isGranted, listEntrances, type Entrance } from './gateways.ts';
-import { ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
+import { absent, ask, isNamed, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** Requests through an Ingress or a Gateway API route, from the controller on. */
@@ -60,7 +60,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   if (named) return followNamed(named, question, scene);
   const followed = request ? followRequest(request, scene) : [];
   if (followed.length > 0) return { kind: 'read', value: follow(followed, question, scene) };
-  return request?.scheme === undefined ? undefined : wrong({ problem: 'no-ingress-of-host', request: question.to });
+  return request?.scheme === undefined ? undefined : absent({ problem: 'no-ingress-of-host', request: question.to });
 }
 
 /** Kinds of objects that a way from outside depends on. One that could not be read may be the first part of the way, or forbid it. */
@@ -95,7 +95,7 @@ function followNamed({ kind, name }: Named, question: Question, scene: Scene): R
   const all = [...new Set(gateways), ...objects.map(({ object }) => fullName(object.metadata))];
   const names = all.filter((each) => isNamed(each, name));
   const [own] = names;
-  if (own === undefined) return wrong({ problem: 'no-such', kind, name, near: nearNames(name, all) });
+  if (own === undefined) return absent({ problem: 'no-such', kind, name, near: nearNames(name, all) });
   if (names.length > 1) return wrong({ problem: 'several', kind, name, names });
   const ofGateway = entrances.filter(({ gateway }) => kind === 'Gateway' && gateway === own);
   const followed = [

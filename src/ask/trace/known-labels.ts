@@ -1,4 +1,4 @@
-import type { LabelSelector } from '../../cluster/objects.ts';
+import { meetsRequirement, type LabelSelector } from '../../cluster/objects.ts';
 import { allOf, type Maybe } from '../../packet/maybe.ts';
 import type { Scene } from './scene.ts';
 
@@ -10,18 +10,9 @@ export interface KnownLabels {
 
 /** Whether a selector matches these labels. */
 export function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
-  return allOf(selector, ({ key, operator, values }) => {
-    const isThere = Object.hasOwn(labels, key);
-    if (!isThere && !isWhole) return undefined;
-    const isListed = isThere && values.includes(labels[key] ?? '');
-    const results = new Map([
-      ['In', isListed],
-      ['NotIn', !isListed],
-      ['Exists', isThere],
-      ['DoesNotExist', !isThere],
-    ]);
-    return results.get(operator);
-  });
+  return allOf(selector, (requirement) =>
+    isWhole || Object.hasOwn(labels, requirement.key) ? meetsRequirement(requirement, labels) : undefined,
+  );
 }
 
 /** kube-apiserver labels every Namespace with its name. */

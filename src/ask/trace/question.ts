@@ -1,11 +1,19 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
-import { nameInDns, nameInKubectl, parseAskedAddress, parseAskedName } from '../describe/parse-asked.ts';
+import {
+  hostInDns,
+  hostOf,
+  nameInDns,
+  nameInKubectl,
+  parseAskedAddress,
+  parseAskedName,
+} from '../describe/parse-asked.ts';
 import { isLeftToOther } from '../../cluster/build-cluster.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import { compareText } from '../../kernel/compare-text.ts';
 import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
 import { shellWord } from '../../base/printable.ts';
 import {
@@ -72,6 +80,11 @@ interface Wrong {
 
 const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
 
+/** Nothing has the name that is asked for. */
+export function absent(details: ArgumentsOf<'not-found'>): Wrong {
+  return { kind: 'wrong', diagnostic: diagnose('not-found', details) };
+}
+
 export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
   return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
 }
@@ -118,7 +131,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   if (!pod) {
     const named = workload ? workloadsOf(side) : [...side.pods.keys()];
     const near = [...nearest(from.toLowerCase(), senderKinds), ...nearest(workload ? wordsOf(workload) : name, named)];
-    return wrong({ problem: 'no-sender', name, from, kinds: senderKinds, near });
+    return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near });
   }
   const own = pod.status?.addresses.find((each) => each.family === family);
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
@@ -331,7 +344,8 @@ function readDestination(asked: Asked, family: Family | undefined, scene: Scene)
     if (parseAskedAddress(host)) return wrong({ problem: 'port-range', to });
     if (dottedQuad.test(host)) return wrong({ problem: 'no-address', text: to });
     const ports = findPorts(to, namespace, scene);
-    return ports.kind === 'wrong' ? ports : readService(asked, ports.value, family, scene);
+    if (ports.kind === 'read') return readService(asked, ports.value, family, scene);
+    return readHost(asked, family, scene) ?? ports;
   }
   const { address } = named;
   const protocol = asked.protocol ?? (named.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
@@ -341,6 +355,52 @@ function readDestination(asked: Asked, family: Family | undefined, scene: Scene)
   if (port !== undefined) return read({ address, port, protocol, label: undefined });
   const ports = [...new Set(own.map(nameNumber))];
   return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
+}
+
+/** Reads the DNS name of a headless Service's endpoint, such as web-0.db.shop.svc; undefined if no such Service is known. */
+function readHost(
+  { to, protocol = 'tcp', namespace }: Asked,
+  family: Family | undefined,
+  { side }: Scene,
+): Read<Destination> | undefined {
+  const asked = hostInDns(to);
+  if (!asked) return undefined;
+  const wanted = asked.namespace ?? namespace;
+  const known = (side.kind === 'dump' ? side.named : side.cluster)?.services ?? [];
+  const services = known.filter(
+    (each) =>
+      each.skipped === 'headless' && each.name === asked.service && (wanted ?? each.namespace) === each.namespace,
+  );
+  const [service] = services;
+  if (!service) return undefined;
+  const names = services.map(fullName);
+  if (names.length > 1) return wrong({ problem: 'several', kind: 'Service', name: asked.service, names });
+  // DNS knows no others.
+  const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
+  const own = ready.filter((endpoint) => hostOf(endpoint) === asked.host);
+  const addresses = own.flatMap(({ address }) => parseAddress(address) ?? []);
+  const hosts = [...new Set(ready.map(hostOf))].toSorted(compareText);
+  const near = nearest(asked.host, hosts).slice(0, mostSuggestions);
+  if (addresses.length === 0)
+    return absent({ problem: 'no-host', service: names.join(), name: asked.host, near, hosts });
+  const address = addresses.find((each) => each.family === (family ?? each.family));
+  if (!address) return wrong({ problem: 'no-address-of-pod', pod: asked.host, family: family ?? 'ipv4' });
+  const numbers = service.ports.map((port) => (typeof port.targetPort === 'number' ? port.targetPort : port.port));
+  const named = numbers[service.ports.findIndex(({ name }) => name !== '' && name === asked.port)];
+  const port =
+    protocol === 'icmp' ? 0 : (named ?? numberOf(asked.port ?? (numbers.length === 1 ? numbers.join() : '')));
+  if (port !== undefined) return read({ address, port, protocol, label: undefined });
+  return wrong({
+    problem: 'which-port',
+    to,
+    ports: numbers.map(String),
+    example: `${to.replace(/:.*/, '')}:${numbers[0] ?? 80}`,
+  });
+}
+
+/** A port's number; undefined for another text. */
+function numberOf(text: string): number | undefined {
+  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65535 ? Number(text) : undefined;
 }
 
 /** How a question names a port of the node at any of its addresses. */
@@ -410,7 +470,7 @@ function readService(
   );
   const [first] = fitting;
   const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
-  if (!way) return wrong({ problem: 'no-such-port', to });
+  if (!way) return absent({ problem: 'no-such-port', to });
   const names = new Map(fitting.map(({ label, service = label, portName }) => [label, joinNames(service, portName)]));
   if (names.size > 1 && protocol !== 'icmp') return wrong({ problem: 'which-port', to, ports: [...names.values()] });
   const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);
@@ -470,12 +530,12 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   );
   if (chosen.length > 0) return read(chosen);
   const known = [...new Set(own.map(nameNumber))];
-  return wrong({ problem: 'no-port', service: services.join(''), port, ports: known });
+  return absent({ problem: 'no-port', service: services.join(''), port, ports: known });
 }
 
 function noService(name: string, near: readonly string[], { side }: Scene): Wrong {
   const files = side.kind === 'dump' ? side.name.split(', ').map(shellWord).join(' ') : undefined;
-  return wrong({ problem: 'no-such', kind: 'Service', name, near, ...(files === undefined ? {} : { files }) });
+  return absent({ problem: 'no-such', kind: 'Service', name, near, ...(files === undefined ? {} : { files }) });
 }
 
 /** The address to send to: the cluster IP, or for a client outside a load balancer address, external IP or node port. */

@@ -60,7 +60,6 @@ export const callFindings = {
     /** `first`: the one side that is named. */
     'no-side': { readonly first?: string | undefined };
     /** Nothing in the input is what was asked for. */
-    'nothing-found': Texts<'reason'> & { readonly help?: string | undefined };
     // What is named, and cannot be.
     'several-subjects': Lists<'words'>;
     'unknown-side': Lists<'names'> & { readonly meant: string | undefined };

@@ -62,22 +62,29 @@ export const commandLineFindings = {
     refused: Flag & Texts<'reason'>;
   }>('error'),
   'not-shown': row<NotShown>({ among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity }),
+  // The question is understood, and nothing has the name or address that it asks for.
+  'not-found': byProblem<{
+    // In the words of kpc describe.
+    'nothing-found': Texts<'reason'> & { readonly help?: string | undefined };
+    'no-sender': Unknown & { readonly from: string; readonly kinds: readonly string[] };
+    'no-such-port': Texts<'to'>;
+    'no-such': Unknown & { readonly kind: string; readonly files?: string };
+    'no-port': Texts<'service' | 'port'> & Lists<'ports'>;
+    // `hosts`: those that DNS has for the endpoints of the headless Service.
+    'no-host': Unknown & Texts<'service'> & Lists<'hosts'>;
+    'no-ingress-of-host': Texts<'request'>;
+  }>('error'),
   'bad-packet': byProblem<{
     'other-family': Texts<'from'>;
     'no-address': Texts<'text'>;
     'port-range': Texts<'to'>;
-    'no-sender': Unknown & { readonly from: string; readonly kinds: readonly string[] };
     unread: Texts<'what'> & Lists<'kinds'>;
     'no-endpoint': Unknown;
     'no-address-of-pod': Texts<'pod'> & { readonly family: 'ipv4' | 'ipv6' };
     'no-node-named': Numbers<'nodes'>;
     'no-address-for': Texts<'sender'>;
     'which-port': Texts<'to'> & Lists<'ports'> & { readonly example?: string };
-    'no-such-port': Texts<'to'>;
     several: Texts<'kind' | 'name'> & Lists<'names'>;
     skipped: Texts<'service'> & { readonly why: 'headless' | 'external-name' | 'no-cluster-ip' | 'other-proxy' };
-    'no-such': Unknown & { readonly kind: string; readonly files?: string };
-    'no-port': Texts<'service' | 'port'> & Lists<'ports'>;
-    'no-ingress-of-host': Texts<'request'>;
   }>('error'),
 };

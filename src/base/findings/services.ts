@@ -5,10 +5,15 @@ import { row, ofCompiling, severityBy, type By, type None, type Texts, type Numb
 export type TooLarge = Numbers<'lines' | 'limit'> &
   Texts<'service'> & { readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'> };
 
-export interface Assumed extends Lists<'nodes'> {
+/** `unplaced`: workloads whose nodeSelector or affinity no Node meets; their Pods are assumed on any. */
+export interface Assumed extends Lists<'nodes' | 'unplaced'> {
   readonly values: readonly AssumedValues[];
+  readonly dualStack?: DualStack | undefined;
   readonly isDefault: boolean;
 }
+
+/** What says that the cluster has both IP families: a Service that needs the family that nothing else shows, or the other side of a comparison. */
+export type DualStack = Texts<'name'> & ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
 
 /** How many values kpc chose, and the networks that it took them from. */
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
@@ -81,7 +86,8 @@ export const serviceFindings = {
   // `service` is what needs it: a Service, or Pods. `help` says where to give a larger range.
   'range-is-full': row<Texts<'what' | 'service' | 'help'> & Lists<'ranges'>>('error'),
   // `workloads`: each as "3 of Deployment default/web".
-  'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads'>>('note'),
+  // `unplaced`: those whose nodeSelector or affinity no Node meets; they are assumed on any.
+  'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads' | 'unplaced'>>('note'),
   'empty-selector': row<Texts<'service'>>('warning'),
   // `services` get endpoints made from Pods of the input; `kept` counts those that keep the endpoints in the input.
   'endpoints-from-pods': ofCompiling<Lists<'services'> & Numbers<'kept'>>('note'),

@@ -1,5 +1,3 @@
-import type { ArgumentsOf } from '../../base/findings/codes.ts';
-import type { Finding } from '../../base/findings/finding.ts';
 import {
   askNodes,
   formatTrace,
@@ -31,7 +29,7 @@ const questionFlags: readonly Flag[] = [
   flagRow(
     'text',
     '--to <destination>',
-    'address:port, node:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
+    'address:port, node:port, svc/name[:port], a DNS name as pods write it (also of a Pod: web-0.db), ingress/name, gateway/name, httproute/name, or the host/path of one',
     { idle: [{ beside: '--all', why: 'table' }] },
   ),
   flagRow('text', '--proto <protocol>', 'the protocol; icmp is a ping', {
@@ -84,12 +82,13 @@ export const addTraceCommand = defineCommand<TraceOptions>({
     const answers = askNodes(options, scenes);
     if ('faults' in answers) {
       await call.print(answers.faults, new Map());
-      return call.fail(answers.faults.every(isAbsence) ? exitStatus.negative : exitStatus.badInput);
+      const areAbsent = answers.faults.every(({ code }) => code === 'not-found');
+      return call.fail(areAbsent ? exitStatus.negative : exitStatus.badInput);
     }
     await call.out(
       formatTrace(answers, options.output, { isColoured: terminal.colour.out, width: terminal.width, said: call.said }),
     );
-    return exitStatus.ok;
+    return answers.answers.some(({ lacksTarget }) => lacksTarget) ? exitStatus.negative : exitStatus.ok;
   },
 });
 
@@ -99,16 +98,3 @@ function readsNoNames({ from, to, all }: TraceOptions, { side }: Scene): boolean
   if (side.kind === 'manifests' || services.length + pods.length > 0) return false;
   return all === undefined && from !== undefined && to !== undefined && hasNoNames({ from, to });
 }
-
-/** Whether nothing has the name that was asked for: the question is understood, and its answer is no. */
-function isAbsence(diagnostic: Finding): boolean {
-  return diagnostic.code === 'bad-packet' && absences.has(diagnostic.arguments.problem);
-}
-
-const absences: ReadonlySet<ArgumentsOf<'bad-packet'>['problem']> = new Set([
-  'no-sender',
-  'no-such',
-  'no-such-port',
-  'no-port',
-  'no-ingress-of-host',
-] as const);

@@ -6,18 +6,18 @@ import { nodeAddresses } from '../node-context.ts';
 import {
   fullName,
   type Node,
+  type ObjectMeta,
   type Owner,
   type Pod,
   type PodSpec,
   type Service,
   type Sourced,
-  type Toleration,
   type Workload,
 } from '../objects.ts';
 import { hash } from '../pick-by-hash.ts';
 import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { admitsPods, daemonTolerations } from '../scheduling.ts';
+import { admitsPods, daemonTolerations, suitsPods } from '../scheduling.ts';
 import { choosePodAddresses, claimKey, roomFor, type Claim } from './pod-addresses.ts';
 import { hasEndpoints, selectPods } from './select-pods.ts';
 
@@ -41,6 +41,10 @@ interface AssumedPods {
   readonly pods: readonly Sourced<Pod>[];
   /** Whether a workload has no replicas, which a Service may select. */
   readonly hasIdle: boolean;
+  /** The templates of those that are scaled down. */
+  readonly scaledDown: readonly Sourced<Pod>[];
+  /** Owners, as "Deployment default/web", whose Pods are assumed on any Node: none has what they ask of it. */
+  readonly unplaced: readonly string[];
   readonly diagnostics: readonly Finding[];
 }
 
@@ -82,7 +86,8 @@ export function assumePods(assumption: Assumption): AssumedPods {
     ...uncontrolled.pods.map((pod) => podSetOfPod(pod, nodes)),
   ].toSorted((a, b) => compareText(a.key, b.key));
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
-  if (total > maxPods) return { pods: real, hasIdle: false, diagnostics: [describeTooMany(keyed, total)] };
+  if (total > maxPods)
+    return { pods: real, hasIdle: false, scaledDown: [], unplaced: [], diagnostics: [describeTooMany(keyed, total)] };
   const podSets = withoutKinds(keyed);
   const taken = new Set([
     ...assumption.taken,
@@ -95,6 +100,8 @@ export function assumePods(assumption: Assumption): AssumedPods {
   return {
     pods: [...real, ...placed.map(({ pod }) => pod)],
     hasIdle: workloads.some(({ object }) => object.replicas === 0),
+    scaledDown: uncontrolled.workloads.filter(({ object }) => isScaledDown(object)).flatMap(asPods),
+    unplaced: keyed.filter(({ template }) => lacksNode(template.spec, nodes)).map(({ key }) => key),
     diagnostics: describeLacks(placed, assumption),
   };
 }
@@ -181,7 +188,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
     source,
   };
   if (replicas === undefined) {
-    const own = nodesFor(daemonTolerations(template.spec), nodes);
+    const own = nodesFor({ ...template.spec, tolerations: daemonTolerations(template.spec) }, nodes);
     const place = (index: number): PodSlot => {
       const node = own[index];
       const [name, seat] = node ? [node.metadata.name, seatName(node)] : ['0', '0'];
@@ -197,10 +204,20 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   return { ...base, scales: true, replicas, place };
 }
 
-/** The Nodes whose taints the Pods tolerate; all Nodes if there are none, because the input then says little about where they run. */
-function nodesFor(tolerations: readonly Toleration[], nodes: readonly Node[]): readonly Node[] {
-  const fitting = nodes.filter((node) => admitsPods(node, tolerations));
-  return fitting.length === 0 ? nodes : fitting;
+/**
+ * The Nodes that have what the Pods ask for, and of these the ones whose taints the Pods tolerate. All Nodes if there are none, because
+ * the input then says little about where they run.
+ */
+function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: readonly Node[]): readonly Node[] {
+  const suiting = nodes.filter((node) => suitsPods(node, spec));
+  const own = suiting.length === 0 ? nodes : suiting;
+  const fitting = own.filter((node) => admitsPods(node, spec.tolerations));
+  return fitting.length === 0 ? own : fitting;
+}
+
+/** Whether no Node has what the Pods ask for. */
+function lacksNode(spec: PodSpec, nodes: readonly Node[]): boolean {
+  return nodes.length > 0 && spec.nodeName === '' && !nodes.some((node) => suitsPods(node, spec));
 }
 
 function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes: readonly Node[]): PodSet {
@@ -214,14 +231,14 @@ function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes
 /** Assigns Nodes in turn, starting where the hash of the name points. A Node named in the spec takes precedence. */
 function spread(
   metadata: Pod['metadata'],
-  { nodeName, tolerations }: PodSpec,
+  { nodeName, ...spec }: PodSpec,
   nodes: readonly Node[],
 ): (index: number) => Node | undefined {
   if (nodeName !== '') {
     const named = nodes.find((node) => node.metadata.name === nodeName);
     return () => named;
   }
-  const own = nodesFor(tolerations, nodes);
+  const own = nodesFor(spec, nodes);
   const start = hash(fullName(metadata));
   return (index) => own[(start + index) % own.length];
 }
@@ -322,6 +339,34 @@ export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record
     'statefulset.kubernetes.io/pod-name': pod,
     'apps.kubernetes.io/pod-index': pod.slice(statefulSet.length + 1),
   };
+}
+
+/** Whether a workload is to have no Pods until somebody scales it; not a Job, which is over or suspended. */
+export function isScaledDown({ kind, replicas }: Workload): boolean {
+  return replicas === 0 && kind !== 'Job';
+}
+
+/** The template of a workload as a Pod, whose owner is the workload; of a StatefulSet, a Pod for each ordinal. */
+export function asPods({ object: workload, source }: Sourced<Workload>): readonly Sourced<Pod>[] {
+  const { kind, metadata, template, replicas = 1, firstOrdinal } = workload;
+  const { labels, spec } = template;
+  const owner = { kind, name: metadata.name };
+  const podOf = (name: string, added: ObjectMeta['labels']): Sourced<Pod> => ({
+    object: {
+      metadata: { ...metadata, name, labels: { ...labels, ...added } },
+      spec,
+      owner,
+      terminating: false,
+      status: undefined,
+      assumed: true,
+    },
+    source,
+  });
+  if (kind !== 'StatefulSet') return [podOf(metadata.name, {})];
+  return Array.from({ length: Math.max(1, replicas) }, (_, i) => {
+    const name = `${metadata.name}-${firstOrdinal + i}`;
+    return podOf(name, ordinalLabels(metadata.name, name));
+  });
 }
 
 function describeTooMany(podSets: readonly PodSet[], count: number): Finding {

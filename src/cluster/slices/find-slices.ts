@@ -23,7 +23,7 @@ interface AssumedNetworks {
   readonly clusterCIDRs: readonly string[];
 }
 
-export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndeclared' | 'diagnostics'> {
+export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'unplaced' | 'findUndeclared' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
   /** Including those that no Service selects. */
@@ -43,7 +43,7 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
   const givenOf = groupSlices(given);
   const withEndpoints = namesOf(endpoints.map(({ object }) => object.metadata));
   const served = eitherOf(givenOf, withEndpoints);
-  const { pods, hasIdle, diagnostics } = assumed
+  const { pods, diagnostics, ...found } = assumed
     ? assumePods({
         ...sources,
         networks: assumed.networks,
@@ -51,8 +51,8 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
         given: served,
         taken: addressesOf(sources),
       })
-    : { pods: sources.pods, hasIdle: false, diagnostics: [] };
-  const made = podsToSlices({ ...sources, pods, hasIdle }, served);
+    : { pods: sources.pods, hasIdle: false, scaledDown: none, unplaced: none, diagnostics: [] };
+  const made = podsToSlices({ ...sources, ...found, pods }, served);
   const madeOf = groupSlices(made.slices);
   const madeFor = namesOf(made.services);
   return {
@@ -69,6 +69,7 @@ export function findSlices(sources: SliceSources, assumed: AssumedNetworks | und
       };
     }),
     assumed: made.assumed,
+    unplaced: made.unplaced,
     assumedPods: assumed ? pods.filter(({ object }) => object.assumed) : none,
     findUndeclared: made.findUndeclared,
     diagnostics: [...mirrored.diagnostics, ...diagnostics, ...made.diagnostics],

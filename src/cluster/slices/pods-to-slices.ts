@@ -25,6 +25,10 @@ interface PodInputs {
   readonly nodes: readonly Sourced<Node>[];
   readonly namespaces: readonly Sourced<Namespace>[];
   readonly hasIdle: boolean;
+  /** The templates of workloads that are scaled down. */
+  readonly scaledDown: readonly Sourced<Pod>[];
+  /** Owners whose Pods are assumed on any Node. */
+  readonly unplaced: readonly string[];
 }
 
 export interface SlicesOfPods {
@@ -32,19 +36,29 @@ export interface SlicesOfPods {
   readonly services: readonly ObjectMeta[];
   /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
+  /** Those of them that are assumed on any Node, as none has what they ask of it. */
+  readonly unplaced: readonly string[];
   /** Finds target ports that no container lists. Not necessarily a fault, and only some commands ask. */
   readonly findUndeclared: () => readonly Finding[];
   readonly diagnostics: readonly Finding[];
 }
 
-const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], findUndeclared: () => [], diagnostics: [] };
+const nothing: SlicesOfPods = {
+  slices: [],
+  services: [],
+  assumed: [],
+  unplaced: [],
+  findUndeclared: () => [],
+  diagnostics: [],
+};
 
 /**
  * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`, which have
  * slices or Endpoints in the input. Pods without a status come from manifests, and no cluster has made endpoints for them yet: a
  * Service that selects one gets no slice.
  */
-export function podsToSlices({ services, pods, nodes, namespaces, hasIdle }: PodInputs, given: Names): SlicesOfPods {
+export function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
+  const { services, pods, nodes, namespaces, hasIdle } = inputs;
   if (!hasIdle && pods.length === 0) return nothing;
   const selecting = selectPods(services, pods);
   const open = selecting.filter(({ service }) => !hasEndpoints(service, given));
@@ -63,16 +77,18 @@ export function podsToSlices({ services, pods, nodes, namespaces, hasIdle }: Pod
   const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
   const known = describeNodes(nodes);
   const assumed = listAssumed(made);
+  const unplaced = inputs.unplaced.filter((owner) => assumed.some(({ workload }) => workload === owner));
   return {
     slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
     services: made.map(({ service }) => service.object.metadata),
     assumed,
+    unplaced,
     findUndeclared,
     diagnostics: [
       ...describeOrigin(made, selecting.length - open.length),
-      ...describeAssumed(assumed),
+      ...describeAssumed(assumed, unplaced),
       ...describeLeftOut(made, known),
-      ...describeUnselective(made),
+      ...describeUnselective(made, inputs.scaledDown),
       ...wrongPorts,
     ],
   };
@@ -117,10 +133,11 @@ function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
     }));
 }
 
-function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Finding[] {
+function describeAssumed(assumed: readonly AssumedWorkload[], unplaced: readonly string[]): readonly Finding[] {
   if (assumed.length === 0) return [];
   const workloads = assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`);
-  return [diagnose('assumed-endpoints', { pods: assumed.reduce((sum, { pods }) => sum + pods.length, 0), workloads })];
+  const pods = assumed.reduce((sum, each) => sum + each.pods.length, 0);
+  return [diagnose('assumed-endpoints', { pods, workloads, unplaced })];
 }
 
 /** Reports Pods that look like endpoints but that the controller leaves out: Pods on no Node, or on unknown Nodes. */

@@ -14,7 +14,7 @@ import {
   type Sourced,
 } from '../objects.ts';
 import type { Place } from '../../kernel/place.ts';
-import type { Selecting } from './select-pods.ts';
+import { selectPods, type Selecting } from './select-pods.ts';
 
 /**
  * One note for all slices and Endpoints whose Service is not in the input. A cluster's output may hold many, for example if only
@@ -157,18 +157,37 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
   return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
 }
 
-export function describeUnselective(services: readonly Selecting[]): readonly Finding[] {
+/** Services that select no Pod, or only what is scaled down. */
+export function describeUnselective(
+  services: readonly Selecting[],
+  scaledDown: readonly Sourced<Pod>[],
+): readonly Finding[] {
   // The endpointslice controller lets an empty selector select all Pods, but no API server passes it one.
   const empty = services
     .filter(({ service }) => Object.keys(service.object.spec.selector ?? {}).length === 0)
     .map(({ service, label }) =>
       diagnose('empty-selector', { service: label }, service.source.place(['spec', 'selector'])),
     );
-  const lost = services.filter(({ pods }) => pods.length === 0);
+  const without = services.filter(({ pods }) => pods.length === 0);
+  const idle = selectPods(
+    without.map(({ service }) => service),
+    scaledDown,
+  ).filter(({ pods }) => pods.length > 0);
+  const scaled = idle.flatMap(describeScaledDown);
+  const known = new Set(idle.map(({ label }) => label));
+  const lost = without.filter(({ label }) => !known.has(label));
   const [first] = lost;
-  if (!first) return empty;
+  if (!first) return [...scaled, ...empty];
   const { object, source } = first.service;
   const selector = Object.entries(object.spec.selector ?? {}).map(([name, value]) => `${name}=${value}`);
   const details = { services: [...new Set(lost.map(({ label }) => label))], selector: selector.join() };
-  return [diagnose('selects-nothing', details, source.place(['spec', 'selector'])), ...empty];
+  return [diagnose('selects-nothing', details, source.place(['spec', 'selector'])), ...scaled, ...empty];
+}
+
+/** Connections to its addresses are refused; a headless Service has none. */
+function describeScaledDown({ service: { object, source }, label, pods: [pod] }: Selecting): readonly Finding[] {
+  if (!pod || object.spec.clusterIP === 'None') return [];
+  const publishes = object.spec.publishNotReadyAddresses;
+  const details = { service: label, endpoints: 0, publishes, owner: nameOfSelected(pod.object), isScaledToZero: true };
+  return [diagnose('no-ready-endpoint', details, source.place(['metadata', 'name']))];
 }

@@ -1,5 +1,6 @@
 import { findNearest } from '../../base/find-nearest.ts';
 import type {
+  Autoscaler,
   EndpointSlice,
   Endpoints,
   Gateway,
@@ -19,7 +20,7 @@ import type {
 import { type CommonNames, readServiceCidr } from './check-values.ts';
 import { readEndpointSlice, readEndpoints } from './read-endpoints.ts';
 import { readGateway, readListenerSet, readIngress, readReferenceGrant, readRoute } from './read-routes.ts';
-import { readNamespace, readNode, readPod, readWorkload } from './read-node-and-pod.ts';
+import { readAutoscaler, readNamespace, readNode, readPod, readWorkload } from './read-node-and-pod.ts';
 import { readService } from './read-service.ts';
 import { readNetworkPolicy } from './read-traffic.ts';
 import type { Report } from './report.ts';
@@ -38,6 +39,7 @@ interface ObjectTypes {
   pods: Pod;
   /** None if they were not asked for, as of the next lists: they count as skipped then. */
   workloads: Workload;
+  autoscalers: Autoscaler;
   policies: NetworkPolicy;
   /** Ingresses, and the routes of the Gateway API. */
   ingresses: Ingress;
@@ -133,6 +135,13 @@ const kinds: Readonly<Record<string, Kind>> = {
   ReplicaSet: workload('ReplicaSet', ...apps, 'extensions/v1beta1'),
   ReplicationController: workload('ReplicationController', 'v1'),
   Job: workload('Job', 'batch/v1'),
+  HorizontalPodAutoscaler: kindOf(
+    'workloads',
+    'autoscalers',
+    ['autoscaling/v2', 'autoscaling/v1', 'autoscaling/v2beta2'],
+    'Autoscaler',
+    readAutoscaler,
+  ),
   NetworkPolicy: kindOf('traffic', 'policies', [networking], 'NetworkPolicy', readNetworkPolicy),
   Ingress: kindOf('traffic', 'ingresses', [networking], 'Ingress', readIngress),
   HTTPRoute: route('HTTPRoute', gateways, gatewaysBeta, gatewaysAlpha),
@@ -162,7 +171,7 @@ export function emptyLists(): ObjectLists {
 }
 
 /** Lists that no cluster is asked for: slices and pods say the same, or the API server has no such object. */
-const unasked: ReadonlySet<keyof ObjectLists> = new Set(['endpoints', 'workloads', 'configs']);
+const unasked: ReadonlySet<keyof ObjectLists> = new Set(['endpoints', 'workloads', 'autoscalers', 'configs']);
 
 /** Policies of a whole cluster, which kpc does not read: that there are any makes what NetworkPolicies say unknown. */
 const unreadPolicies = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy'].map(

@@ -1,6 +1,7 @@
 import { isLabelValue } from '../../base/object-names.ts';
 import { zoneLabel } from '../../cluster/node-context.ts';
 import type {
+  Autoscaler,
   ContainerPort,
   FieldPath,
   HostPort,
@@ -26,7 +27,8 @@ import {
   readTexts,
 } from './check-values.ts';
 import type { Report } from './report.ts';
-import type { RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './shapes/node.ts';
+import { readSelector } from './read-traffic.ts';
+import type { RawAutoscaler, RawNode, RawPod, RawPodSpec, RawPodStatus, RawWorkload } from './shapes/node.ts';
 import type { RawCondition, RawMetadata } from './shapes/shared.ts';
 import type { Address } from '../../kernel/address.ts';
 
@@ -166,10 +168,22 @@ function readPodSpec(
       effect: effect ?? '',
       isOfAny: operator === 'Exists',
     })),
+    nodeTerms: readNodeTerms(raw),
     isInjected: asksForInjection(metadata),
     ports: readContainerPorts(raw),
     hostPorts: raw.hostNetwork ? none : readHostPorts(raw),
   };
+}
+
+/** nodeSelector in each term of required node affinity, one of which is enough; a term of nothing matches no Node. */
+function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTerms'] {
+  const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  const labels = readSelector({ matchLabels: readTexts(nodeSelector) });
+  if (!terms) return labels.length > 0 ? [labels] : undefined;
+  return terms.flatMap(({ matchExpressions, matchFields }) => {
+    const own = [...(matchExpressions ?? none), ...(matchFields ?? none)];
+    return own.length === 0 ? [] : [[...labels, ...readSelector({ matchExpressions: own })]];
+  });
 }
 
 /**
@@ -245,6 +259,17 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
       labels: { ...labels, ...(kind === 'Job' ? jobLabels(metadata.name) : {}) },
       spec: isStateful ? { ...podSpec, subdomain: podSpec.subdomain || (spec.serviceName ?? '') } : podSpec,
     },
+  };
+}
+
+/** Checks what of a HorizontalPodAutoscaler says how many Pods there are. */
+export function readAutoscaler(raw: RawAutoscaler, report: Report, names: CommonNames): Autoscaler {
+  const { scaleTargetRef, minReplicas, maxReplicas } = raw.spec ?? {};
+  return {
+    metadata: readMetadata(raw.metadata, 'subdomain', report, names),
+    target: { kind: scaleTargetRef?.kind ?? '', name: scaleTargetRef?.name ?? '' },
+    least: minReplicas ?? 1,
+    most: maxReplicas ?? Number.POSITIVE_INFINITY,
   };
 }
 

@@ -10,7 +10,7 @@ import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { planChange, type AskedChange } from '../../ask/equivalence/change.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
-import { compileSide } from '../../snapshot/files/open.ts';
+import { readManifestSide, type ManifestSide } from '../../snapshot/files/open.ts';
 import { readNames, readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
@@ -132,7 +132,7 @@ export async function openPair(
     });
   const said = new Set<string>();
   let { loaded } = options;
-  const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened> => {
+  const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
     const shared = { ...options, ...adds };
     if (adds) {
       loaded = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
@@ -144,9 +144,18 @@ export async function openPair(
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
     const asOther = { ...options, ...other.adds, file: beside, ...own?.options };
-    return openReading(await compileSide(name, other.found, asOther));
+    return readManifestSide(name, other.found, asOther);
   };
-  return [await open(from, to), await open(to, from)];
+  const sides = [await open(from, to), await open(to, from)] as const;
+  return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
+}
+
+/** Compiles manifests. Both sides are of one cluster: what one needs of it, the other has. */
+function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {
+  if (!('compile' in side)) return side;
+  const families = 'compile' in other ? other.assumedCluster?.families : undefined;
+  const isDual = families?.length === 2 && side.assumedCluster?.families.length === 1;
+  return openReading(side.compile(isDual ? name : undefined));
 }
 
 /** Reads both sides of a difference. */

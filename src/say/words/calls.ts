@@ -122,7 +122,6 @@ export const callWords: WordsOf<typeof callFindings> = {
       'kpc diff OLD NEW, such as "kpc diff main:services services"',
     ],
 
-    'nothing-found': ({ reason, help }) => [reason, help],
     'several-subjects': ({ words }) => [
       `describe is asked about ${words.map((word) => quotePrintable(word)).join(' and ')}`,
       'name one thing, and the input with -f',

@@ -20,7 +20,7 @@ function suggest(near: readonly string[], otherwise: string): string {
 const skipped = {
   headless: [
     'is headless: it has no cluster IP, and kube-proxy programs nothing for it',
-    'name the address of one of its Pods, such as 10.244.1.5:5432',
+    'name one of its Pods by address or in DNS, such as 10.244.1.5:5432 or web-0.db:5432',
   ],
   'external-name': [
     'is of type ExternalName: kube-proxy programs nothing for it, and DNS names another host',
@@ -106,13 +106,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
   }),
   'not-shown': ({ severity, count, of }) =>
     `and ${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`}, not shown`,
-  'bad-packet': byCase('problem', {
-    'other-family': ({ from }) => [
-      `${from} cannot reach an address of the other family`,
-      'name a sender and a destination of one family',
-    ],
-    'no-address': ({ text }) => [`${text} is not an address`, 'each part of an IPv4 address is a number from 0 to 255'],
-    'port-range': ({ to }) => [`${to} has no valid port`, 'write a port from 1 to 65535'],
+  'not-found': byCase('problem', {
+    'nothing-found': ({ reason, help }) => [reason, help],
     'no-sender': ({ name, near, from, kinds }) => [
       `no Pod ${name} in the input, and ${from} is not ${joinWords(kinds, 'or')}`,
       suggest(
@@ -120,6 +115,41 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
         'name an address, a Pod, deployment/NAME, or one of these words: external is a client outside the cluster',
       ),
     ],
+    'no-such-port': ({ to }) => [`${to} has no such port or family here`, 'see its ports with "kpc describe"'],
+    'no-such': ({ kind, name, near, files }) => [
+      `no ${kind} ${name} here`,
+      suggest(
+        near,
+        kind !== 'Service'
+          ? 'name one of the input'
+          : files === undefined
+            ? 'list the Services with "kpc describe" and the same input'
+            : `list the Services with "kpc describe ${files}"`,
+      ),
+    ],
+    'no-port': ({ service, port, ports }) => [
+      `${service} has no port ${port} (has ${ports.join(', ')})`,
+      `write ${joinWords(
+        ports.map((each) => `${service}:${each}`),
+        'or',
+      )}`,
+    ],
+    'no-host': ({ service, name, near, hosts }) => [
+      `${service} has no ready endpoint ${name}`,
+      suggest(near, hosts.length === 0 ? 'it has none' : `it has ${nameSome(hosts)}`),
+    ],
+    'no-ingress-of-host': ({ request }) => [
+      `no Ingress or Gateway of the input takes ${request}`,
+      'name a host and path of one, or ingress/NAME or gateway/NAME, or svc/NAME for a Service',
+    ],
+  }),
+  'bad-packet': byCase('problem', {
+    'other-family': ({ from }) => [
+      `${from} cannot reach an address of the other family`,
+      'name a sender and a destination of one family',
+    ],
+    'no-address': ({ text }) => [`${text} is not an address`, 'each part of an IPv4 address is a number from 0 to 255'],
+    'port-range': ({ to }) => [`${to} has no valid port`, 'write a port from 1 to 65535'],
     unread: ({ what, kinds }) => [
       `${what} cannot be looked up: kpc could not read ${joinWords(kinds)} of this cluster`,
       'get the right to list these in all namespaces, or ask about addresses and Services',
@@ -144,7 +174,6 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `which port of ${to}?${ports.length > 0 ? ` It has ${ports.join(', ')}` : ''}`,
       example === undefined ? 'name one of them' : `write ${example}, for example`,
     ],
-    'no-such-port': ({ to }) => [`${to} has no such port or family here`, 'see its ports with "kpc describe"'],
     several: ({ kind, name, names }) => [
       `several objects of kind ${kind} are named ${name}: ${names.join(', ')}`,
       'name one of them',
@@ -153,27 +182,5 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       const [reason, help] = skipped[why];
       return [`${service} ${reason}`, help];
     },
-    'no-such': ({ kind, name, near, files }) => [
-      `no ${kind} ${name} here`,
-      suggest(
-        near,
-        kind !== 'Service'
-          ? 'name one of the input'
-          : files === undefined
-            ? 'list the Services with "kpc describe" and the same input'
-            : `list the Services with "kpc describe ${files}"`,
-      ),
-    ],
-    'no-port': ({ service, port, ports }) => [
-      `${service} has no port ${port} (has ${ports.join(', ')})`,
-      `write ${joinWords(
-        ports.map((each) => `${service}:${each}`),
-        'or',
-      )}`,
-    ],
-    'no-ingress-of-host': ({ request }) => [
-      `no Ingress or Gateway of the input takes ${request}`,
-      'name a host and path of one, or ingress/NAME or gateway/NAME, or svc/NAME for a Service',
-    ],
   }),
 };

@@ -5,12 +5,18 @@ import { joinHostPort } from '../../kernel/address.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { endWords } from '../../kube-proxy/announced.ts';
 import { byCase, type WordsOf } from './rows.ts';
-import { type Assumed, type Likely, mayBeUnseen, type serviceFindings } from '../../base/findings/services.ts';
+import {
+  type Assumed,
+  type DualStack,
+  type Likely,
+  mayBeUnseen,
+  type serviceFindings,
+} from '../../base/findings/services.ts';
 
 const asTheClusterHasThem =
   'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
 
-function describeAssumed({ values, nodes, isDefault }: Assumed): string {
+function describeAssumed({ values, dualStack, nodes, unplaced, isDefault }: Assumed): string {
   const counts = values.map(({ what, count: number, from }) => {
     if (what === 'clusterCIDR') return `${what} ${from.join(',')}`;
     const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
@@ -18,8 +24,19 @@ function describeAssumed({ values, nodes, isDefault }: Assumed): string {
     return `${count(number, what, plural)}${networks}`;
   });
   const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
+  const both = dualStack ? `, a dual-stack cluster (as ${describeDualStack(dualStack)})` : '';
   const way = isDefault ? '; --no-assume forbids this' : '';
-  return `assumed, because the input lacks them: ${counts.join(', ')}${named}${way}`;
+  return `assumed, because the input lacks them: ${counts.join(', ')}${named}${both}${describeUnplaced(unplaced)}${way}`;
+}
+
+function describeUnplaced(workloads: readonly string[]): string {
+  if (workloads.length === 0) return '';
+  return `, and that any Node suits the nodeSelector or affinity of ${printable(nameSome(workloads))}`;
+}
+
+function describeDualStack(reason: DualStack): string {
+  const name = printable(reason.name);
+  return reason.by === 'side' ? `${name} has one` : `Service ${name} needs ${familyNames[reason.family]}`;
 }
 
 const serviceNameLabel = 'kubernetes.io/service-name';
@@ -128,9 +145,9 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
           'give one of them another address; Services share one only if they ask for it with different ports',
         ],
   'range-is-full': ({ what, service, ranges, help }) => [`${service}: no ${what} of ${nameSome(ranges)} is free`, help],
-  'assumed-endpoints': ({ pods, workloads }) => {
+  'assumed-endpoints': ({ pods, workloads, unplaced }) => {
     const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
-    return `${which} assumed: ${nameSome(workloads)}; the manifest.json of a bundle lists all`;
+    return `${which} assumed: ${nameSome(workloads)}${describeUnplaced(unplaced)}; the manifest.json of a bundle lists all`;
   },
   'empty-selector': ({ service }) => [
     `the selector of ${service} is empty: it selects all Pods of the namespace here, but the API server stores no selector`,

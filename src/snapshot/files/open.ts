@@ -2,7 +2,7 @@ import type { Finding } from '../../base/findings/finding.ts';
 import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, optionsLike } from '../open/compile-like.ts';
 import { openManifests, openReading, type Opened, type Reading, type Recognised } from '../open/opened.ts';
-import { parseHostLinks } from '../open/load-texts.ts';
+import { parseHostLinks, type LoadedInputs } from '../open/load-texts.ts';
 import { readNames, recogniseInputs, type SideOptions } from './read-side.ts';
 import { loadInputs, readHostText } from './read-texts.ts';
 
@@ -71,9 +71,26 @@ async function openDump(
   return { reading: { ...said(whole, diagnostics), files }, leftOut: undefined };
 }
 
-/** Reads and compiles manifests as one side. What no flag sets, such as the mode, comes from the other side. */
-export async function compileSide(path: string, other: Recognised, options: SideOptions): Promise<Reading> {
-  const asOther = optionsLike(other.side, options);
+/** Manifests as one side of two that were read. */
+export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster'> {
+  /** Compiles them: what no flag sets, such as the mode, comes from the other side, and `dualStackAs` is as in the options. */
+  readonly compile: (dualStackAs: string | undefined) => Reading;
+}
+
+/** Reads manifests as one side. */
+export async function readManifestSide(
+  path: string,
+  { side: other }: Recognised,
+  options: SideOptions,
+): Promise<ManifestSide> {
+  const asOther = optionsLike(other, options);
   const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] });
-  return compileLike(path, read, other.side, options);
+  return {
+    assumedCluster: read.assumedCluster,
+    compile: (dualStackAs) => {
+      if (dualStackAs === undefined) return compileLike(path, read, other, options);
+      const loaded = read.under({ ...asOther, dualStackAs }, read.texts.config);
+      return compileLike(path, loaded, other, { ...options, dualStackAs });
+    },
+  };
 }

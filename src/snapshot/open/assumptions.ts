@@ -4,13 +4,15 @@ import {
   lacksLoadBalancer,
   type AssignmentRanges,
 } from '../../cluster/assign-addresses.ts';
-import type { Node, ProxySettings, Service, Sourced } from '../../cluster/objects.ts';
-import type { AssumedValues } from '../../base/findings/services.ts';
+import { fullName, type Node, type ProxySettings, type Service, type Sourced } from '../../cluster/objects.ts';
+import type { AssumedValues, DualStack } from '../../base/findings/services.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
-import { families as bothFamilies, type Family } from '../../kernel/family.ts';
+import { compareText } from '../../kernel/compare-text.ts';
+import { families as bothFamilies, familyNames, type Family } from '../../kernel/family.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
+import type { FoundSlices } from '../../cluster/slices/find-slices.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
@@ -36,16 +38,32 @@ export interface Assumptions {
   readonly ranges: AssignmentRanges;
   /** Pod networks for Nodes that do not state theirs. */
   readonly podNetworks: readonly Network[];
+  /** The families of the cluster. */
+  readonly families: readonly Family[];
+  /** Why it has both, if no flag and no network says so. */
+  readonly dualStack: DualStack | undefined;
   /** Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
   /** The networks by which kube-proxy recognises Pods of assumed Nodes, as kubeadm configures them; empty if others are configured. */
   readonly clusterCIDRs: readonly string[];
 }
 
-interface KnownSettings {
+/** What a call says of the cluster that is assumed. */
+export interface AskedCluster {
+  readonly node?: string | readonly string[] | undefined;
+  readonly ipFamily: IpFamilyChoice;
+  /** The other side of a comparison, if its cluster has both families: so has the cluster that is assumed. */
+  readonly dualStackAs?: string | undefined;
+}
+
+/** What flags and configurations say of the cluster. */
+interface ToldFacts {
   readonly settings: ProxySettings;
-  /** Whether flags or a configuration say how kube-proxy recognises Pods. */
+  /** Whether they say how kube-proxy recognises Pods. */
   readonly isConfigured: boolean;
+  readonly ranges: AssignmentRanges;
+  /** Of --assume-endpoints. */
+  readonly podNetworks: readonly Network[];
 }
 
 /**
@@ -54,19 +72,18 @@ interface KnownSettings {
  */
 export function assumeCluster(
   inputs: Inputs,
-  nodeNames: readonly string[],
-  ipFamily: IpFamilyChoice,
-  { settings, isConfigured }: KnownSettings,
-  ranges: AssignmentRanges,
-  podNetworks: readonly Network[],
+  options: AskedCluster,
+  { settings, isConfigured, ranges, podNetworks }: ToldFacts,
 ): Assumptions {
   const { clusterCIDRs, hostnameOverride, detectLocal } = settings;
   const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
-  const families = familiesOf(inputs, ranges, ipFamily);
+  const known = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? [])];
+  const { families, dualStack } = familiesOf(inputs, ranges, known, options);
   const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
     families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
-  const pods = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []), ...networks('pods')];
-  const nodes = needsNodes(inputs) ? makeNodes(inputs, [...nodeNames, hostnameOverride], families, pods) : [];
+  const pods = [...known, ...networks('pods')];
+  const nodeNames = [options.node ?? [], hostnameOverride].flat();
+  const nodes = needsNodes(inputs) ? makeNodes(inputs, nodeNames, families, pods) : [];
   const lacksNetworks = nodes.length > 0 && !isConfigured && detectLocal.mode === 'ClusterCIDR';
   return {
     ranges: {
@@ -76,6 +93,8 @@ export function assumeCluster(
       ...(ranges.loadBalancerIPs ? {} : { loadBalancerIPs: networks('balancers'), sparesPending: true }),
     },
     podNetworks: pods,
+    families,
+    dualStack,
     nodes,
     clusterCIDRs: lacksNetworks
       ? families.flatMap((family) => pods.find((network) => network.family === family)?.text ?? [])
@@ -83,18 +102,42 @@ export function assumeCluster(
   };
 }
 
-function familiesOf({ services, serviceCidrs }: Inputs, ranges: AssignmentRanges, ipFamily: IpFamilyChoice) {
-  const declared = [...ranges.clusterIPs, ...serviceCidrs.flatMap(({ object }) => object.cidrs)];
-  if (declared.length > 0)
-    return bothFamilies.filter((family) => declared.some((network) => network.family === family));
-  return chooseFamilies(ipFamily, () => (services.some(({ object }) => wantsIpv6(object)) ? bothFamilies : ['ipv4']));
+/**
+ * The families of the cluster, which decide those of its Nodes and of each PreferDualStack Service: as the Services' networks or a flag
+ * say. Else those of the Pods' networks, IPv4 if there are none, and both if any Service needs the other or the other side has both.
+ */
+function familiesOf(
+  { services, serviceCidrs, nodes }: Inputs,
+  { clusterIPs }: AssignmentRanges,
+  podNetworks: readonly Network[],
+  { ipFamily, dualStackAs }: Pick<AskedCluster, 'ipFamily' | 'dualStackAs'>,
+): Pick<Assumptions, 'families' | 'dualStack'> {
+  const declared = familiesAmong([...clusterIPs, ...serviceCidrs.flatMap(({ object }) => object.cidrs)]);
+  if (declared.length > 0) return { families: declared, dualStack: undefined };
+  const ofNodes = nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
+  const shown = familiesAmong([...podNetworks, ...ofNodes]);
+  if (ipFamily !== 'auto') return { families: chooseFamilies(ipFamily, () => shown), dualStack: undefined };
+  const own = shown.length > 0 ? shown : (['ipv4'] as const);
+  const lacking = bothFamilies.find((family) => !own.includes(family));
+  if (lacking === undefined) return { families: own, dualStack: undefined };
+  const asking = services.filter(({ object }) => needsFamily(object, lacking));
+  const [service] = asking.map(({ object }) => fullName(object.metadata)).toSorted(compareText);
+  if (service !== undefined)
+    return { families: bothFamilies, dualStack: { by: 'service', name: service, family: lacking } };
+  if (dualStackAs !== undefined) return { families: bothFamilies, dualStack: { by: 'side', name: dualStackAs } };
+  return { families: own, dualStack: undefined };
 }
 
-function wantsIpv6({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service): boolean {
+function familiesAmong(networks: readonly Network[]): readonly Family[] {
+  return bothFamilies.filter((family) => networks.some((network) => network.family === family));
+}
+
+/** Whether the API server takes the Service only in a cluster with this family. */
+function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service, family: Family): boolean {
   return (
-    ipFamilies.includes('IPv6') ||
+    ipFamilies.includes(familyNames[family]) ||
     ipFamilyPolicy === 'RequireDualStack' ||
-    clusterIPs.some((text) => parseAddress(text)?.family === 'ipv6')
+    clusterIPs.some((text) => parseAddress(text)?.family === family)
   );
 }
 
@@ -149,7 +192,12 @@ function makeNode(
   networks: readonly Network[],
 ): Node {
   return {
-    metadata: { name, namespace: 'default', labels: {}, annotations: {} },
+    metadata: {
+      name,
+      namespace: 'default',
+      labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' },
+      annotations: {},
+    },
     assumedAs,
     kubernetesVersion: '',
     podCIDRs: families.flatMap((family) => partOf(networks, family, at) ?? []),
@@ -171,9 +219,16 @@ function partOf(networks: readonly Network[], family: Family, at: number): strin
   return contains(network, start) ? `${start.text}/${length}` : undefined;
 }
 
+/** Whether the input lacks anything of a cluster. */
+export function isUsed({ nodes }: Assumptions, { assigned, assumedEndpoints = [] }: WhatIsAssumed): boolean {
+  return nodes.length + assigned.length + assumedEndpoints.length > 0;
+}
+
+type WhatIsAssumed = Pick<CompiledSnapshot, 'assigned' | 'assumedEndpoints'>;
+
 export function describeAssumptions(
-  { ranges, podNetworks, nodes, clusterCIDRs }: Assumptions,
-  { assigned, assumedEndpoints = [] }: Pick<CompiledSnapshot, 'assigned' | 'assumedEndpoints'>,
+  { ranges, podNetworks, dualStack, nodes, clusterCIDRs }: Assumptions,
+  { assigned, assumedEndpoints = [], unplaced }: WhatIsAssumed & Pick<FoundSlices, 'unplaced'>,
   isDefault: boolean,
 ): readonly Finding[] {
   const pods = assumedEndpoints.flatMap((workload) => workload.pods);
@@ -190,7 +245,15 @@ export function describeAssumptions(
   ];
   const values = all.filter(({ count }) => count > 0);
   if (values.length === 0) return [];
-  return [diagnose('assumed', { values, nodes: nodes.map(({ object }) => object.metadata.name), isDefault })];
+  return [
+    diagnose('assumed', {
+      values,
+      dualStack,
+      unplaced,
+      nodes: nodes.map(({ object }) => object.metadata.name),
+      isDefault,
+    }),
+  ];
 }
 
 /** The number of assumed values, and the networks they come from. */

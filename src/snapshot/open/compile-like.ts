@@ -37,7 +37,8 @@ interface LikeOptions extends InputOptions {
 export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
   const assume = canAssumeBeside(like, options) && options.assume;
   const node = options.node ?? (like?.node?.name || undefined);
-  return { ...options, ...rangesLike(like, options), assume, node };
+  const dualStackAs = like && isDualStack(like) ? like.name : options.dualStackAs;
+  return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
 }
 
 /** Compiles loaded manifests as one side. What no flag sets, such as the mode, comes from the other side. */
@@ -47,7 +48,10 @@ export function compileLike(
   like: Snapshot | undefined,
   options: LikeOptions,
 ): Reading {
-  const { node, ipFamily } = options;
+  const { node } = options;
+  const isDual = options.dualStackAs !== undefined || (like !== undefined && isDualStack(like));
+  const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
+  const takenFamily = read.assumedCluster?.dualStack?.by === 'side' ? { '--ip-family': 'dual' } : {};
   const likeNode = like?.node?.name || undefined;
   const settings = settingsLike(like, read, options);
   const isTaken = settings !== read.settings;
@@ -55,21 +59,22 @@ export function compileLike(
   const loaded = { ...read, modeNote };
   const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : modeFromWords(modeNote?.arguments.named);
   // That nothing names the mode is said where what it was compiled for is.
-  const withoutNote = (reading: Reading): Reading => {
-    return { ...reading, diagnostics: reading.diagnostics.filter((each) => each !== modeNote) };
+  const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
+    const taken = { ...takenFamily, ...takenSettings };
+    const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken }) : reading.side;
+    return { ...reading, side, diagnostics: reading.diagnostics.filter((each) => each !== modeNote) };
   };
   if (!like || loaded.diagnostics.some(isError)) {
     const compiled = compileLoaded(loaded, { node, ipFamily, name: path });
-    return withoutNote(readingOf(path, loaded, compiled, modeFrom, undefined));
+    return finish(readingOf(path, loaded, compiled, modeFrom, undefined));
   }
   const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded);
   const ofNode = loaded.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(like.hostAddresses, ofNode);
-  const request = { ipFamily: ipFamily === 'auto' && isDualStack(like) ? ('dual' as const) : ipFamily };
   const ofHost = { ...loaded, hostAddresses };
   const prepareFor = (release: Release) => prepareWithSettings(ofHost, { ...settings, release });
   const found = findRelease(loaded, nodeName, like, settings.mode, (release) =>
-    compileNode(prepareFor(release), nodeName, request),
+    compileNode(prepareFor(release), nodeName, { ipFamily }),
   );
   const { release } = found;
   const { version } = loaded;
@@ -77,15 +82,11 @@ export function compileLike(
   const refused = checkMode(settings.mode, { release, gates: loaded.gates });
   if (refused.length > 0) return failedReading(loaded, [...refused, ...loaded.diagnostics]);
   const asOther: LoadedInputs = { ...prepareFor(release), version: release };
-  const compiled = compileLoaded(asOther, { node, likeNode, ipFamily: request.ipFamily, name: path });
-  const reading = withoutNote(readingOf(path, loaded, compiled, modeFrom, found.reason));
-  const { side } = reading;
-  if (side?.kind !== 'manifests') return reading;
-  const taken = {
-    ...(isTaken ? flagsOfSettings(side.settings) : {}),
+  const compiled = compileLoaded(asOther, { node, likeNode, ipFamily, name: path });
+  return finish(readingOf(path, loaded, compiled, modeFrom, found.reason), {
+    ...(isTaken ? flagsOfSettings(settings) : {}),
     ...(version === undefined && release !== newestRelease ? { '--kubernetes-version': release } : {}),
-  };
-  return { ...reading, side: side.with({ taken }) };
+  });
 }
 
 /** The release to compile for: from the flag, or as the other side shows it. `reason` says why, if no flag decided. */

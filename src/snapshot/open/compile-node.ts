@@ -59,6 +59,8 @@ export interface Prepared {
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
+  /** Workloads whose Pods are assumed on any Node, as none has what they ask of it. */
+  readonly unplaced: readonly string[];
   /** See `Assumptions`. */
   readonly assumedClusterCIDRs: readonly string[];
   readonly gates: FeatureGates;
@@ -167,6 +169,7 @@ export function prepare(
     assigned: [...assigned],
     assumedEndpoints: found.assumed.length === 0 ? undefined : [...found.assumed],
     assumedPods: found.assumedPods,
+    unplaced: found.unplaced,
     assumedClusterCIDRs: assumptions?.clusterCIDRs ?? [],
     portFaults: faultsAmong(() => [...found.findUndeclared(), ...found.diagnostics, ...wrongSlices]),
     diagnostics: [

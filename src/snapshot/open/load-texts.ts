@@ -20,10 +20,9 @@ import { resolveSettings, type GateOptions } from '../../input/configuration/res
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
 import type { Address } from '../../kernel/address.ts';
-import { assumeCluster, describeAssumptions } from './assumptions.ts';
+import { assumeCluster, describeAssumptions, isUsed, type AskedCluster, type Assumptions } from './assumptions.ts';
 import { prepare, type Prepared } from './compile-node.ts';
 import { findOutermost } from '../../input/files/kustomizations.ts';
-import type { IpFamilyChoice } from './choose-families.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { splitOutputs } from '../../dumps/split-outputs.ts';
@@ -41,13 +40,12 @@ export interface InputTexts {
 }
 
 /** Options for compiling manifests, named like the flags. */
-export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
+export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
    * Whether a result that programs no Service may be written; undefined if Services are only shown. `of-a-cluster`: yes, with a
    * warning, if the input has Nodes and nothing that needs Services, and so may be a whole cluster.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
-  readonly ipFamily: IpFamilyChoice;
   /** The command to pipe rendered manifests into. */
   readonly into?: string | undefined;
   readonly kubernetesVersion?: string | undefined;
@@ -61,7 +59,6 @@ export interface InputOptions extends ProxyFlags, RangeFlags, GateOptions {
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
-  readonly node?: string | readonly string[] | undefined;
   /** Objects of a cluster that could not be read. */
   readonly unread?: UnreadLists | undefined;
   /** Most diagnostics of one code in one file, if not the default. */
@@ -86,6 +83,8 @@ export interface LoadedInputs extends Prepared {
   readonly checkSettings: (release: Release) => readonly Finding[];
   /** As named in flags and configurations. */
   readonly ranges: AssignmentRanges;
+  /** Undefined if nothing is assumed. */
+  readonly assumedCluster: Pick<Assumptions, 'families' | 'dualStack'> | undefined;
   readonly inputs: Inputs;
   /** Sorted by place. */
   readonly diagnostics: readonly Finding[];
@@ -108,7 +107,7 @@ function loadBeside(
   rounds: number,
   collected?: Inputs,
 ): LoadedInputs {
-  const { assume = false, assumeEndpoints, ipFamily, namespace, skipInvalid } = options;
+  const { assume = false, assumeEndpoints, namespace, skipInvalid } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
   const isTolerant = assume !== false && assumeEndpoints === undefined;
@@ -123,10 +122,9 @@ function loadBeside(
     ...definedOf(options),
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
-  const known = { settings: told, isConfigured: read.configured || options.clusterCidr !== undefined };
-  const assumptions = assume
-    ? assumeCluster(inputs, [options.node ?? []].flat(), ipFamily, known, ranges, pods.networks ?? [])
-    : undefined;
+  const isConfigured = read.configured || options.clusterCidr !== undefined;
+  const known = { settings: told, isConfigured, ranges, podNetworks: pods.networks ?? [] };
+  const assumptions = assume ? assumeCluster(inputs, options, known) : undefined;
   const settings =
     assumptions && assumptions.clusterCIDRs.length > 0 ? { ...told, clusterCIDRs: assumptions.clusterCIDRs } : told;
   const { diagnostics: ofCluster, ...prepared } = prepare(inputs, settings, gates, {
@@ -144,6 +142,7 @@ function loadBeside(
     inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, inputs),
     under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? inputs : undefined),
     ranges,
+    assumedCluster: assumptions && isUsed(assumptions, prepared) ? assumptions : undefined,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, ofCluster, options),
@@ -309,8 +308,8 @@ function describeEmptiness(
     const lacking = prepared.cluster.services.filter(({ skipped: why }) => why === 'no-cluster-ip').map(fullName);
     return [diagnose('nothing-programmed', { services: prepared.services.length, lacking, isRefused })];
   }
-  const { slices, endpoints, serviceCidrs, configs, facts } = inputs;
-  const others = [nodes, pods, workloads, slices, endpoints, serviceCidrs, configs, facts];
+  const { slices, endpoints, serviceCidrs, configs, facts, autoscalers } = inputs;
+  const others = [nodes, pods, workloads, autoscalers, slices, endpoints, serviceCidrs, configs, facts];
   const holdsObjects = skipped.size > 0 || others.some(({ length }) => length > 0);
   const unbuilt = findOutermost([...inputs.files.keys()]);
   if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {

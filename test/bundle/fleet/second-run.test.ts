@@ -210,6 +210,13 @@ const deploymentOf = (replicas: number) => ({
   },
 });
 
+const autoscalerOf = (minReplicas: number) => ({
+  apiVersion: 'autoscaling/v2',
+  kind: 'HorizontalPodAutoscaler',
+  metadata: { name: 'api', namespace: 'shop' },
+  spec: { scaleTargetRef: { kind: 'Deployment', name: 'api' }, minReplicas, maxReplicas: 9 },
+});
+
 const configOf = (scheduler: string) => ({
   apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
   kind: 'KubeProxyConfiguration',
@@ -278,6 +285,12 @@ const kindChanges: {
   Workload: {
     before: [extraService('api', { selector: { app: 'api' } }), deploymentOf(2)],
     after: [extraService('api', { selector: { app: 'api' } }), deploymentOf(3)],
+    flags: ['--assume-endpoints'],
+    written: 2,
+  },
+  Autoscaler: {
+    before: [extraService('api', { selector: { app: 'api' } }), deploymentOf(2)],
+    after: [extraService('api', { selector: { app: 'api' } }), deploymentOf(2), autoscalerOf(3)],
     flags: ['--assume-endpoints'],
     written: 2,
   },

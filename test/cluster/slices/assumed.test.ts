@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { AssumedWorkload } from '../../../src/cluster/assumed-workloads.ts';
 import { contains, parseAddress, parseNetwork } from '../../../src/kernel/address.ts';
+import { findingsOf } from '../../support/printed-json.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 import { inputOf, node, pod, service, type Manifest } from './cluster-objects.ts';
 
@@ -129,13 +130,92 @@ describe('which Pods are assumed', () => {
     });
   });
 
+  describe('nodeSelector and required node affinity', () => {
+    const labelled = (number: number, labels: object) => {
+      const own = node(number);
+      return { ...own, metadata: { ...(own['metadata'] as object), labels } };
+    };
+    const nodes = [labelled(1, { disk: 'ssd', cores: '4' }), labelled(2, { disk: 'hdd', cores: '16' }), node(3)];
+    const affinity = (...nodeSelectorTerms: readonly object[]) => ({
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+    });
+    const term = (key: string, operator: string, ...values: readonly string[]) => ({
+      matchExpressions: [{ key, operator, values }],
+    });
+    const nodesOf = async (podSpec: object, kind = 'DaemonSet') => {
+      const { pods, stderr } = await run(
+        assume,
+        service('web'),
+        workload(kind, 'web', { replicas: 4 }, { pod: podSpec }),
+        ...nodes,
+      );
+      const used = new Set(pods[`${kind} default/web`]?.map((each) => each.split(' worker-').at(-1)));
+      return { used: [...used].toSorted().join(), stderr };
+    };
+
+    test.each([
+      [{ nodeSelector: { disk: 'ssd' } }, '1'],
+      [affinity(term('disk', 'In', 'ssd', 'nvme')), '1'],
+      [affinity(term('disk', 'NotIn', 'ssd')), '2,3'],
+      [affinity(term('disk', 'Exists')), '1,2'],
+      [affinity(term('disk', 'DoesNotExist')), '3'],
+      [affinity(term('cores', 'Gt', '5')), '2'],
+      [affinity(term('cores', 'Lt', '5')), '1'],
+      [affinity(term('disk', 'In', 'ssd'), term('disk', 'DoesNotExist'), {}), '1,3'],
+      [affinity({ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['worker-3'] }] }), '3'],
+      [{ nodeSelector: { disk: 'hdd' }, ...affinity(term('cores', 'Exists')) }, '2'],
+    ])('%j', async (podSpec, expected) => {
+      expect((await nodesOf(podSpec)).used).toBe(expected);
+      expect((await nodesOf(podSpec, 'Deployment')).used).toBe(expected);
+    });
+
+    test('that no Node meets is assumed to be met by all, which the note says', async () => {
+      const { used, stderr } = await nodesOf({ nodeSelector: { disk: 'nvme' } });
+      expect(used).toBe('1,2,3');
+      expect(stderr).toContain('of DaemonSet default/web');
+    });
+  });
+
+  describe('an autoscaler', () => {
+    const autoscaler = (spec: object, kind = 'Deployment') => ({
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: { name: 'web' },
+      spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind, name: 'web' }, ...spec },
+    });
+
+    test.each([
+      [{}, { minReplicas: 3, maxReplicas: 9 }, 3],
+      [{}, { maxReplicas: 9 }, 1],
+      [{ replicas: 2 }, { minReplicas: 3, maxReplicas: 9 }, 3],
+      [{ replicas: 5 }, { minReplicas: 3, maxReplicas: 9 }, 5],
+      [{ replicas: 12 }, { minReplicas: 3, maxReplicas: 9 }, 9],
+    ])('of a Deployment of %j: %j', async (spec, own, expected) => {
+      const found = await counts(service('web'), workload('Deployment', 'web', spec), autoscaler(own));
+      expect(found).toEqual({ 'Deployment default/web': expected });
+    });
+
+    test('leaves a Deployment of no replicas, and another workload of the name', async () => {
+      const scaler = autoscaler({ minReplicas: 3, maxReplicas: 9 });
+      expect(await counts(service('web'), workload('Deployment', 'web', { replicas: 0 }), scaler)).toEqual({});
+      expect(await counts(service('web'), workload('StatefulSet', 'web'), scaler)).toEqual({
+        'StatefulSet default/web': 1,
+      });
+    });
+  });
+
   test.each([
-    ['Deployment', { replicas: 0 }],
-    ['Job', { suspend: true }],
-  ])('%s with %o has none, which the warning says', async (kind, spec) => {
-    const { pods, stderr } = await run(assume, service('web'), workload(kind, 'web', spec));
+    ['Deployment', { replicas: 0 }, 'no-ready-endpoint'],
+    ['StatefulSet', { replicas: 0 }, 'no-ready-endpoint'],
+    ['Job', { suspend: true }, 'selects-nothing'],
+  ])('%s with %o has none, which the same finding of compile and of lint says', async (kind, spec, code) => {
+    const objects = [service('web'), workload(kind, 'web', spec)];
+    const { pods, stderr } = await run(assume, ...objects);
     expect(pods).toEqual({});
-    expect(stderr).toContain('default/web matches no Pod in the input (app=web), so it has no endpoints');
+    const codes = ['no-ready-endpoint', 'selects-nothing'];
+    expect(codes.filter((each) => stderr.includes(`[${each}]`))).toEqual([code]);
+    const linted = await runKpc(['lint', '-', '--output', 'json'], { stdin: inputOf(...objects) });
+    expect(findingsOf(linted.stdout).map((each) => each.code)).toEqual([code]);
   });
 
   test('a Job that is over has none', async () => {

@@ -1,4 +1,5 @@
 import {
+  Autoscaler,
   Endpoints,
   EndpointSlice,
   Gateway,
@@ -29,6 +30,7 @@ const checksByKind = {
   ServiceCIDR,
   Pod,
   Workload,
+  Autoscaler,
   KubeProxyConfiguration,
   PacketTests,
   NetworkPolicy,

@@ -11,7 +11,7 @@ import {
   text,
   texts,
 } from '../../../base/json/kubernetes-schema.ts';
-import { conditions, metadata, objectConditions, port, protocol, typed, unread, word } from './shared.ts';
+import { conditions, metadata, objectConditions, port, protocol, textMap, typed, unread, word } from './shared.ts';
 
 const cpu = nullable(anyOf('a number of CPUs, such as 4 or 3920m', string, number('a number')));
 
@@ -55,12 +55,19 @@ const containers = list(
   }),
 );
 
+const requirements = list(openItem({ key: text, operator: text, values: texts }));
+const nodeSelectorTerms = list(openItem({ matchExpressions: requirements, matchFields: requirements }));
+
 /** What kpc reads of a Pod's spec, in a Pod or in a template. */
 const podSpecSchema = openObject({
   nodeName: text,
   hostname: text,
   subdomain: text,
   hostNetwork: flag,
+  nodeSelector: textMap,
+  affinity: openObject({
+    nodeAffinity: openObject({ requiredDuringSchedulingIgnoredDuringExecution: openObject({ nodeSelectorTerms }) }),
+  }),
   tolerations: list(openItem({ key: text, operator: text, value: text, effect: text })),
   containers,
   initContainers: containers,
@@ -95,6 +102,17 @@ export const workloadSchema = openObject({
   status: openObject({ conditions }),
 });
 
+/** What kpc reads of a HorizontalPodAutoscaler. */
+export const autoscalerSchema = openObject({
+  metadata,
+  spec: openObject({
+    scaleTargetRef: openObject({ kind: text, name: text }),
+    minReplicas: amount,
+    maxReplicas: amount,
+  }),
+});
+
+export type RawAutoscaler = ValueOf<typeof autoscalerSchema>;
 export type RawPod = ValueOf<typeof podSchema>;
 export type RawPodSpec = ValueOf<typeof podSpecSchema>;
 export type RawPodStatus = ValueOf<typeof podStatus>;

@@ -4,11 +4,11 @@ import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
 import type { LintedService } from '../../lint-input.ts';
 import { ofServices, type Rule } from '../../rule.ts';
 
-/** Services whose slices or Pods are known, and hold no endpoint that takes connections. */
+/** Services whose slices or Pods are known, or that select only what is scaled to 0, and have no endpoint that takes connections. */
 export const noReadyEndpoint: Rule<'no-ready-endpoint'> = ofServices((service, input) => {
   const { name, object, ports, slices, selected, isScaledToZero, knowsEndpoints, source } = service;
   const [first] = ports;
-  if (!first || !knowsEndpoints || ports.some(isServed)) return undefined;
+  if (!first || !(knowsEndpoints || isScaledToZero) || ports.some(isServed)) return undefined;
   const endpoints = Math.max(...ports.map((port) => port.endpoints.length));
   const filled = slices.filter((slice) => slice.object.endpoints.length > 0);
   const unused = endpoints === 0 && filled.length > 0 ? whyUnused(service, filled) : undefined;

@@ -1,11 +1,10 @@
 import { findNearest } from '../../../../base/find-nearest.ts';
 import { groupBy } from '../../../../cluster/group-by.ts';
 import type { ObjectMeta, Pod, Service } from '../../../../cluster/objects.ts';
-import { ordinalLabels } from '../../../../cluster/slices/assume-pods.ts';
+import { asPods, ordinalLabels } from '../../../../cluster/slices/assume-pods.ts';
 import type { PodMaker } from '../../../../input/objects/pod-makers.ts';
 import { refused } from '../../claims.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
-import { asPods } from '../../lint-input.ts';
 import { hasWord, makersByNamespace, nameOfMaker } from '../../makers.ts';
 import type { Found, Rule } from '../../rule.ts';
 
