@@ -1,3 +1,4 @@
+import { indexCluster } from '../cluster/address-index.ts';
 import { goldenHead } from '../base/file-names.ts';
 import { assignedLines, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
 import { isObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
@@ -65,7 +66,7 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
   const { node, settings, families } = content;
   const partOf = (cluster: Cluster) => ({ ...content, cluster, state: compile(cluster, node, settings, families) });
   const { serviceCidrs } = content.cluster;
-  const base = partOf({ services: [], servicePorts: [], healthChecks: [], serviceCidrs });
+  const base = partOf(indexCluster({ services: [], servicePorts: [], healthChecks: [], serviceCidrs }));
   const baseTexts = filesToRead.map((name) => [name, formatFile(name, base) ?? ''] as const);
   const known = new Map(baseTexts.map(([name, text]) => [name, new Set(placeLines(text).map(({ place }) => place))]));
   const files = new Map<string, string>([
@@ -190,7 +191,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
   return services.map((service) => {
     const name = `${service.namespace}/${service.name}`;
     const own = { servicePorts: portsOf.get(name) ?? [], healthChecks: checksOf.get(name) ?? [] };
-    return { service, cluster: { services: [service], ...own, serviceCidrs } };
+    return { service, cluster: indexCluster({ services: [service], ...own, serviceCidrs }) };
   });
 }
 
@@ -211,12 +212,12 @@ export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: str
   const good = parts
     .filter((part) => typeof part !== 'string')
     .sort(({ service: a }, { service: b }) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
-  const cluster: Cluster = {
+  const cluster = indexCluster({
     services: good.map(({ service }) => service),
     servicePorts: good.flatMap(({ servicePorts }) => servicePorts).sort(compareServicePorts),
     healthChecks: good.flatMap(({ healthChecks }) => healthChecks),
     serviceCidrs: readServiceRanges(manifest),
-  };
+  });
   const strange = findBroken([...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)]);
   if (strange) return strange;
   const chosen = { assigned: good.flatMap((part) => part.assigned), assumedEndpoints: uniteAssumed(good) };

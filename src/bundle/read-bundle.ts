@@ -1,3 +1,4 @@
+import { indexCluster } from '../cluster/address-index.ts';
 import { describeBound, findExcess } from '../base/bounds.ts';
 import { conflictText, findConflict } from '../base/odd-texts.ts';
 import { anyManifest, manifest as manifestCheck } from '#checks';
@@ -59,7 +60,7 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBun
   if ('version' in manifest) return { kind: 'broken', problems: [manifest.version] };
   const services = readServicesOf(files);
   if ('value' in manifest && 'value' in services) {
-    const cluster = { ...services.value, serviceCidrs: readServiceRanges(manifest.value) };
+    const cluster = indexCluster({ ...services.value, serviceCidrs: readServiceRanges(manifest.value) });
     return findBroken(checkFiles(manifest.value, files)) ?? { manifest: manifest.value, cluster };
   }
   const unlisted = 'value' in manifest ? checkFiles(manifest.value, files) : manifest.problems;

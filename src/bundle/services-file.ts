@@ -3,6 +3,7 @@ import {
   type ServiceHealthCheck,
   type ServiceInfo,
   type Cluster,
+  type ClusterObjects,
   type Endpoint,
   type ServicePort,
 } from '../cluster/model.ts';
@@ -170,7 +171,7 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
 /** Reads services.json back. */
 export function readServices(
   content: string,
-): { readonly value: Omit<Cluster, 'serviceCidrs'> } | { readonly problems: readonly string[] } {
+): { readonly value: Omit<ClusterObjects, 'serviceCidrs'> } | { readonly problems: readonly string[] } {
   const reading = parseFile(servicesCheck, 'services.json', content);
   if ('problems' in reading) return reading;
   const { services, servicePorts, healthChecks } = reading.value;

@@ -11,6 +11,7 @@ import {
   type HintReading,
   type ServiceWithSlices,
 } from './endpoints.ts';
+import { indexCluster } from './address-index.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { isLocal } from './endpoint-choice.ts';
 import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
@@ -48,12 +49,12 @@ export function buildCluster(
     addServicePorts(service, behaviours, servicePorts);
     addHealthChecks(service.object, service.slices, behaviours, healthChecks);
   });
-  return {
+  return indexCluster({
     services: described,
     servicePorts: servicePorts.sort(compareServicePorts),
     healthChecks,
     serviceCidrs: behaviours.has('service-cidrs') ? ranges : [],
-  };
+  });
 }
 
 /** Whether kube-proxy sees the Service: its informer filters Services by label. */
@@ -76,7 +77,7 @@ export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>,
     changed = true;
     return { ...port, endpoints };
   });
-  return changed ? { ...cluster, servicePorts } : cluster;
+  return changed ? indexCluster({ ...cluster, servicePorts }) : cluster;
 }
 
 /** Orders by namespace, Service, port name, protocol, then IPv4 before IPv6. */

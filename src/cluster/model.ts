@@ -8,7 +8,12 @@ import type { EndpointStatus, ServicePortSpec } from './objects.ts';
  * What all proxy modes share: the Service ports of both families with their endpoints. It is the same for every node;
  * endpoint-choice.ts and the modes decide what a node makes of it.
  */
-export interface Cluster {
+export interface Cluster extends ClusterObjects {
+  /** Of its Service ports. */
+  readonly addresses: AddressIndex<ServicePort>;
+}
+
+export interface ClusterObjects {
   /** All Services except those left to another proxy, sorted by namespace and name. */
   readonly services: readonly ServiceInfo[];
   /** One for each Service port and family that kube-proxy would program, sorted by compareServicePorts. */
@@ -145,6 +150,22 @@ export interface Endpoint<Unknown = never> {
    */
   readonly rivals?: readonly Endpoint[] | undefined;
   readonly place?: Place | undefined;
+}
+
+/** An endpoint that has an address; names may have replaced addresses before a dump was pasted. */
+export type PlacedEndpoint = Endpoint<undefined> & { readonly address: Address; readonly port: number };
+
+/** Which Service ports have an address, a port of the node, or an endpoint. Nothing of it depends on the node or the mode. */
+export interface AddressIndex<Port extends ShownPort = ShownPort> {
+  /** The Service ports that have the address themselves. */
+  servicesAt(address: string): readonly Port[];
+  /** The Service ports for which nodes listen on the port, for clients or for health checks. */
+  nodePortsAt(port: number): readonly Port[];
+  /** The Service ports that have an endpoint at the address. */
+  servedAt(address: string): readonly Port[];
+  /** One for each port at the address: of several, the last. */
+  endpointsAt(address: string): readonly PlacedEndpoint[];
+  endpointsOf(family: Family): Iterable<PlacedEndpoint>;
 }
 
 export interface NodeContext {

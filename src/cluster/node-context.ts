@@ -33,11 +33,16 @@ export function describeNode(
   ) as NodeContext['nodeIPs'];
   return {
     name,
-    zone: node?.metadata.labels[zoneLabel] ?? '',
+    zone: zoneOf(node),
     podCIDRs: (node?.podCIDRs ?? []).flatMap((cidr) => parseNetwork(cidr) ?? []),
     nodeIPs,
     hostAddresses: sortedUnique(hostAddresses ?? [...own, ...askedLoopback(settings, nodeIPs)]),
   };
+}
+
+/** '' if it has no zone. */
+export function zoneOf(node: Node | undefined): string {
+  return node?.metadata.labels[zoneLabel] ?? '';
 }
 
 /** 127.0.0.1 if --nodeport-addresses includes it: every node has it, but no Node object lists it. */

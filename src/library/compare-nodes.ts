@@ -40,13 +40,14 @@ export class NodeComparison {
 
   /** `announced`: what a change of mode or release asks for; undefined for any other comparison. */
   constructor(from: Opened, to: Opened, announced?: readonly Finding[]) {
-    const ofBoth = from.loaded && to.loaded ? from.loaded : undefined;
-    const nodes = ofBoth ? from.nodes : [''];
+    const { loaded } = from;
+    const nodes = loaded && to.loaded ? from.nodes : [''];
     this.#sides = [from, to];
     this.#announced = announced;
-    this.#standIns = ofBoth
-      ? chooseStandIns(ofBoth.nodes, ofBoth.cluster, nodes)
-      : nodes.map((node) => ({ node, only: undefined }));
+    this.#standIns =
+      loaded && to.loaded
+        ? chooseStandIns(loaded.nodes, [loaded.cluster, to.loaded.cluster], nodes)
+        : nodes.map((node) => ({ node, only: undefined }));
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
   }
 

@@ -1,8 +1,9 @@
 import type { Finding } from '../base/findings/finding.ts';
 import { findOwners, type Owners } from '../kube-proxy/owners.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import { indexPorts } from '../cluster/address-index.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import type { Cluster, NodeContext, ServiceInfo, ShownPort } from '../cluster/model.ts';
+import type { AddressIndex, Cluster, NodeContext, ServiceInfo, ShownPort } from '../cluster/model.ts';
 import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { fullName, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
@@ -22,7 +23,7 @@ import type { Release } from '../kube-proxy/releases.ts';
 import { serviceLink } from '../kube-proxy/service-link.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 import { decompile, type ShownServices } from './decompile.ts';
-import { KnownEndpoints } from './address-index.ts';
+import { KnownEndpoints } from './known-endpoints.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
 
 /** What kpc knows about one node, from compiled manifests, a bundle or golden, or a dump. */
@@ -186,6 +187,8 @@ abstract class Known<Own extends Facts> {
 
   abstract readonly shown: ShownServices;
   abstract readonly ports: readonly ShownPort[];
+  /** Of its Service ports. */
+  abstract readonly addresses: AddressIndex;
   /** '' if no node is named. */
   abstract readonly nodeName: string;
 
@@ -203,7 +206,7 @@ abstract class Known<Own extends Facts> {
   }
 
   get endpoints(): KnownEndpoints {
-    return (this.#endpoints ??= new KnownEndpoints(this.ports, this.nodeName));
+    return (this.#endpoints ??= new KnownEndpoints(this.addresses, this.nodeName));
   }
 
   /** Services from manifests as written, by "namespace/name". */
@@ -294,6 +297,10 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return this.cluster.servicePorts;
   }
 
+  get addresses(): AddressIndex {
+    return this.cluster.addresses;
+  }
+
   get hostAddresses(): readonly Address[] {
     return this.node.hostAddresses;
   }
@@ -365,6 +372,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly hostAddresses: readonly Address[] | undefined;
   #shown: ShownServices | undefined;
   #reached: ShownServices | undefined;
+  #addresses: AddressIndex | undefined;
 
   constructor(facts: DumpedFacts) {
     super(facts);
@@ -397,6 +405,10 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
 
   get ports(): readonly ShownPort[] {
     return this.#all.ports;
+  }
+
+  get addresses(): AddressIndex {
+    return (this.#addresses ??= indexPorts(this.ports));
   }
 
   get links(): readonly Link[] {

@@ -1,3 +1,4 @@
+import { indexCluster } from '../../src/cluster/address-index.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { joinText } from '../../src/base/chunks.ts';
@@ -15,7 +16,9 @@ import { resultOf } from '../support/printed-json.ts';
 function rewrite(name: BundleFileName, text: string): string | undefined {
   if (name === 'services.json') {
     const services = readServices(text);
-    return 'problems' in services ? services.problems.join() : writeServices({ ...services.value, serviceCidrs: [] });
+    return 'problems' in services
+      ? services.problems.join()
+      : writeServices(indexCluster({ ...services.value, serviceCidrs: [] }));
   }
   if (name === 'network.txt') return undefined;
   const { state, unread } = readStateFile(name, text, emptyState);

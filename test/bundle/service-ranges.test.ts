@@ -1,3 +1,4 @@
+import { indexCluster } from '../../src/cluster/address-index.ts';
 import { expect, test } from 'vitest';
 import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
@@ -24,7 +25,7 @@ test.each(proxyModes)(
     const { settings } = resolveSettings(undefined, { proxyMode: mode });
     const content: BundleContent = {
       state: emptyState,
-      cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs },
+      cluster: indexCluster({ services: [], servicePorts: [], healthChecks: [], serviceCidrs }),
       node: describeNode('', undefined, undefined, settings),
       settings,
       families: ['ipv4'],

@@ -1,3 +1,4 @@
+import { indexCluster } from '../../src/cluster/address-index.ts';
 import { expect, test } from 'vitest';
 import { readServices, writeServices } from '../../src/bundle/services-file.ts';
 
@@ -34,7 +35,7 @@ test('what stands in a text never ends a record', () => {
   };
   const read = readServices(JSON.stringify(file));
   if ('problems' in read) throw new Error(read.problems.join());
-  const text = writeServices({ ...read.value, serviceCidrs: [] });
+  const text = writeServices(indexCluster({ ...read.value, serviceCidrs: [] }));
   const written = JSON.parse(text);
   expect(written.services).toEqual(file.services);
   expect(written.healthChecks).toEqual(file.healthChecks);
@@ -44,7 +45,7 @@ test('what stands in a text never ends a record', () => {
 });
 
 test('lists without records', () => {
-  expect(writeServices({ services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] })).toBe(
+  expect(writeServices(indexCluster({ services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] }))).toBe(
     '{\n"services": [\n],\n"servicePorts": [\n],\n"healthChecks": [\n]\n}\n',
   );
 });

@@ -1,3 +1,4 @@
+import { indexCluster } from '../../src/cluster/address-index.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +25,7 @@ async function writeAll(): Promise<void> {
   const content = { state, cluster, node: worker, settings, families, assigned: [], kpcVersion: '1.0.0' };
   await replaceFolder(compiled, makeBundle(content).files);
   const onNode = { ...state, modules: ['ip_vs', 'xt_TEE'], sysctls: new Map([['net.ipv4.ip_forward', '0']]) };
-  const nothing = { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] };
+  const nothing = indexCluster({ services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] });
   await replaceFolder(dumped, makeBundle({ ...content, state: onNode, cluster: nothing, dumped: true }).files);
   const machine = { ...worker, name: 'WORKER_1' };
   const empty = { ...content, node: machine, state: emptyState, cluster: nothing, families: [], dumped: true } as const;

@@ -2,7 +2,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
 import { chooseStandIns } from '../../src/ask/equivalence/representatives.ts';
+import type { Divergence } from '../../src/ask/equivalence/findings.ts';
+import { Comparison } from '../../src/ask/equivalence/comparison.ts';
+import { onOneNode, sceneOf } from '../../src/ask/trace/scene.ts';
+import { openTexts } from '../../src/library/open.ts';
+import { makeRandom } from '../support/random.ts';
+import { rounds } from '../support/rounds.ts';
 import { projectFolder } from '../support/run-kpc.ts';
+import { makeAlikeServices } from './alike-services.ts';
 
 const fixture = (name: string): string => join(projectFolder, 'fixtures', name);
 
@@ -14,7 +21,7 @@ async function standInsOf(service: string, nodes: number) {
   // Nodes without any endpoints, all alike.
   const more = Array.from({ length: nodes }, (_, i) => [`empty-${i}`, first] as const);
   const all = new Map([...prepared.nodes, ...more]);
-  return chooseStandIns(all, prepared.cluster, [...all.keys()].sort());
+  return chooseStandIns(all, [prepared.cluster], [...all.keys()].sort());
 }
 
 test('of 500 nodes that are alike, one is asked', async () => {
@@ -29,3 +36,63 @@ test('nodes with and without endpoints of a Service of policy Local are asked', 
   expect(asked[0]).toBe('worker-1 everything');
   expect(asked.length).toBeGreaterThan(1);
 });
+
+test('nodes that differ in their zone alone are one, unless hints make them use other endpoints', async () => {
+  const { cluster, nodes } = await loadInputs({
+    file: [fixture('nodeport/svc.yaml'), fixture('cluster/nodes.yaml')],
+    ipFamily: 'auto',
+  });
+  const [first] = nodes.values();
+  if (!first) throw new Error('no Node');
+  const inZones = new Map(
+    ['a', 'b', 'c'].map((zone) => {
+      const labels = { ...first.metadata.labels, 'topology.kubernetes.io/zone': zone };
+      return [`in-${zone}`, { ...first, metadata: { ...first.metadata, labels } }] as const;
+    }),
+  );
+  const hintedTo = (zoneOf: (at: number) => string) => {
+    const servicePorts = cluster.servicePorts.map((port) => {
+      const endpoints = [...port.endpoints, ...port.endpoints].map((each, at) => {
+        return { ...each, status: { ...each.status, zoneHints: [zoneOf(at)] } };
+      });
+      return { ...port, endpoints };
+    });
+    return [{ ...cluster, servicePorts }];
+  };
+  const chosenOf = (clusters: Parameters<typeof chooseStandIns>[1]) =>
+    chooseStandIns(inZones, clusters, [...inZones.keys()]).map(({ node, only }) => [node, only === undefined]);
+  expect(chosenOf([cluster])).toEqual([['in-a', true]]);
+  expect(chosenOf(hintedTo(() => 'b'))).toEqual([['in-a', true]]);
+  expect(chosenOf(hintedTo((at) => (at === 0 ? 'a' : 'b')))).toEqual([
+    ['in-a', true],
+    ['in-c', false],
+  ]);
+});
+
+function byCause({ cause: a }: Pick<Divergence, 'cause'>, { cause: b }: Pick<Divergence, 'cause'>): number {
+  return a.localeCompare(b);
+}
+
+test('random clusters: the nodes that stand for all find what all nodes together find', () => {
+  let fewer = 0;
+  for (let seed = 1; seed <= rounds(40); seed++) {
+    const manifests = { 'in.yaml': makeAlikeServices(6, makeRandom(seed)) };
+    const [from, to] = (['iptables', 'nftables'] as const).map((proxyMode) => openTexts({ manifests, proxyMode }));
+    const { loaded } = from ?? {};
+    if (!from || !to?.loaded || !loaded) throw new Error('not read');
+    const nodes = [...loaded.nodes.keys()];
+    const foundOn = (asked: ReturnType<typeof chooseStandIns>) => {
+      const comparison = new Comparison();
+      for (const { node, only } of asked) {
+        const [before, after] = [from.at(node).side, to.at(node).side];
+        if (before && after) comparison.add(onOneNode(sceneOf(before), sceneOf(after)), only);
+      }
+      const { findings } = comparison.result();
+      return findings.map(({ cause, services }) => ({ cause, services })).toSorted(byCause);
+    };
+    const standIns = chooseStandIns(loaded.nodes, [loaded.cluster], nodes);
+    if (standIns.some(({ only }) => only) || standIns.length < nodes.length) fewer++;
+    expect(foundOn(standIns), `seed ${seed}`).toEqual(foundOn(nodes.map((node) => ({ node, only: undefined }))));
+  }
+  expect(fewer).toBeGreaterThan(0);
+}, 600_000);

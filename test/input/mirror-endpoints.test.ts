@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseAddress } from '../../src/kernel/address.ts';
-import { mirrorEndpoints } from '../../src/cluster/mirror-endpoints.ts';
+import { mirrorEndpoints } from '../../src/cluster/slices/mirror-endpoints.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { describe as describeAll } from './diagnose.ts';

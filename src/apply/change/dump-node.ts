@@ -1,3 +1,4 @@
+import { indexCluster } from '../../cluster/address-index.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { BundleContent } from '../../bundle/make-bundle.ts';
 import { loopbackAddresses } from '../../kernel/address.ts';
@@ -68,7 +69,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   };
   return {
     state,
-    cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] },
+    cluster: indexCluster({ services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] }),
     node: { name: nodeName, zone: '', podCIDRs: [], nodeIPs: loopbackAddresses, hostAddresses },
     settings: { ...defaultSettings(mode), release: newestRelease },
     families: families.filter(

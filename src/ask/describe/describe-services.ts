@@ -1,3 +1,4 @@
+import { indexCluster } from '../../cluster/address-index.ts';
 import {
   chooseEndpoints,
   explainEndpoints,
@@ -136,7 +137,7 @@ export type KernelItem = ReturnType<typeof collectKernelItems>[number];
  */
 function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: CompiledSnapshot) {
   const [without, alone] = [[], ports].map((servicePorts) =>
-    compile({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] }),
+    compile(indexCluster({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] })),
   );
   if (!without || !alone) return [];
   // If two Service ports claim the same address and port, the state shows which one has it.

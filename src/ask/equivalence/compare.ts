@@ -1,7 +1,7 @@
 import type { Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import { isSameEnd } from '../../packet/explore.ts';
-import { isArrival, workingShare, type Fate, type Packet, type PacketProtocol, type Way } from '../../packet/packet.ts';
+import { isArrival, workingShare, type Fate, type Packet, type Way } from '../../packet/packet.ts';
 import type { AskedSource } from '../../packet/step.ts';
 import { isUnknownOwn } from '../../packet/own-address.ts';
 import { wholeState } from '../trace/knowledge.ts';
@@ -9,7 +9,7 @@ import { packetOf, type Destination } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import type { Scene } from '../trace/scene.ts';
 import { Likeness } from './likeness.ts';
-import { type PortKey, Questions } from './questions.ts';
+import { readPortKey, type PortKey, Questions } from './questions.ts';
 import { representatives, type Only } from './representatives.ts';
 import { Clients, existsOn, ownAddresses, type PlacedSender } from './senders.ts';
 
@@ -101,8 +101,7 @@ interface Group {
 }
 
 function targetOf({ address, key, turn }: Member): Target {
-  const [protocol, port] = key.split(' ');
-  return { address, port: Number(port), protocol: protocol as PacketProtocol, label: undefined, turn };
+  return { address, ...readPortKey(key), label: undefined, turn };
 }
 
 function likesOf({ first, others }: Group): readonly Like[] {

@@ -12,7 +12,7 @@ import {
 } from '../../base/json/schema.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
-import { portAddresses, serviceName, type ShownPort } from '../../cluster/model.ts';
+import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { contains, isLoopback, joinHostPort, parseNetwork, type Address } from '../../kernel/address.ts';
@@ -30,6 +30,7 @@ import {
 import { isUnknownOwn } from '../../packet/own-address.ts';
 import { connectionWords } from '../trace/connection-words.ts';
 import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
+import { addressKind } from '../trace/port-at.ts';
 import { nodeSocketText } from '../trace/question.ts';
 import { reasonSentence, reasonWords } from '../trace/reason-words.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
@@ -39,7 +40,6 @@ import { causeIds, causes, type Cause, type CauseId } from './causes.ts';
 import { findServiceCause } from './changed-services.ts';
 import { compareScenes, sourceWord, type ComparisonOptions, type Difference, type Like } from './compare.ts';
 import { ownAddresses, type PlacedSender } from './senders.ts';
-import { portKey } from './questions.ts';
 
 /**
  * How a difference affects clients, the worst first: what worked no longer does; it may no longer work; it works in another way;
@@ -196,6 +196,7 @@ export class Findings {
       // All senders to a destination have the same destinations beside it.
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const { label } of find({ destination: address, port, protocol }).ports) known.services.add(label);
+      known.alike = alike;
       for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
       const { advice }: Cause = causes[cause];
       if (advice && needsAdvice(effect.severity)) {
@@ -444,31 +445,26 @@ function destinationFinder(
   scenes: readonly Scene[],
   nodes: ReadonlyMap<string, Address>,
 ): (packet: Sent) => Destination {
-  /** Keyed by socket, by address, and by port of the node. */
-  const targets = new Map<string, { readonly kind: Destination['kind']; readonly ports: ShownPort[] }>();
-  const add = (key: string, kind: Destination['kind'], port: ShownPort): void => {
-    const known = targets.get(key);
-    if (known) known.ports.push(port);
-    else targets.set(key, { kind, ports: [port] });
-  };
+  const indexes = [...new Set(scenes.map(({ side }) => side.addresses))];
   const served = new Set(scenes.flatMap(servedPorts));
-  for (const port of scenes.flatMap(({ side }) => side.ports)) {
-    const { family, protocol, nodePort, healthCheckNodePort } = port;
-    for (const { kind, address } of portAddresses(port)) {
-      if (port.port !== undefined) add(`${address.text} ${portKey(protocol, port.port)}`, kind, port);
-      add(address.text, 'unserved-port', port);
+  const find = ({ destination, protocol, port }: Sent): Omit<Destination, 'isServed'> => {
+    const { text, family } = destination;
+    const isOf = (each: ShownPort): boolean => each.protocol.toLowerCase() === protocol;
+    const there = indexes.flatMap((index) => index.servicesAt(text));
+    const own = there.filter((each) => each.port === port && isOf(each));
+    const [first] = own;
+    if (first) return { kind: addressKind(first, destination) ?? 'unknown', ports: own };
+    if (!nodes.has(text)) {
+      if (there.length === 0) return { kind: 'unserved-address', ports: none };
+      return { kind: protocol === 'icmp' ? 'ping' : 'unserved-port', ports: there };
     }
-    if (nodePort) add(`${family} ${portKey(protocol, nodePort)}`, 'node-port', port);
-    if (healthCheckNodePort) add(`${family} ${portKey('tcp', healthCheckNodePort)}`, 'health-check', port);
-  }
-  const find = ({ destination: { text, family }, protocol, port }: Sent): Omit<Destination, 'isServed'> => {
-    const key = portKey(protocol, port);
-    const isNode = nodes.has(text);
-    const own = targets.get(`${text} ${key}`) ?? (isNode ? targets.get(`${family} ${key}`) : undefined);
-    if (own) return own;
-    if (isNode) return { kind: 'node', ports: [] };
-    const near = targets.get(text) ?? { kind: 'unserved-address', ports: [] };
-    return near.ports.length > 0 && protocol === 'icmp' ? { ...near, kind: 'ping' } : near;
+    const listening = indexes.flatMap((index) => index.nodePortsAt(port)).filter((each) => each.family === family);
+    const isAsked = (each: ShownPort): boolean => each.nodePort === port && isOf(each);
+    const asked = listening.filter(
+      (each) => isAsked(each) || (each.healthCheckNodePort === port && protocol === 'tcp'),
+    );
+    if (!asked[0]) return { kind: 'node', ports: none };
+    return { kind: isAsked(asked[0]) ? 'node-port' : 'health-check', ports: asked };
   };
   return (packet) => {
     const found = find(packet);

@@ -1,4 +1,4 @@
-import { portAddresses, serviceName, type Cluster, type ServicePort } from '../../cluster/model.ts';
+import { portAddresses, serviceName, type AddressIndex, type ServicePort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
 import { isLinkLocal, isLoopback, ipv4Number, numberOf, type Address } from '../../kernel/address.ts';
 import { spanOf } from '../../kernel/address-range.ts';
@@ -6,23 +6,16 @@ import { families, type Family } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { servicesWithoutEndpoints } from '../trace/doubted-ends.ts';
 import type { Scene } from '../trace/scene.ts';
-import { portKey, type PortKey, type Questions } from './questions.ts';
+import { portKey, readPortKey, type PortKey, type Questions } from './questions.ts';
 import type { Clients } from './senders.ts';
 
 type CompiledSnapshot = Exclude<Scene['side'], { readonly kind: 'dump' }>;
 
-/** How the Service ports of a cluster use addresses and node ports. */
-interface ClusterUse {
-  /** By Service address. */
-  readonly claims: ReadonlyMap<string, readonly ServicePort[]>;
-  /** By endpoint address. */
-  readonly serves: ReadonlyMap<string, readonly ServicePort[]>;
-  readonly nodePorts: { readonly [F in Family]: ReadonlyMap<PortKey, readonly ServicePort[]> };
+interface Side {
+  /** How its Service ports use addresses and node ports. */
+  readonly index: AddressIndex<ServicePort>;
   /** "namespace/name" of the Services whose endpoints the input lacks. */
   readonly ungiven: ReadonlySet<string>;
-}
-
-interface Side extends ClusterUse {
   /** The node's name. */
   readonly node: string;
   readonly shapes: Map<ServicePort, Shape | undefined>;
@@ -128,7 +121,7 @@ export class Likeness {
     const isPart = uses.some(({ claims, serves }) => claims.length + serves.length > 0);
     const addresses = [...cast.addresses.keys()];
     return (key) => {
-      const atNode = this.#sides.map(({ nodePorts }) => nodePorts[address.family].get(key) ?? none);
+      const atNode = this.#sides.map(({ index }) => nodePortsAt(index, address.family, key));
       const asked = uses.map((use, i) => askedWords(use, key, atNode[i] ?? none)).join(' ');
       if (atNode.every(({ length }) => length === 0))
         return isPart ? { shape: `${own} ${asked}`, addresses } : this.#describeIdle(address, key);
@@ -143,14 +136,14 @@ export class Likeness {
 
   /** A node port of the other family alone: no rule of this one knows it. */
   #describeIdle({ family, text }: Address, key: PortKey): Described | undefined {
-    const isOfOther = this.#sides.every(({ nodePorts }) => nodePorts[family === 'ipv4' ? 'ipv6' : 'ipv4'].has(key));
-    const [protocol] = key.split(' ');
-    return isOfOther ? { shape: `idle ${text} ${protocol}`, addresses: [text] } : undefined;
+    const other = family === 'ipv4' ? 'ipv6' : 'ipv4';
+    const isOfOther = this.#sides.every(({ index }) => nodePortsAt(index, other, key).length > 0);
+    return isOfOther ? { shape: `idle ${text} ${readPortKey(key).protocol}`, addresses: [text] } : undefined;
   }
 
   #usesOf({ text }: Address, side: Side): Use {
-    const claims = side.claims.get(text) ?? none;
-    const serves = side.serves.get(text) ?? none;
+    const claims = side.index.servicesAt(text);
+    const serves = side.index.servedAt(text);
     const reached = serves.flatMap(({ protocol, endpoints }) =>
       endpoints.flatMap(({ address, port }) => (address.text === text ? portKey(protocol, port) : [])),
     );
@@ -177,11 +170,11 @@ export class Likeness {
     return shape;
   }
 
-  #readShape(port: ServicePort, side: Side): Shape | undefined {
+  #readShape(port: ServicePort, { index, ungiven, node }: Side): Shape | undefined {
     const own = portAddresses(port);
     if (
-      own.some(({ address }) => side.serves.has(address.text)) ||
-      port.endpoints.some(({ address, rivals }) => rivals !== undefined || side.claims.has(address.text))
+      own.some(({ address }) => index.endpointsAt(address.text).length > 0) ||
+      port.endpoints.some(({ address, rivals }) => rivals !== undefined || index.servicesAt(address.text).length > 0)
     )
       return undefined;
     const turns = new Map<string, number>();
@@ -190,12 +183,12 @@ export class Likeness {
       [port.family, port.protocol, port.port, port.nodePort > 0, port.healthCheckNodePort > 0, port.affinitySeconds],
       [port.internalPolicyLocal, port.externalPolicyLocal, port.scheduler, port.forwarding, port.hasIgnoredExternalIPs],
       port.sourceRanges.map((range) => range.text),
-      side.ungiven.has(serviceName(port)),
+      ungiven.has(serviceName(port)),
       own.map(({ kind, address }) => [kind, meet(address)]),
     ]);
     for (const { address, port: number, status } of port.endpoints) {
       const turn = turnOf(address.text, turns);
-      text += `;${turn},${this.#kindOf(address)},${number},${placementWords(status, side.node)}`;
+      text += `;${turn},${this.#kindOf(address)},${number},${placementWords(status, node)}`;
     }
     return { number: turnOf(text, this.#shapes), addresses: [...turns.keys()] };
   }
@@ -262,38 +255,20 @@ function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number
 
 /** The sides, without one that has the Services and the node of the other. */
 function sidesOf(snapshots: readonly CompiledSnapshot[]): readonly Side[] {
-  const sides = snapshots.map(({ cluster, node }) => ({ ...useOf(cluster), node: node.name, shapes: new Map() }));
+  const sides = snapshots.map(({ cluster, node }) => {
+    const ungiven = servicesWithoutEndpoints({ cluster });
+    return { index: cluster.addresses, ungiven, node: node.name, shapes: new Map() };
+  });
   return sides.filter(
-    ({ claims, node }, i) => sides.findIndex((each) => each.claims === claims && each.node === node) === i,
+    ({ index, node }, i) => sides.findIndex((each) => each.index === index && each.node === node) === i,
   );
 }
 
-/** One for all nodes of a cluster, and for all modes. */
-const uses = new WeakMap<Cluster, ClusterUse>();
-
-function useOf(cluster: Cluster): ClusterUse {
-  const known = uses.get(cluster) ?? indexPorts(cluster);
-  uses.set(cluster, known);
-  return known;
-}
-
-function indexPorts(cluster: Cluster): ClusterUse {
-  const claims = new Map<string, ServicePort[]>();
-  const serves = new Map<string, ServicePort[]>();
-  const nodePorts = { ipv4: new Map<PortKey, ServicePort[]>(), ipv6: new Map<PortKey, ServicePort[]>() };
-  const add = (to: Map<string, ServicePort[]>, key: string, port: ServicePort): void => {
-    const known = to.get(key);
-    if (!known) to.set(key, [port]);
-    else if (known.at(-1) !== port) known.push(port);
-  };
-  for (const port of cluster.servicePorts) {
-    const { family, protocol, nodePort, healthCheckNodePort, endpoints } = port;
-    for (const { address } of portAddresses(port)) add(claims, address.text, port);
-    for (const { address } of endpoints) add(serves, address.text, port);
-    if (nodePort > 0) add(nodePorts[family], portKey(protocol, nodePort), port);
-    if (healthCheckNodePort > 0) add(nodePorts[family], portKey('tcp', healthCheckNodePort), port);
-  }
-  return { claims, serves, nodePorts, ungiven: servicesWithoutEndpoints({ cluster }) };
+/** The Service ports for which nodes listen there. Health checks come by TCP. */
+function nodePortsAt(index: AddressIndex<ServicePort>, family: Family, key: PortKey): readonly ServicePort[] {
+  const isMeant = ({ protocol, nodePort, healthCheckNodePort }: ServicePort): boolean =>
+    portKey(protocol, nodePort) === key || portKey('tcp', healthCheckNodePort) === key;
+  return index.nodePortsAt(readPortKey(key).port).filter((port) => port.family === family && isMeant(port));
 }
 
 const none: readonly never[] = [];

@@ -13,13 +13,18 @@ import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
 import { readStatements } from '../../packet/nft-statements.ts';
-import type { PacketProtocol } from '../../packet/packet.ts';
+import type { Packet, PacketProtocol } from '../../packet/packet.ts';
 
 /** A protocol and port, as "tcp 80". */
 export type PortKey = string;
 
 export function portKey(protocol: string, port: number): PortKey {
   return `${protocol.toLowerCase()} ${port}`;
+}
+
+export function readPortKey(key: PortKey): Pick<Packet, 'protocol' | 'port'> {
+  const [protocol, port] = key.split(' ');
+  return { protocol: protocol as PacketProtocol, port: Number(port) };
 }
 
 const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];

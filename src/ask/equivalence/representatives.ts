@@ -1,9 +1,11 @@
 import { addressAt, addressBits, describeSpecial, type Address } from '../../kernel/address.ts';
 import { spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
-import { portAddresses, type Cluster, type ServicePort, type ShownPort } from '../../cluster/model.ts';
-import { zoneLabel } from '../../cluster/node-context.ts';
+import { portAddresses, type Cluster, type Endpoint, type ServicePort, type ShownPort } from '../../cluster/model.ts';
+import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
+import { PlanMemo } from '../../cluster/plan-memo.ts';
+import type { TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { isSingle, portKey, type PortKey } from './questions.ts';
 
 /** Documentation addresses. They represent the rest of the world, unless a span separates them from it. */
@@ -90,45 +92,49 @@ export interface StandIn {
 
 /**
  * The nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
- * to a Service depends on whether it has endpoints of that Service (if a traffic policy or hints use this), its zone, its kinds
- * of addresses, which of them are also Service addresses, and whether it has any endpoints at all.
+ * to a Service depends on which of its endpoints the node uses and has (if a traffic policy, hints or the endpoints' addresses
+ * decide that), its kinds of addresses, which of them are also Service addresses, and whether it has any endpoints at all.
  */
 export function chooseStandIns(
   nodes: ReadonlyMap<string, Node>,
-  { servicePorts }: Cluster,
+  /** As both sides read it: releases differ in which hints they follow. */
+  clusters: readonly Cluster[],
   names: readonly string[],
 ): readonly StandIn[] {
-  const bound = servicePorts.filter(looksAtPlace);
+  const servicePorts = [...new Set(clusters.flatMap((each) => each.servicePorts))];
   const external = new Set(
     servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
   );
   const hosts = new Set(servicePorts.flatMap(({ endpoints }) => endpoints.map(({ status }) => status.nodeName)));
-  const hosted = bound.map(({ endpoints }) => {
-    const counts = new Map<string | undefined, number>();
-    for (const { status } of endpoints) counts.set(status.nodeName, (counts.get(status.nodeName) ?? 0) + 1);
-    return counts;
-  });
-  const seen = new Set<string>();
-  const isNew = (key: string): boolean => !seen.has(key) && Boolean(seen.add(key));
+  const ofNodes = new Set([...nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)));
+  /** Whether packets to the endpoint are handled as those to its address are, which is a Node's or a Service's. */
+  const isStrange = ({ address: { text } }: Endpoint): boolean =>
+    ofNodes.has(text) || clusters.some(({ addresses }) => addresses.servicesAt(text).length > 0);
+  const bound = servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange));
+  const traffic = new PlanMemo();
+  const seen = new Set<unknown>();
+  const isNew = (key: unknown): boolean => !seen.has(key) && Boolean(seen.add(key));
   return names.flatMap((name): readonly StandIn[] => {
     const node = nodes.get(name);
-    const zone = node?.metadata.labels[zoneLabel] ?? '';
     const kinds = (node?.addresses ?? []).map(({ type, address }) => `${type} ${address.includes(':') ? 6 : 4}`);
     const shared = (node?.addresses ?? []).map(({ address }) => address).filter((text) => external.has(text));
     const families = (node?.podCIDRs ?? []).map((cidr) => (cidr.includes(':') ? 6 : 4));
-    const isWhole = isNew([zone, node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|'));
-    const addresses = new Set<string>();
-    const ports = new Set<PortKey>();
-    for (const [i, port] of bound.entries()) {
-      const here = hosted[i]?.get(name) ?? 0;
-      const share = here === 0 ? 'none' : here === port.endpoints.length ? 'all' : 'some';
-      if (!isNew(`${port.label} ${port.family} ${port.protocol} ${zone} ${share}`)) continue;
-      for (const { text } of [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs]) addresses.add(text);
-      ports.add(portKey(port.protocol, port.nodePort)).add(portKey('tcp', port.healthCheckNodePort));
-    }
+    const isWhole = isNew([node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|'));
+    const identity = { name, zone: zoneOf(node) };
+    const fresh = bound.filter((port, i) => {
+      const plan = traffic.recall(port, identity);
+      return isNew(plan) && isNew(`${i} ${usedWords(plan)} ${plan.onNode.filter(isStrange).length}`);
+    });
     if (isWhole) return [{ node: name, only: undefined }];
-    return addresses.size > 0 ? [{ node: name, only: { addresses, ports } }] : [];
+    return fresh.length > 0 ? [{ node: name, only: packetsTo(fresh) }] : [];
   });
+}
+
+/** How many of a Service port's endpoints a node uses under each policy, and has: nodes are only told apart by that. */
+function usedWords({ port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan): string {
+  return [clusterEndpoints, localEndpoints, onNode]
+    .map(({ length }) => (length === 0 ? 'none' : length === port.endpoints.length ? 'all' : 'some'))
+    .join(' ');
 }
 
 function looksAtPlace({ externalPolicyLocal, internalPolicyLocal, endpoints }: ServicePort): boolean {

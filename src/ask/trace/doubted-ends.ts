@@ -25,7 +25,7 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[]): Knowledge['do
     }
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
     const blind = gaps.find((gap) => gap.family === address.family && lacksTranslation(gap.reason));
-    if (blind && portAt({ address, port, protocol }, side.ports)) return blind.reason;
+    if (blind && portAt({ address, port, protocol }, side.addresses)) return blind.reason;
     return verdict === 'forwarded' ? ranges : undefined;
   };
 }

@@ -24,7 +24,7 @@ import { servicesWithoutEndpoints } from './doubted-ends.ts';
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target } = trace;
   const { side } = scene;
-  const port = portAt(target, scene.side.ports);
+  const port = portAt(target, scene.side.addresses);
   const notes = [
     healthCheckNote(trace, scene),
     ...describeSkipped(scene.side.doubts),

@@ -1,20 +1,20 @@
-import { portAddresses, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import { portAddresses, type AddressIndex, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { SocketAddress } from '../../kernel/socket-address.ts';
 import type { Packet } from '../../packet/packet.ts';
-import { AddressIndex } from '../../snapshot/address-index.ts';
 
 /** The Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
 export function portAt(
   { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
-  ports: readonly ShownPort[],
+  index: AddressIndex,
 ): ShownPort | undefined {
-  const { services, nodePorts } = AddressIndex.of(ports);
   const fits = (each: ShownPort): boolean => each.family === address.family && each.protocol.toLowerCase() === protocol;
-  const there = services.get(address.text) ?? [];
+  const there = index.servicesAt(address.text);
   const own = there.find((each) => each.port === port && fits(each));
   const isClusterIP = there.some((each) => addressKind(each, address) === 'cluster-ip');
-  return own ?? (isClusterIP ? undefined : nodePorts.get(port)?.find(fits));
+  return (
+    own ?? (isClusterIP ? undefined : index.nodePortsAt(port).find((each) => each.nodePort === port && fits(each)))
+  );
 }
 
 /** The kind of this address of a Service port; undefined if the port does not have it. */

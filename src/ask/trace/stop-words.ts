@@ -19,7 +19,7 @@ import { stopOf, type Stop } from './stop.ts';
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
-  const port = portAt(trace.target, scene.side.ports);
+  const port = portAt(trace.target, scene.side.addresses);
   if (stop) return stopWords(stop, port, trace, scene);
   if (fate.verdict !== 'delivered' || !port || !scene.side.mode || !isLocalElsewhere(port, trace, scene))
     return undefined;
@@ -85,7 +85,7 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
 /** The nodes where a packet is dropped or refused, if that depends on where kpc placed Pods; otherwise ''. */
 export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const stop = stopOf(fate);
-  const port = stop && portAt(target, scene.side.ports);
+  const port = stop && portAt(target, scene.side.addresses);
   if (!port || !isPlacedByKpc(port) || !hangsOnPlace.has(stop.kind)) return '';
   return isLocalElsewhere(port, { target }, scene) ? ` ${placeWithout(port)}` : '';
 }
@@ -120,7 +120,7 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
 /** A sentence saying that a Service port has no endpoint, and why if that is known. It applies to all packets to the port. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
-  const port = portAt(target, scene.side.ports);
+  const port = portAt(target, scene.side.addresses);
   const why = port && whyNoEndpoint(port, scene.side);
   return (kind === 'no-endpoints' || kind === 'no-server') && why !== undefined
     ? `${port?.label} has no ready endpoint: ${why}`
@@ -152,7 +152,7 @@ function strangerWords(step: Step & { readonly kind: 'rule' | 'policy' }): strin
 /** If kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
 export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
   const { mode } = side;
-  const port = portAt(target, side.ports);
+  const port = portAt(target, side.addresses);
   if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
   const stop = stopOf(fate.otherwise ?? fate);
   // Any other stop would also stop a client outside.

@@ -65,7 +65,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
 
 /** The Service port that a packet is sent to, named or by its address. */
 function labelOf({ target }: Trace, { side }: Scene): string | undefined {
-  return target.label ?? (isUnknownOwn(target.address) ? undefined : portAt(target, side.ports)?.label);
+  return target.label ?? (isUnknownOwn(target.address) ? undefined : portAt(target, side.addresses)?.label);
 }
 
 function senderWords({ words, address, isExample }: Sender): string {

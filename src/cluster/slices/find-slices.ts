@@ -1,6 +1,6 @@
 import { eitherOf, namesOf } from '../by-name.ts';
 import { groupSlices, writtenAddresses, type ServiceWithSlices } from '../endpoints.ts';
-import { mirrorEndpoints } from '../mirror-endpoints.ts';
+import { mirrorEndpoints } from './mirror-endpoints.ts';
 import type { Endpoints, EndpointSlice, Namespace, Node, Pod, Service, Sourced, Workload } from '../objects.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { assumePods } from './assume-pods.ts';

@@ -1,3 +1,4 @@
+import { indexCluster } from '../../../src/cluster/address-index.ts';
 import { newestRelease } from '../../../src/kube-proxy/releases.ts';
 import { defaultSettings } from '../../../src/settings/table.ts';
 import {
@@ -98,7 +99,7 @@ export function servicePort(fields: Partial<ServicePort> = {}): ServicePort {
 }
 
 export function clusterOf(...servicePorts: readonly ServicePort[]): Cluster {
-  return { services: [], servicePorts, healthChecks: [], serviceCidrs: [] };
+  return indexCluster({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] });
 }
 
 /** Compiles the ports for worker-1. */

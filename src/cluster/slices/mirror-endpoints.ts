@@ -1,9 +1,9 @@
-import { diagnose, type Finding } from '../base/findings/finding.ts';
-import { compareText } from '../kernel/compare-text.ts';
-import { namesOf } from './by-name.ts';
-import { hasSelector, serviceNameLabel } from './endpoints.ts';
-import { parseAddress } from '../kernel/address.ts';
-import { families, familyNames, type Family } from '../kernel/family.ts';
+import { diagnose, type Finding } from '../../base/findings/finding.ts';
+import { compareText } from '../../kernel/compare-text.ts';
+import { namesOf } from '../by-name.ts';
+import { hasSelector, serviceNameLabel } from '../endpoints.ts';
+import { parseAddress } from '../../kernel/address.ts';
+import { families, familyNames, type Family } from '../../kernel/family.ts';
 import type {
   EndpointAddress,
   EndpointPort,
@@ -14,7 +14,7 @@ import type {
   SliceEndpoint,
   Source,
   Sourced,
-} from './objects.ts';
+} from '../objects.ts';
 
 const skipMirrorLabel = 'endpointslice.kubernetes.io/skip-mirror';
 const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader';

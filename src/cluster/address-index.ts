@@ -1,0 +1,110 @@
+import type { Family } from '../kernel/family.ts';
+import {
+  portAddresses,
+  type AddressIndex,
+  type Cluster,
+  type ClusterObjects,
+  type Endpoint,
+  type PlacedEndpoint,
+  type ShownPort,
+} from './model.ts';
+
+/** Makes each part when it is first asked for. */
+class PortIndex<Port extends ShownPort> implements AddressIndex<Port> {
+  readonly #ports: readonly Port[];
+  #services: ReadonlyMap<string, readonly Port[]> | undefined;
+  #nodePorts: ReadonlyMap<number, readonly Port[]> | undefined;
+  #served: ReadonlyMap<string, readonly Port[]> | undefined;
+  #endpoints: ReadonlyMap<string, PlacedEndpoint | readonly PlacedEndpoint[]> | undefined;
+  /** Of the endpoints, once they are read. */
+  readonly #families = new Set<Family>();
+
+  constructor(ports: readonly Port[]) {
+    this.#ports = ports;
+  }
+
+  servicesAt(address: string): readonly Port[] {
+    this.#services ??= this.#indexBy((port) => portAddresses(port).map((each) => each.address.text));
+    return this.#services.get(address) ?? none;
+  }
+
+  nodePortsAt(port: number): readonly Port[] {
+    this.#nodePorts ??= this.#indexBy(({ nodePort = 0, healthCheckNodePort = 0 }) =>
+      [nodePort, healthCheckNodePort].filter((each) => each > 0),
+    );
+    return this.#nodePorts.get(port) ?? none;
+  }
+
+  servedAt(address: string): readonly Port[] {
+    if (!this.#placed.has(address)) return none;
+    this.#served ??= this.#indexBy(({ endpoints = none }) => endpoints.flatMap((each) => each.address?.text ?? none));
+    return this.#served.get(address) ?? none;
+  }
+
+  endpointsAt(address: string): readonly PlacedEndpoint[] {
+    const found = this.#placed.get(address) ?? none;
+    return isList(found) ? found : [found];
+  }
+
+  *endpointsOf(family: Family): Generator<PlacedEndpoint, void, undefined> {
+    for (const address of this.#placed.keys()) {
+      if (!this.#families.has(family)) return;
+      for (const endpoint of this.endpointsAt(address)) if (endpoint.address.family === family) yield endpoint;
+    }
+  }
+
+  /** Nearly all addresses have one endpoint, which is kept without a list: lists would take most of the memory. */
+  get #placed(): ReadonlyMap<string, PlacedEndpoint | readonly PlacedEndpoint[]> {
+    if (this.#endpoints) return this.#endpoints;
+    const index = new Map<string, PlacedEndpoint | PlacedEndpoint[]>();
+    for (const { endpoints = none } of this.#ports) {
+      for (const endpoint of endpoints) {
+        if (!isPlaced(endpoint)) continue;
+        const { text, family } = endpoint.address;
+        this.#families.add(family);
+        const known = index.get(text);
+        if (known === undefined) index.set(text, endpoint);
+        else if (known !== endpoint) index.set(text, withLast(known, endpoint));
+      }
+    }
+    return (this.#endpoints = index);
+  }
+
+  #indexBy<Key>(keysOf: (port: Port) => readonly Key[]): ReadonlyMap<Key, readonly Port[]> {
+    const index = new Map<Key, Port[]>();
+    for (const port of this.#ports) {
+      for (const key of keysOf(port)) {
+        const known = index.get(key);
+        if (!known) index.set(key, [port]);
+        else if (known.at(-1) !== port) known.push(port);
+      }
+    }
+    return index;
+  }
+}
+
+/** The cluster of these objects, with the index of its Service ports. */
+export function indexCluster(objects: ClusterObjects): Cluster {
+  return { ...objects, addresses: indexPorts(objects.servicePorts) };
+}
+
+export function indexPorts<Port extends ShownPort>(ports: readonly Port[]): AddressIndex<Port> {
+  return new PortIndex(ports);
+}
+
+function isPlaced(endpoint: Endpoint<undefined>): endpoint is PlacedEndpoint {
+  return endpoint.address !== undefined && endpoint.port !== undefined;
+}
+
+function isList(found: PlacedEndpoint | readonly PlacedEndpoint[]): found is readonly PlacedEndpoint[] {
+  return Array.isArray(found);
+}
+
+function withLast(known: PlacedEndpoint | PlacedEndpoint[], endpoint: PlacedEndpoint): PlacedEndpoint[] {
+  const all = Array.isArray(known) ? known : [known];
+  const same = all.findIndex(({ port }) => port === endpoint.port);
+  all[same < 0 ? all.length : same] = endpoint;
+  return all;
+}
+
+const none: readonly never[] = [];

@@ -1,0 +1,48 @@
+import type { AddressIndex, Endpoint, PlacedEndpoint } from '../cluster/model.ts';
+import type { Address } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+
+interface KnownEndpoint {
+  readonly address: Address;
+  readonly port: number;
+  /** Whether it is on this node; undefined if unknown. */
+  readonly isLocal: boolean | undefined;
+}
+
+/** The endpoints of a snapshot's Service ports, one for each address and port, and whether they are on its node. */
+export class KnownEndpoints {
+  readonly #index: AddressIndex;
+  readonly #node: string;
+
+  constructor(index: AddressIndex, node: string) {
+    this.#index = index;
+    this.#node = node;
+  }
+
+  has(address: string): boolean {
+    return this.#index.endpointsAt(address).length > 0;
+  }
+
+  /** Whether the address is a Service's own. */
+  isOfService(address: string): boolean {
+    return this.#index.servicesAt(address).length > 0;
+  }
+
+  /** Whether the endpoint is on this node; undefined if unknown. */
+  isLocal({ address, port }: Pick<Endpoint<undefined>, 'address' | 'port'>): boolean | undefined {
+    return address && this.at(address.text).find((each) => each.port === port)?.isLocal;
+  }
+
+  at(address: string): readonly KnownEndpoint[] {
+    return this.#index.endpointsAt(address).map((each) => this.#known(each));
+  }
+
+  *of(family: Family): Generator<KnownEndpoint, void, undefined> {
+    for (const endpoint of this.#index.endpointsOf(family)) yield this.#known(endpoint);
+  }
+
+  #known({ address, port, status }: PlacedEndpoint): KnownEndpoint {
+    const isLocal = this.#node === '' || !status?.nodeName ? undefined : status.nodeName === this.#node;
+    return { address, port, isLocal };
+  }
+}
