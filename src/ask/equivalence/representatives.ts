@@ -88,6 +88,12 @@ export interface StandIn {
   readonly only: Only | undefined;
 }
 
+/** A node, and those that are asked in its place; itself, if everything is asked of it. */
+export interface Represented {
+  readonly node: string;
+  readonly by: readonly string[];
+}
+
 /**
  * The nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
  * to a Service depends on whether it has endpoints of that Service (if a traffic policy or hints use this), its zone, its kinds
@@ -97,7 +103,7 @@ export function chooseStandIns(
   nodes: ReadonlyMap<string, Node>,
   { servicePorts }: Cluster,
   names: readonly string[],
-): readonly StandIn[] {
+): { readonly standIns: readonly StandIn[]; readonly represented: readonly Represented[] } {
   const bound = servicePorts.filter(looksAtPlace);
   const external = new Set(
     servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
@@ -108,27 +114,38 @@ export function chooseStandIns(
     for (const { status } of endpoints) counts.set(status.nodeName, (counts.get(status.nodeName) ?? 0) + 1);
     return counts;
   });
-  const seen = new Set<string>();
-  const isNew = (key: string): boolean => !seen.has(key) && Boolean(seen.add(key));
-  return names.flatMap((name): readonly StandIn[] => {
+  const seen = new Map<string, string>();
+  const firstWith = (key: string, name: string): string => {
+    const first = seen.get(key) ?? name;
+    seen.set(key, first);
+    return first;
+  };
+  const found = names.map((name): StandIn & { readonly by: ReadonlySet<string> } => {
     const node = nodes.get(name);
     const zone = node?.metadata.labels[zoneLabel] ?? '';
     const kinds = (node?.addresses ?? []).map(({ type, address }) => `${type} ${address.includes(':') ? 6 : 4}`);
     const shared = (node?.addresses ?? []).map(({ address }) => address).filter((text) => external.has(text));
     const families = (node?.podCIDRs ?? []).map((cidr) => (cidr.includes(':') ? 6 : 4));
-    const isWhole = isNew([zone, node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|'));
+    const shape = [zone, node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|');
+    const like = firstWith(shape, name);
+    const by = new Set([like]);
     const addresses = new Set<string>();
     const ports = new Set<PortKey>();
     for (const [i, port] of bound.entries()) {
       const here = hosted[i]?.get(name) ?? 0;
       const share = here === 0 ? 'none' : here === port.endpoints.length ? 'all' : 'some';
-      if (!isNew(`${port.label} ${port.family} ${port.protocol} ${zone} ${share}`)) continue;
+      const first = firstWith(`${port.label} ${port.family} ${port.protocol} ${zone} ${share}`, name);
+      if (like !== name) by.add(first);
+      if (first !== name) continue;
       for (const { text } of [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs]) addresses.add(text);
       ports.add(portKey(port.protocol, port.nodePort)).add(portKey('tcp', port.healthCheckNodePort));
     }
-    if (isWhole) return [{ node: name, only: undefined }];
-    return addresses.size > 0 ? [{ node: name, only: { addresses, ports } }] : [];
+    return { node: name, only: like === name ? undefined : { addresses, ports }, by };
   });
+  return {
+    standIns: found.flatMap(({ node, only, by }) => (by.has(node) ? [{ node, only }] : [])),
+    represented: found.map(({ node, by }) => ({ node, by: [...by].toSorted() })),
+  };
 }
 
 function looksAtPlace({ externalPolicyLocal, internalPolicyLocal, endpoints }: ServicePort): boolean {
