@@ -56,7 +56,7 @@ export interface NodeChange {
   readonly what: string;
 }
 
-export interface FleetReport extends Pick<CheckWords, 'taken'> {
+export interface FleetReport extends Pick<CheckWords, 'accept' | 'taken'> {
   readonly folder: string;
   readonly nodes: readonly string[];
   /** What the input compiles to on these nodes. */
@@ -123,8 +123,9 @@ function findingsOf(
 }
 
 export async function checkToJson(report: CheckReport): Promise<Shaped<typeof checked>> {
-  const { folder, files } = report;
-  return { folder, same: files.length === 0, ...(await comparisonToJson(report)) };
+  const { folder, files, accept } = report;
+  const same = files.length === 0;
+  return { folder, same, accept: same ? undefined : accept, ...(await comparisonToJson(report)) };
 }
 
 /** In which files a folder differs, and how to accept that. */
@@ -157,15 +158,15 @@ async function checkToMarkdown(report: CheckReport): Promise<string> {
 const onlyFiles = 'The Services and the kernel state are the same: only the files differ.';
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
-  const { folder, nodes, changed, stale, example } = report;
+  const { folder, nodes, changed, stale, example, accept } = report;
   const same = changed.length + stale.length === 0;
   const diff = example && { example: { folder: example.folder, ...(await comparisonToJson(example)) } };
-  return { folder, same, nodes: nodes.length, changed, stale, ...diff };
+  return { folder, same, accept: same ? undefined : accept, nodes: nodes.length, changed, stale, ...diff };
 }
 
 /** How the folders of many nodes compare, for all formats. */
 export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
-  const { folder, nodes, changed, stale, example, taken } = report;
+  const { folder, nodes, changed, stale, example, accept, taken } = report;
   const differing = [...changed, ...stale];
   const lines = differing.map(({ node, what }) => `${node}: ${what}`);
   const summary = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
@@ -181,10 +182,10 @@ export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
     snapshots: () => report.snapshots,
     findings: () => {
       if (differing.length === 0) return said.findings;
-      const golden = { folder, accept: example?.accept };
+      const golden = { folder, accept };
       const all = diagnose('state-differs', { golden, ...firstLines([summary, ...lines]) });
       const ofNode = nodes.length > 1 ? example?.to.nodeName : undefined;
-      const ofExample = example ? findingsOf({ ...example, folder }, ofNode) : [];
+      const ofExample = example ? findingsOf({ ...example, folder, accept }, ofNode) : [];
       return [...said.findings, ...ofExample, sayFinding(all)];
     },
     markdown: async () => {

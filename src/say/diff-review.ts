@@ -1,6 +1,6 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { count, formatCount, percent } from '../base/format-count.ts';
-import { joinWords, nameSome } from '../base/join-words.ts';
+import { cutLines, joinWords, nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { serviceName } from '../cluster/model.ts';
 import {
@@ -233,12 +233,11 @@ const severityRoles: Readonly<Record<Severity, ReportLine['role']>> = {
 
 function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBlock {
   const { title, note, effects, gaps } = listEffects(review);
-  const hidden = effects.length - limit;
+  const lines = effects.map(({ severity, text }) => line(severityRoles[severity], text));
   return [
     line('title', title),
     ...(note === undefined ? [] : [line('reason', note)]),
-    ...effects.slice(0, limit).map(({ severity, text }) => line(severityRoles[severity], text)),
-    ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
+    ...cutLines(lines, limit, (words) => line('more', `${words} (--limit 0 shows all)`)),
     ...gaps.map((gap) => line('more', gap)),
     ...(review.trace === 'no-command' ? [] : effects.slice(0, 1)).map(({ trace }) =>
       line('reason', `to see why: ${trace}`),

@@ -117,6 +117,7 @@ describe.concurrent('kpc compile --check', () => {
     expect(resultOf(run.stdout)).toMatchObject({
       folder: golden,
       same: false,
+      accept: `kpc compile -f after -o ${golden}`,
       files: ['manifest.json', 'ipset.restore', 'ipvsadm.restore', 'services.json'],
       problems: [],
       diff: {
@@ -161,6 +162,7 @@ describe.concurrent('kpc compile --check', () => {
     const json = await check('after', fleet, 'json', '--all-nodes');
     expect(resultOf(json.stdout)).toMatchObject({
       same: false,
+      accept: `kpc compile -f after -o ${fleet} --all-nodes`,
       nodes: 1,
       changed: [{ node: 'node-1' }],
       example: { diff: { packets: [{ target: 'cluster-ip' }, { target: 'cluster-ip' }] } },
