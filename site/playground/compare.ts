@@ -2,7 +2,7 @@ import { reportDiff } from '../../src/ask/diff/diff-report.ts';
 import { diffSides } from '../../src/ask/diff/diff-sides.ts';
 import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { compareScenes } from '../../src/ask/equivalence/compare.ts';
-import { effectsByService, Findings } from '../../src/ask/equivalence/findings.ts';
+import { effectsByService, Findings, nodeOf } from '../../src/ask/equivalence/findings.ts';
 import { preparationsFor } from '../../src/ask/equivalence/preparations.ts';
 import { painter } from '../../src/say/formats/description.ts';
 import { reportReview } from '../../src/say/diff-review.ts';
@@ -57,6 +57,8 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     snapshots: [],
     nodes: 1,
     standIns: 1,
+    represented: [],
+    asked: [nodeOf(...scenes)],
     ...counts,
     // Manifests leave nothing about their own rules unread.
     reasons: [],

@@ -5,6 +5,12 @@ export function joinWords(words: readonly string[], conjunction: 'and' | 'or' = 
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }
 
+/** The first lines, and how many more there are. If only one more follows, it is there, because the count takes a line too. */
+export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
+  if (lines.length <= most + 1) return lines;
+  return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];
+}
+
 const shown = 3;
 
 /** The first names of a list: "a, b, c and 4 more". */

@@ -30,7 +30,7 @@ export type BundleInputs = Pick<
   CompiledSnapshot,
   'cluster' | 'node' | 'settings' | 'families' | 'assigned' | 'kpcVersion'
 > &
-  Partial<Pick<CompiledSnapshot, 'assumedEndpoints' | 'isNodeAssumed'>> & {
+  Partial<Pick<CompiledSnapshot, 'assumedEndpoints' | 'assumed'>> & {
     /** Set if the state was read from a node, not compiled. */
     readonly dumped?: true | undefined;
     /** Where packets go on the node that it was read from: what tools print of its links, routes and sysctls. */

@@ -2,7 +2,7 @@ import { sortPreparations } from '../ask/equivalence/change.ts';
 import { Comparison } from '../ask/equivalence/comparison.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { preparationsFor } from '../ask/equivalence/preparations.ts';
-import { chooseStandIns, packetsToPlaced } from '../ask/equivalence/representatives.ts';
+import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
@@ -32,7 +32,8 @@ export class NodeComparison {
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
   readonly #announced: readonly Finding[] | undefined;
-  readonly #standIns: ReturnType<typeof chooseStandIns>;
+  readonly #standIns: ReturnType<typeof chooseStandIns>['standIns'];
+  readonly #represented: readonly Represented[];
   readonly #comparison = new Comparison();
   #preparations: readonly Finding[] | undefined;
   readonly #snapshots: SnapshotJson[] = [];
@@ -44,10 +45,9 @@ export class NodeComparison {
     const nodes = loaded && to.loaded ? from.nodes : [''];
     this.#sides = [from, to];
     this.#announced = announced;
-    this.#standIns =
-      loaded && to.loaded
-        ? chooseStandIns(loaded.nodes, [loaded.cluster, to.loaded.cluster], nodes)
-        : nodes.map((node) => ({ node, only: undefined }));
+    const chosen = loaded && to.loaded && chooseStandIns(loaded.nodes, [loaded.cluster, to.loaded.cluster], nodes);
+    this.#standIns = chosen?.standIns ?? nodes.map((node) => ({ node, only: undefined }));
+    this.#represented = nodes.length > 1 ? (chosen?.represented ?? []) : [];
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
   }
 
@@ -93,6 +93,7 @@ export class NodeComparison {
       snapshots: this.#snapshots,
       sharedMode: this.#announced ? undefined : sharedModeOf(scenes),
       ...this.counts,
+      represented: this.#represented,
       ...this.#comparison.result(),
     };
     // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.

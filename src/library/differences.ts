@@ -88,19 +88,20 @@ export function diffAnswer(
   const flowBlocks = flows ? reportFlows(flows, limit) : [];
   const blocks = () => [...flowBlocks, ...(review ? reportReview(review, limits) : reportDiff(diff, limits))];
   const markdown = () => (review ? formatReviewMarkdown(review, limits) : formatMarkdown(blocks()));
-  const findings = () => sayFindings(differencesFound(diff));
+  const snapshots = () => snapshotsJson([from, to]);
   return {
     text: () => formatText(blocks(), painter(isColoured)),
     markdown: () => markdown() + takenMarkdown(taken),
     json: () =>
       formatJson<typeof difference>({
         ...said,
-        snapshots: snapshotsJson([from, to]),
+        snapshots: snapshots(),
         result: { ...diffToJson(from, to, diff, review), ...(flows ? { flows: flowChangeJson(flows) } : {}) },
       }),
-    findings,
+    findings: () => sayFindings(differencesFound(diff)),
+    snapshots,
     suite: said.command,
-    cases: () => differenceCases(to.ports, findings()),
+    cases: (findings) => differenceCases(to.ports, findings),
   };
 }
 

@@ -138,9 +138,14 @@ export function halfReadFiles({ doubts }: Snapshot): ReadonlySet<string> {
   return new Set(doubts.flatMap((doubt) => (isForeign(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file])));
 }
 
-/** What there is to say of a node beside its snapshot, which says which mode it is, and whether somebody named it. */
+/** What there is to say of a node beside its snapshot. */
 export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): readonly Finding[] {
-  return [...gaps(), ...diagnostics].filter(({ code }) => code !== 'default-mode');
+  return withoutDefaultMode({ diagnostics: [...gaps(), ...diagnostics] }).diagnostics;
+}
+
+/** Leaves out the note about a mode that nobody named, for answers that say it themselves: `assumed.mode` of the snapshot. */
+export function withoutDefaultMode<T extends { readonly diagnostics: readonly Finding[] }>(read: T): T {
+  return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
 /** What two diagnostics have in common that say the same of the same place. */

@@ -1,6 +1,6 @@
 import { wordsOf } from './words/words.ts';
 import { diagnose } from '../base/findings/finding.ts';
-import { nameSome } from '../base/join-words.ts';
+import { cutLines, nameSome } from '../base/join-words.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { pathWord, printable, printableLines } from '../base/printable.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -10,8 +10,8 @@ import type { Location } from '../kernel/place.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
 import { formatJson, type Said } from './formats/json.ts';
-import { cutLines, differenceCases, differencesFound } from './difference-findings.ts';
-import { cutList, type Answered, type AnswerOutput } from './formats/answer.ts';
+import { differenceCases, differencesFound, firstLines } from './difference-findings.ts';
+import type { Answered, AnswerOutput } from './formats/answer.ts';
 import { diffToJson } from './json.ts';
 import type { checked, checkedFleet } from './outputs/compile.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
@@ -56,7 +56,7 @@ export interface NodeChange {
   readonly what: string;
 }
 
-export interface FleetReport extends Pick<CheckWords, 'taken'> {
+export interface FleetReport extends Pick<CheckWords, 'accept' | 'taken'> {
   readonly folder: string;
   readonly nodes: readonly string[];
   /** What the input compiles to on these nodes. */
@@ -88,15 +88,16 @@ export async function reportCheck(
 
 /** How the folder compares, for all formats. */
 export function checkAnswer(report: CheckReport, result: CheckResult, said: Said): Answered {
-  const findings = () => [...said.findings, ...findingsOf(report)];
-  const sides = report.comparison ? [report.comparison.from, report.to] : [report.to];
+  const snapshots = () => snapshotsJson(report.comparison ? [report.comparison.from, report.to] : [report.to]);
   return {
     text: () => (result.kind === 'differs' ? formatFileDiffs(report.folder, result) : ''),
-    json: () => formatJson<typeof checked>({ ...said, snapshots: snapshotsJson(sides), result: checkToJson(report) }),
+    json: async () =>
+      formatJson<typeof checked>({ ...said, snapshots: snapshots(), result: await checkToJson(report) }),
     markdown: async () => (await checkToMarkdown(report)) + takenMarkdown(report.taken),
-    findings,
+    findings: () => [...said.findings, ...findingsOf(report)],
+    snapshots,
     suite: `kpc compile --check ${report.folder}`,
-    cases: () => differenceCases(report.compiled, findings()),
+    cases: (findings) => differenceCases(report.compiled, findings),
   };
 }
 
@@ -105,21 +106,26 @@ export function aboutCheck(report: CheckReport, result: CheckResult, output: Ans
   return `${output === 'text' ? checkToText(report) : ''}${result.kind === 'differs' ? describeDifference(report, result) : ''}`;
 }
 
-function findingsOf({ folder, files, comparison, problems, accept }: CheckReport): readonly SaidFinding[] {
+/** `node`: which of several the report is about. */
+function findingsOf(
+  { folder, files, comparison, problems, accept }: CheckReport,
+  node?: string,
+): readonly SaidFinding[] {
   if (files.length === 0) return [];
-  const golden = { folder, accept };
+  const golden = { folder, node, accept };
   const found = comparison
     ? differencesFound(comparison.diff, golden)
-    : [diagnose('state-differs', { golden, ...cutLines(problems) })];
+    : [diagnose('state-differs', { golden, ...firstLines(problems) })];
   // Another version of kpc, say, or a setting that does not show in the kernel.
   const others =
     found.length > 0 ? found : [diagnose('state-differs', { golden, what: [`in ${files.join(', ')}`], more: 0 })];
   return sayFindings(others);
 }
 
-export function checkToJson(report: CheckReport): Shaped<typeof checked> {
-  const { folder, files } = report;
-  return { folder, same: files.length === 0, ...comparisonToJson(report) };
+export async function checkToJson(report: CheckReport): Promise<Shaped<typeof checked>> {
+  const { folder, files, accept } = report;
+  const same = files.length === 0;
+  return { folder, same, accept: same ? undefined : accept, ...(await comparisonToJson(report)) };
 }
 
 /** In which files a folder differs, and how to accept that. */
@@ -134,7 +140,7 @@ function describeDifference(
 
 /** The change as a comment on a pull request, and the command that accepts it. */
 async function checkToMarkdown(report: CheckReport): Promise<string> {
-  const { folder, files, to, comparison, problems, accept, trace } = report;
+  const { folder, files, comparison, problems, accept } = report;
   if (files.length === 0) return '**No difference.**\n';
   const limits = { servicePorts: mostLines, lines: mostLines };
   const differs = escapeMarkdown(`${folder} differs in ${nameSome(files.map(printable), 12)}`);
@@ -143,47 +149,49 @@ async function checkToMarkdown(report: CheckReport): Promise<string> {
       ? []
       : [`${differs}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
   if (!comparison) return [listItems(problems.map(escapeMarkdown)), ...how].join('\n');
-  const { from, diff } = comparison;
-  const what = isSame(diff)
-    ? `**${onlyFiles}**\n`
-    : formatReviewMarkdown(
-        await makeReview(from, to, diff, { old: ['kpc', 'trace', pathWord(folder)], new: trace }),
-        limits,
-      );
+  const review = isSame(comparison.diff) ? undefined : await reviewOf(report, comparison);
+  const what = review ? formatReviewMarkdown(review, limits) : `**${onlyFiles}**\n`;
   return [what, ...how].join('\n');
 }
 
 // Another version of kpc, say, or the name of the node.
 const onlyFiles = 'The Services and the kernel state are the same: only the files differ.';
 
-export function fleetCheckToJson({ folder, nodes, changed, stale, example }: FleetReport): Shaped<typeof checkedFleet> {
+export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
+  const { folder, nodes, changed, stale, example, accept } = report;
   const same = changed.length + stale.length === 0;
-  const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
-  return { folder, same, nodes: nodes.length, changed, stale, ...diff };
+  const diff = example && { example: { folder: example.folder, ...(await comparisonToJson(example)) } };
+  return { folder, same, accept: same ? undefined : accept, nodes: nodes.length, changed, stale, ...diff };
 }
 
 /** How the folders of many nodes compare, for all formats. */
 export function fleetCheckAnswer(report: FleetReport, said: Said): Answered {
-  const { folder, nodes, changed, stale, example, taken } = report;
+  const { folder, nodes, changed, stale, example, accept, taken } = report;
   const differing = [...changed, ...stale];
   const lines = differing.map(({ node, what }) => `${node}: ${what}`);
   const summary = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
   return {
     text: () =>
       printableLines([...lines, ...(changed.length > 0 ? [summary] : [])].map((line) => `${line}\n`).join('')),
-    json: () =>
-      formatJson<typeof checkedFleet>({ ...said, snapshots: report.snapshots, result: fleetCheckToJson(report) }),
+    json: async () =>
+      formatJson<typeof checkedFleet>({
+        ...said,
+        snapshots: report.snapshots,
+        result: await fleetCheckToJson(report),
+      }),
+    snapshots: () => report.snapshots,
     findings: () => {
       if (differing.length === 0) return said.findings;
-      const golden = { folder, accept: example?.accept };
-      const all = diagnose('state-differs', { golden, ...cutLines([summary, ...lines]) });
-      const ofExample = example ? findingsOf({ ...example, folder }) : [];
+      const golden = { folder, accept };
+      const all = diagnose('state-differs', { golden, ...firstLines([summary, ...lines]) });
+      const ofNode = nodes.length > 1 ? example?.to.nodeName : undefined;
+      const ofExample = example ? findingsOf({ ...example, folder, accept }, ofNode) : [];
       return [...said.findings, ...ofExample, sayFinding(all)];
     },
     markdown: async () => {
       if (differing.length === 0) return `**No difference.**\n${takenMarkdown(taken)}`;
       const of = example ? `\nOn one of them:\n\n${await checkToMarkdown(example)}` : '';
-      return `**${summary}.**\n\n${listItems(cutList(lines, mostLines).map((text) => escapeMarkdown(text)))}${of}${takenMarkdown(taken)}`;
+      return `**${summary}.**\n\n${listItems(cutLines(lines, mostLines, String).map((text) => escapeMarkdown(text)))}${of}${takenMarkdown(taken)}`;
     },
     suite: `kpc compile --check ${folder}`,
     cases: () => {
@@ -201,7 +209,14 @@ function checkToText({ comparison, problems }: CheckReport): string {
   return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 
-function comparisonToJson({ files, to, comparison, problems }: CheckReport) {
-  const diff = comparison && { diff: diffToJson(comparison.from, to, comparison.diff) };
-  return { files, problems, ...diff };
+async function comparisonToJson(report: CheckReport) {
+  const { files, to, comparison, problems } = report;
+  if (!comparison) return { files, problems };
+  const { from, diff } = comparison;
+  return { files, problems, diff: diffToJson(from, to, diff, await reviewOf(report, comparison)) };
+}
+
+/** What happens to packets, with the commands that trace on both sides. */
+function reviewOf({ folder, to, trace }: CheckReport, { from, diff }: NonNullable<CheckReport['comparison']>) {
+  return makeReview(from, to, diff, { old: ['kpc', 'trace', pathWord(folder)], new: trace });
 }

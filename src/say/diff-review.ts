@@ -1,6 +1,6 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
 import { count, formatCount, percent } from '../base/format-count.ts';
-import { joinWords, nameSome } from '../base/join-words.ts';
+import { cutLines, joinWords, nameSome } from '../base/join-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { serviceName } from '../cluster/model.ts';
 import {
@@ -232,14 +232,13 @@ const severityRoles: Readonly<Record<Severity, ReportLine['role']>> = {
 };
 
 function packetLines(review: Review, { lines: limit }: ReportLimits): ReportBlock {
-  const { title, note, effects, gap } = listEffects(review);
-  const hidden = effects.length - limit;
+  const { title, note, effects, gaps } = listEffects(review);
+  const lines = effects.map(({ severity, text }) => line(severityRoles[severity], text));
   return [
     line('title', title),
     ...(note === undefined ? [] : [line('reason', note)]),
-    ...effects.slice(0, limit).map(({ severity, text }) => line(severityRoles[severity], text)),
-    ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : []),
-    ...(gap === undefined ? [] : [line('more', gap)]),
+    ...cutLines(lines, limit, (words) => line('more', `${words} (--limit 0 shows all)`)),
+    ...gaps.map((gap) => line('more', gap)),
     ...(review.trace === 'no-command' ? [] : effects.slice(0, 1)).map(({ trace }) =>
       line('reason', `to see why: ${trace}`),
     ),
@@ -254,26 +253,29 @@ export interface PacketReview {
   readonly trace: string;
 }
 
+/** The packets that were not compared, and how they are. */
+export function uncomparedPackets({ packets, diff }: Pick<Review, 'packets' | 'diff'>): readonly string[] {
+  if (diff.servicePorts.length === 0) return [];
+  if (!packets) return ['packets, as there are many Services: "kpc equivalence" compares them'];
+  return packets.touchesHairpins ? ['pods that reach themselves through a Service: "kpc equivalence" shows them'] : [];
+}
+
 /** What happens to packets, the worst first. */
-export function listEffects({ packets, diff, to, trace }: Review): {
+export function listEffects(review: Review): {
   readonly title: string;
   /** Why there are none. */
   readonly note?: string;
   readonly effects: readonly PacketReview[];
-  /** What was not looked at. */
-  readonly gap?: string;
+  /** What was not compared. */
+  readonly gaps: readonly string[];
 } {
+  const { packets, diff, from, to, trace } = review;
   const name = to.nodeName;
   const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
   const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
   const title = `Packets${where}${mode}`;
-  if (!packets) {
-    return {
-      title,
-      note: 'not compared, for there are many Services: "kpc equivalence" compares them',
-      effects: [],
-    };
-  }
+  const gaps = uncomparedPackets(review).map((what) => `not compared: ${what}`);
+  if (!packets) return { title, effects: [], gaps };
   const effects = packets.effects
     .filter(({ severity }) => severity !== 'fails-otherwise')
     .map((effect): PacketReview => {
@@ -283,8 +285,10 @@ export function listEffects({ packets, diff, to, trace }: Review): {
       const such = others.length > 0 ? 'such as ' : '';
       const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
       const asked = example.nodePort === undefined ? example.to : `every node's port ${example.nodePort}`;
+      const isHere = example.node === from.nodeName || example.node === name;
+      const at = isHere ? '' : `, on ${example.node}`;
       const who = joinWords([...new Set(senders.map(inShort))]);
-      const text = `${targetWords[target]}${whose} (${such}${asked}), from ${who}: ${endWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
+      const text = `${targetWords[target]}${whose} (${such}${asked})${at}, from ${who}: ${endWords(effect, added)}${lacks === undefined ? '' : ` (${lacks})`}`;
       return { severity, text, trace: traceEffect(trace, effect) };
     });
   const isSame = packets.effects.length === 0;
@@ -292,9 +296,7 @@ export function listEffects({ packets, diff, to, trace }: Review): {
     title,
     ...(effects.length > 0 ? {} : { note: isSame ? unchangedWords(packets.unknown) : onlyFailures }),
     effects,
-    ...(packets.touchesHairpins
-      ? { gap: 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them' }
-      : {}),
+    gaps,
   };
 }
 

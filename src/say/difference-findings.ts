@@ -12,7 +12,7 @@ import type { SaidFinding } from './words/said.ts';
 const mostLines = 20;
 
 /** The first lines, and how many more there are. */
-export function cutLines(lines: readonly string[]): { readonly what: readonly string[]; readonly more: number } {
+export function firstLines(lines: readonly string[]): { readonly what: readonly string[]; readonly more: number } {
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }
 
@@ -23,11 +23,11 @@ export function differencesFound(
 ): readonly Finding[] {
   const ofServices = servicePorts.map(({ label: servicePort, change, reasons, kernel, place }) => {
     const lines = reasons.length > 0 ? reasons.map((reason) => reasonWords(reason)) : kernel.map(describeKernelChange);
-    return diagnose('service-differs', { servicePort, change, ...cutLines(lines), golden }, place);
+    return diagnose('service-differs', { servicePort, change, ...firstLines(lines), golden }, place);
   });
   // Where Services differ, the rest follows from them; a golden has to be the same in all.
   const isTold = base.length > 0 && (golden !== undefined || servicePorts.length === 0);
-  const ofNone = isTold ? [diagnose('state-differs', { golden, ...cutLines(base.map(describeKernelChange)) })] : [];
+  const ofNone = isTold ? [diagnose('state-differs', { golden, ...firstLines(base.map(describeKernelChange)) })] : [];
   return [...ofServices, ...ofNone];
 }
 

@@ -1,4 +1,5 @@
-import { count, formatCount } from '../base/format-count.ts';
+import { count } from '../base/format-count.ts';
+import { cutLines } from '../base/join-words.ts';
 import { printable } from '../base/printable.ts';
 import type { ShownPort } from '../cluster/model.ts';
 import { describeLeftovers } from '../snapshot/decompile.ts';
@@ -15,7 +16,7 @@ import type { SharedSubject } from '../ask/describe/find-items.ts';
 import { describeFlowChange, type FlowChange } from '../ask/describe/flow-change.ts';
 import type { DumpReading } from '../ask/describe/read-dumped.ts';
 import { formatRows, rowsOfDump } from '../ask/describe/service-table.ts';
-import type { ReportBlock } from '../ask/diff/diff-report.ts';
+import { more, type ReportBlock, type ReportLine } from '../ask/diff/diff-report.ts';
 import { describeReach, leftBy } from '../kube-proxy/left-behind.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatDescription } from './formats/description.ts';
@@ -55,14 +56,8 @@ export function formatDump(read: DumpReading, { limit, rows, width, isColoured }
 export function reportFlows(change: FlowChange, limit: number): readonly ReportBlock[] {
   const described = describeFlowChange(change);
   if (!described) return [];
-  const hidden = described.lines.length - limit;
-  return [
-    [
-      { role: 'title', text: described.title },
-      ...described.lines.slice(0, limit).map((text) => ({ role: 'reason', text }) as const),
-      ...(hidden > 0 ? [{ role: 'more', text: `and ${formatCount(hidden)} more` } as const] : []),
-    ],
-  ];
+  const lines = described.lines.map((text): ReportLine => ({ role: 'reason', text }));
+  return [[{ role: 'title', text: described.title }, ...cutLines(lines, limit, more)]];
 }
 
 /** Whether a Service port is one of these. */

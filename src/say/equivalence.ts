@@ -1,4 +1,4 @@
-import { nameSome } from '../base/join-words.ts';
+import { joinWords, nameSome } from '../base/join-words.ts';
 import { count, formatCount } from '../base/format-count.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
@@ -6,6 +6,7 @@ import { addressWords } from '../ask/diff/port-facts.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Place } from '../kernel/place.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
+import type { Represented } from '../ask/equivalence/representatives.ts';
 import { severities, type Divergence, type Effect, type Severity } from '../ask/equivalence/findings.ts';
 import { traceCommand } from './words/trace-command.ts';
 import { sayFindings } from './words/said.ts';
@@ -39,6 +40,10 @@ export interface EquivalenceReport {
   /** How many nodes there are, and how many of them were traced to represent all. */
   readonly nodes: number;
   readonly standIns: number;
+  /** Of several nodes, which were asked in the place of which. */
+  readonly represented: readonly Represented[];
+  /** The nodes that were asked, also those beside the one that was named. */
+  readonly asked: readonly string[];
   /** Packet classes that were compared, and those that neither side has an answer for. */
   readonly classes: number;
   readonly unknown: number;
@@ -76,14 +81,18 @@ export const targetWords: Readonly<Record<Effect['target'], string>> = {
   node: 'port of the node itself',
 };
 
-const looksAway =
-  'Not looked at: connections that are open while the rules change, what other hosts and network plugins do, and multicast.';
+/** What no comparison of packets looks at. */
+const notCompared = [
+  'connections that are open while the rules change',
+  'multicast',
+  'what other hosts and network plugins do',
+] as const;
 
 const mostNames = 5;
 
 /** The findings with these severities, one block each. */
 function findingLines(report: EquivalenceReport, of: readonly Severity[]): readonly (readonly DescriptionLine[])[] {
-  const { findings, standIns } = report;
+  const { findings } = report;
   return findings
     .filter(({ severity }) => of.includes(severity))
     .map((finding) => [
@@ -92,18 +101,21 @@ function findingLines(report: EquivalenceReport, of: readonly Severity[]): reado
       ...finding.effects
         .filter(({ severity }) => severity !== 'fails-otherwise')
         .flatMap((effect) => effectLines(effect, report)),
-      ...(finding.services.length > 0 ? [line('plain', 1, `Services: ${nameSome(finding.services, mostNames)}`)] : []),
-      ...(standIns > 1
-        ? [
-            line(
-              'plain',
-              1,
-              `nodes: ${nameSome(finding.nodes, mostNames)}${standIns < report.nodes ? ', and those like them' : ''}`,
-            ),
-          ]
+      ...(finding.servicePorts.length > 0
+        ? [line('plain', 1, `Services: ${nameSome(finding.servicePorts, mostNames)}`)]
         : []),
+      ...nodeLines(finding, report).map((text) => line('plain', 1, text)),
       ...finding.help.map((advice) => line('good', 1, `To do: ${advice}.`)),
     ]);
+}
+
+/** On which nodes it was found, where several were asked. */
+function nodeLines(
+  finding: Divergence,
+  { asked, standIns, nodes }: Pick<EquivalenceReport, 'asked' | 'standIns' | 'nodes'>,
+): readonly string[] {
+  const others = standIns < nodes ? ', and those like them' : '';
+  return asked.length > 1 ? [`nodes: ${nameSome(finding.nodes, mostNames)}${others}`] : [];
 }
 
 /** Packets that fail on both sides, only differently: one line per cause. */
@@ -198,7 +210,7 @@ function notes({ unknown, reasons, nodes, standIns, snapshots }: EquivalenceRepo
     ...(assumed === undefined ? [] : [`${assumed}.`]),
     ...(unknown > 0 ? [doubt] : []),
     ...(standIns < nodes ? [represented] : []),
-    looksAway,
+    `Not looked at: ${joinWords(notCompared)}.`,
   ];
 }
 
@@ -223,7 +235,9 @@ export function equivalenceAnswer(
         result: equivalenceJson(report),
       }),
     markdown: () => equivalenceMarkdown(report),
-    findings: () => sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, placeOf))]),
+    findings: () =>
+      sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
+    snapshots: () => report.snapshots,
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
   };
@@ -235,10 +249,12 @@ function firstPlace(servicePorts: readonly string[], placeOf: PlaceOf): Place | 
   return servicePorts.map((each) => placeOf(each)).find((each) => each !== undefined);
 }
 
-function divergenceFinding({ title, severity, effects, services, help }: Divergence, placeOf: PlaceOf): Finding {
+function divergenceFinding(divergence: Divergence, { asked }: EquivalenceReport, placeOf: PlaceOf): Finding {
+  const { title, severity, effects, services, servicePorts, help } = divergence;
   const ways = [...new Set(effects.map((each) => wayWords(each)))];
-  const details = { cause: title, effect: severity, ways, services, advice: help };
-  return diagnose('packets-differ', details, firstPlace(services, placeOf));
+  const nodes = asked.length > 1 ? divergence.nodes : [];
+  const details = { cause: title, effect: severity, ways, services, nodes, advice: help };
+  return diagnose('packets-differ', details, firstPlace(servicePorts, placeOf));
 }
 
 function equivalenceText(report: EquivalenceReport, isColoured: boolean): string {
@@ -291,12 +307,13 @@ export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
 
 /** The result that `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
-  const { from, to, nodes, standIns, classes, unknown, reasons, trace, findings } = report;
+  const { from, to, nodes, standIns, represented, classes, unknown, reasons, trace, findings } = report;
   const causes = findings.map((finding) => ({
     ...finding,
     effects: finding.effects.map((effect) => effectJson(effect, trace)),
   }));
-  return { from, to, nodes, standIns, classes, unknown, reasons, summary: summaryWords(report), causes };
+  const counts = { nodes, standIns, represented, classes, unknown };
+  return { from, to, ...counts, reasons, notCompared, summary: summaryWords(report), causes };
 }
 
 function markdownBlock(lines: readonly DescriptionLine[]): string {
@@ -314,9 +331,10 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
     const lines = [
       ...finding.reasons,
       ...finding.effects.flatMap((effect) => effectLines(effect, report)).map(({ text }) => text),
+      ...nodeLines(finding, report),
     ];
     const all = [...lines, ...finding.help];
-    const place = firstPlace(finding.services, placeOf);
+    const place = firstPlace(finding.servicePorts, placeOf);
     // A change of mode is judged by what it costs; two sides that are to be equal, by any difference.
     const isBad = !report.preparations || finding.severity === 'breaks' || finding.severity === 'unknown';
     return { name: title, place: place?.locate(), failure: isBad ? { title, lines: all } : undefined, output: all };

@@ -4,7 +4,7 @@ import type { KernelChange } from '../ask/changes/kernel-change.ts';
 import { reasonJson } from '../ask/diff/reason-words.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { describeGaps } from '../ask/diff/not-compared.ts';
-import type { Review } from './diff-review.ts';
+import { uncomparedPackets, type Review } from './diff-review.ts';
 import { effectJson } from './equivalence.ts';
 import type { difference, servicePortDifference } from './outputs/diff.ts';
 import type { kernelChange } from './outputs/shared.ts';
@@ -22,11 +22,12 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     from: from.name,
     to: to.name,
     differs: !isSame(diff),
-    notCompared: describeGaps(diff.gaps),
+    notCompared: [...describeGaps(diff.gaps), ...(review ? uncomparedPackets(review) : [])],
     servicePorts: diff.servicePorts.map(servicePortToJson),
     ...(review?.packets
       ? {
           packets: review.packets.effects.map((effect) => effectJson(effect, review.trace)),
+          unknown: review.packets.unknown,
         }
       : {}),
     base: diff.base.map(changeToJson),

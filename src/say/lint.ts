@@ -41,8 +41,7 @@ export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said
     findings: () => findings,
     files,
     suite: 'kpc lint',
-    cases: () =>
-      findings.length > 0 ? casesOf(findings) : [{ name: 'no problems', place: undefined, failure: undefined }],
+    cases: (own) => (own.length > 0 ? casesOf(own) : [{ name: 'no problems', place: undefined, failure: undefined }]),
   };
 }
 

@@ -24,16 +24,18 @@ import { sayFindings, type SaidFinding } from './words/said.ts';
 
 /** The results, for all formats. */
 export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: Said): Answered {
+  const snapshots = () => snapshotsJson(results.map(({ scene }) => scene.side));
   return {
     text: () => resultsToText(results, isColoured),
     json: () =>
       formatJson<typeof tested>({
         ...said,
-        snapshots: snapshotsJson(results.map(({ scene }) => scene.side)),
+        snapshots: snapshots(),
         result: { tests: results.map(resultJson) },
       }),
     markdown: () => resultsToMarkdown(results),
     findings: () => failuresOf(results),
+    snapshots,
     suite: 'kpc test',
     cases: () => results.map(caseOf),
   };

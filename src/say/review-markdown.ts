@@ -22,7 +22,7 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits): stri
   const whole = reportDiff(review.diff, limits);
   if (review.diff.servicePorts.length === 0) return formatMarkdown(whole);
   const kernel = whole.flatMap((block) => kernelLines(block));
-  const { title, note, effects, gap } = listEffects(review);
+  const { title, note, effects, gaps } = listEffects(review);
   const shown = effects.length > mostEffects + 1 ? effects.slice(0, mostEffects) : effects;
   const folded = effects.slice(shown.length, limits.lines);
   const left = effects.length - shown.length - folded.length;
@@ -30,7 +30,7 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits): stri
   return [
     `**${escapeMarkdown(summarizeReview(review))}**\n`,
     `### Services\n\n${listItems(serviceItems(review, limits))}`,
-    `### ${escapeMarkdown(title)}\n\n${listItems([...asItem(note), ...shown.map(effectItem), ...asItem(gap)])}`,
+    `### ${escapeMarkdown(title)}\n\n${listItems([...asItem(note), ...shown.map(effectItem), ...gaps.map(escapeMarkdown)])}`,
     ...(folded.length === 0
       ? []
       : [

@@ -3,6 +3,7 @@ import { nameSome } from '../base/join-words.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, type Family } from '../kernel/family.ts';
+import { unnamedMode } from '../kube-proxy/modes.ts';
 import { parseRelease } from '../kube-proxy/releases.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
@@ -70,6 +71,18 @@ function assumedJson({ mode, node, services = [], pods = [], clusterCIDRs = [] }
 
 /** "assumed: node node-1, 2 cluster IPs, 1 Pod": what kpc chose for snapshots, in a line; undefined if nothing. The mode stands beside its name. */
 export function assumedSummary(snapshots: readonly SnapshotJson[]): string | undefined {
+  const parts = assumedParts(snapshots);
+  return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
+}
+
+/** The same where the mode has no other place: "mode ipvs (nothing names a mode), node node-1". */
+export function assumedWithMode(snapshots: readonly SnapshotJson[]): string | undefined {
+  const modes = new Set(snapshots.flatMap(({ mode, assumed }) => (mode && assumed?.mode ? [mode] : [])));
+  const parts = [...Array.from(modes, (mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
+  return parts.length === 0 ? undefined : parts.join(', ');
+}
+
+function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   const all = snapshots.flatMap(({ node, assumed }) => (assumed ? [{ ...assumed, name: node }] : []));
   const services = lastOfEach(
     all.flatMap((each) => each.services ?? []),
@@ -88,12 +101,11 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
     [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs.length), 'load balancer address', 'load balancer addresses'],
     [pods.size, 'Pod'],
   ] as const;
-  const parts = [
+  return [
     ...(nodes.size === 0 ? [] : [`node ${nameSome([...nodes])}`]),
     ...counts.flatMap(([number, one, many]) => (number === 0 ? [] : [count(number, one, many)])),
     ...(cidrs.size === 0 ? [] : [`clusterCIDR ${[...cidrs].join(', ')}`]),
   ];
-  return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
 }
 
 /** Two sides may have assumed the same. */

@@ -112,9 +112,7 @@ interface CompiledFacts extends Facts {
   readonly assumedClusterCIDRs?: readonly string[] | undefined;
   /** Why Service ports have no endpoints, or may have none. */
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
-  /** Whether the Node is not in the input. */
-  readonly isNodeAssumed?: true | undefined;
-  /** The Nodes that were assumed beside this one. */
+  /** The Nodes that were assumed; this may be one of them. */
   readonly assumedNodes?: readonly string[] | undefined;
   /** The same input on another Node; undefined if there is none of that name. */
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
@@ -236,7 +234,6 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
   readonly assumedEndpoints: readonly AssumedWorkload[] | undefined;
-  readonly isNodeAssumed: true | undefined;
   readonly assumed: AssumedValues;
   readonly taken: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
@@ -249,7 +246,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   constructor(facts: CompiledFacts) {
     super(facts);
     const { assigned, assumedEndpoints = [], assumedPods, assumedClusterCIDRs: clusterCIDRs = [] } = facts;
-    const { isNodeAssumed, isModeAssumed = false } = facts;
+    const { assumedNodes = [], isModeAssumed = false } = facts;
     const pods = assumedPods
       ? assumedPods.flatMap(({ object }) => object.status?.addresses.map(({ text }) => text) ?? [])
       : assumedEndpoints.flatMap((workload) => workload.pods.flatMap(({ addresses }) => addresses));
@@ -260,12 +257,11 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     this.families = facts.families;
     this.assigned = assigned;
     this.assumedEndpoints = facts.assumedEndpoints;
-    this.isNodeAssumed = isNodeAssumed;
     this.assumed = {
       services: assigned,
       pods: new Set(pods),
       clusterCIDRs,
-      node: isNodeAssumed === true,
+      node: assumedNodes.includes(facts.node.name),
       mode: isModeAssumed,
     };
     this.taken = facts.taken;
@@ -327,7 +323,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
 
   /** The same input on the other Nodes that kpc assumed beside this one. None if the input shows which Nodes exist. */
   get elsewhere(): readonly CompiledSnapshot[] {
-    const others = this.isNodeAssumed ? (this.facts.assumedNodes ?? []) : [];
+    const others = this.assumed.node ? (this.facts.assumedNodes ?? []) : [];
     return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
   }
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-formats-'));
@@ -19,9 +20,22 @@ metadata: { name: web }
 spec: { replicas: 1, selector: { matchLabels: { app: web } }, template: { metadata: { labels: { app: web } }, spec: { containers: [{ name: c, image: c, ports: [{ containerPort: 8080 }] }] } } }
 `;
 
+const slice = `---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: gone-1, labels: { kubernetes.io/service-name: gone } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [{ addresses: [10.244.1.7] }]
+`;
+
 beforeAll(async () => {
   writeFileSync(join(cwd, 'old.yaml'), web('Cluster'));
   writeFileSync(join(cwd, 'new.yaml'), web('Local'));
+  const local = web('Local').replace('type: NodePort', 'type: NodePort, externalTrafficPolicy: Local');
+  writeFileSync(join(cwd, 'local.yaml'), local);
+  writeFileSync(join(cwd, 'noted.yaml'), web('Local') + slice);
+  writeFileSync(join(cwd, 'noted-bad.yaml'), web('Cluster').replace('port: 80', 'port: 80808') + slice);
   writeFileSync(join(cwd, 'bad.yaml'), web('Cluster').replace('port: 80', 'port: 80808'));
   writeFileSync(join(cwd, 'test.yaml'), 'tests: [{ from: pod, to: svc/web, expect: refused }]\n');
   await runKpc(['compile', '-q', 'old.yaml', '--assume', '--golden', 'golden'], { cwd });
@@ -76,4 +90,83 @@ describe.each(Object.entries(commands))('%s', (_, words) => {
     expect(github.stdout.includes('::error ') || !isRefused).toBe(true);
     expect(markdown.stdout.includes('**error**') || !isRefused).toBe(true);
   });
+});
+
+describe.each(['lint', 'test', 'diff', 'equivalence', 'migrate', 'compile --check', 'compile --check of the same'])(
+  'what %s assumes',
+  (name) => {
+    const print = async (output: string, ...more: readonly string[]): Promise<string> =>
+      (await runKpc([...(commands[name] ?? []), '--output', output, ...more], { cwd })).stdout;
+    const isLint = name === 'lint';
+    const node = expect.stringMatching(/node-1\b.*1 Pod\b/);
+
+    test.for([[], ['-q']])('stands in every format, once %j', async (more) => {
+      const github = (await print('github', ...more)).split('\n').filter((line) => line.includes('title=assumed'));
+      expect(github).toEqual(isLint ? [] : [node]);
+      const gitlab: readonly { check_name: string; description: string }[] = JSON.parse(await print('gitlab', ...more));
+      const entries = gitlab.filter(({ check_name: code }) => code === 'assumed').map((each) => each.description);
+      // An entry is something to look at.
+      expect(entries).toEqual(isLint || gitlab.length === 0 ? [] : [node]);
+      const [run] = JSON.parse(await print('sarif', ...more)).runs;
+      expect(run.properties).toEqual(isLint ? undefined : { assumed: node });
+      expect(run.results.map(({ ruleId }: { ruleId: string }) => ruleId)).not.toContain('assumed');
+      const properties = /<properties>[^]*<\/properties>/.exec(await print('junit', ...more))?.[0];
+      expect(properties).toEqual(isLint ? undefined : node);
+    });
+
+    test('names the mode that nothing names, and not one that a flag names', async () => {
+      const modeless = (commands[name] ?? []).filter((word) => word !== '--from' && word !== 'iptables');
+      for (const output of isLint ? [] : ['github', 'sarif', 'junit']) {
+        const unnamed = await runKpc([...modeless, '--output', output], { cwd });
+        expect(unnamed.stdout.match(/mode ipvs \(nothing names a mode\)/g)).toHaveLength(1);
+        const named = await runKpc([...modeless, '--output', output, '--proxy-mode', 'ipvs'], { cwd });
+        expect(named.stdout).not.toContain('nothing names');
+      }
+    });
+  },
+);
+
+test.for(['json', 'github', 'gitlab', 'sarif', 'junit'])(
+  '-q leaves notes on the input out of %s, as of text, and keeps what was asked',
+  async (output) => {
+    const check = ['compile', 'noted.yaml', '--assume', '--check', 'golden', '--output', output];
+    const refused = ['diff', 'old.yaml', 'noted-bad.yaml', '--output', output];
+    expect((await runKpc(check, { cwd })).stdout).toContain('no-such-service');
+    for (const words of [check, refused]) {
+      const { stdout } = await runKpc([...words, '-q'], { cwd });
+      expect(stdout).not.toContain('no-such-service');
+      expect(stdout).toMatch(words === check ? /default\/web/ : /bad-value/);
+    }
+  },
+);
+
+test('what text says is not compared stands in JSON', async () => {
+  const asked: readonly (readonly string[])[] = [
+    ['diff', 'old.yaml', 'local.yaml', '--proxy-mode', 'nftables'],
+    ['equivalence', 'old.yaml', 'new.yaml'],
+    ['migrate', 'new.yaml'],
+  ];
+  for (const words of asked) {
+    const { stdout } = await runKpc(words, { cwd });
+    const { notCompared } = resultOf((await runKpc([...words, '--output', 'json'], { cwd })).stdout) as {
+      readonly notCompared: readonly string[];
+    };
+    expect(/[Nn]ot (?:compared|looked at): /.test(stdout)).toBe(true);
+    expect(notCompared.length).toBeGreaterThan(0);
+    for (const what of notCompared) expect(stdout).toContain(what);
+  }
+});
+
+test('what is found on another node than the one that was asked names it', async () => {
+  const words = ['--proxy-mode', 'nftables', '--node', 'node-2'];
+  const { stdout } = await runKpc(['diff', 'old.yaml', 'new.yaml', ...words], { cwd });
+  const json = resultOf((await runKpc(['diff', 'old.yaml', 'new.yaml', ...words, '--output', 'json'], { cwd })).stdout);
+  const nodes = (json as { readonly packets: readonly { example: { node: string } }[] }).packets.map(
+    ({ example }) => example.node,
+  );
+  expect(new Set(nodes)).toEqual(new Set(['node-1']));
+  expect(stdout.match(/, on node-1, from /g)).toHaveLength(nodes.length);
+  const github = (await runKpc(['equivalence', 'old.yaml', 'new.yaml', ...words, '--output', 'github'], { cwd }))
+    .stdout;
+  expect(github).toMatch(/title=packets-differ::.*, on node-1/);
 });

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, symlinkSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  symlinkSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -50,6 +59,21 @@ test('assumes what manifests from git lack, and leaves out its own workflow', as
   const check = await runKpc(['compile', '--check', 'ci/golden'], { cwd });
   expect(check).toMatchObject({ status: 0, stdout: '' });
   expect(check.stderr).not.toContain('skipped');
+});
+
+test('a check says that nothing names the mode as long as nothing does', async () => {
+  const cwd = folder({ 'svc.yaml': svc });
+  await runKpc(['init', 'svc.yaml'], { cwd });
+  writeFileSync(join(cwd, 'svc.yaml'), svc.replace('port: 80', 'port: 81'));
+  const check = ['compile', '--check', 'golden', '--output'];
+  for (const output of ['markdown', 'github', 'sarif', 'junit']) {
+    const { stdout } = await runKpc([...check, output], { cwd });
+    expect(stdout.match(/nothing names a mode/g)).toHaveLength(1);
+    expect((await runKpc([...check, output, '--proxy-mode', 'ipvs'], { cwd })).stdout).not.toContain('names a mode');
+  }
+  const { snapshots, findings } = JSON.parse((await runKpc([...check, 'json'], { cwd })).stdout);
+  expect(snapshots.at(-1)).toMatchObject({ mode: 'ipvs', assumed: { mode: true } });
+  expect(findings.map(({ code }: { code: string }) => code)).not.toContain('default-mode');
 });
 
 test('writes no mode that nothing names, so that no finding rests on one', async () => {

@@ -22,6 +22,9 @@ function check(input: string, folder: string, output: string, ...more: readonly 
   return runKpc(['compile', '-f', input, '--check', folder, '--output', output, ...more], { cwd });
 }
 
+/** What a run of github says once: no flag of these calls names a mode. */
+const assumed = '::notice title=assumed::assumed: mode ipvs (nothing names a mode)\n';
+
 const because =
   'endpoints 3 → 5; endpoint 10.244.1.8:8080 added (on node-1); endpoint 10.244.2.9:8080 added (on node-2)';
 
@@ -57,7 +60,7 @@ describe.concurrent('kpc compile --check', () => {
     expect(run.status).toBe(1);
     const advice = `help: if this is intended: kpc compile -f after -o ${golden}`;
     expect(run.stdout).toBe(
-      `::error file=${caseFolder}/after/store.yaml,line=12,col=7,title=service-differs::store/shop:http changed: ${because}%0A${advice}\n`,
+      `${assumed}::error file=${caseFolder}/after/store.yaml,line=12,col=7,title=service-differs::store/shop:http changed: ${because}%0A${advice}\n`,
     );
   });
 
@@ -77,7 +80,7 @@ describe.concurrent('kpc compile --check', () => {
       `apiVersion: v1\nkind: Service\nmetadata: { name: new-${i} }\nspec: { clusterIP: 10.96.1.${i}, ports: [{ port: 80 }] }\n`;
     writeFileSync(many, Array.from({ length: 40 }, (_, i) => service(i + 1)).join('---\n'));
     const run = await check('before', golden, 'github', '-f', many);
-    const lines = run.stdout.trimEnd().split('\n');
+    const lines = run.stdout.replace(assumed, '').trimEnd().split('\n');
     expect(lines).toHaveLength(10);
     expect(lines[0]).toMatch(
       /^::error file=.*many\.yaml,line=4,.*title=service-differs::default\/new-1 added: Service added; /,
@@ -94,6 +97,9 @@ describe.concurrent('kpc compile --check', () => {
         '<?xml version="1.0" encoding="UTF-8"?>',
         `<testsuites name="${title}" tests="1" failures="1">`,
         `  <testsuite name="${title}" tests="1" failures="1">`,
+        '    <properties>',
+        '      <property name="assumed" value="mode ipvs (nothing names a mode)"/>',
+        '    </properties>',
         '    <testcase classname="kpc" name="store/shop:http" file="after/store.yaml" line="12">',
         `      <failure message="store/shop:http changed: ${because}">${because.replaceAll('; ', '\n')}`,
         `if this is intended: kpc compile -f after -o ${golden}</failure>`,
@@ -111,9 +117,21 @@ describe.concurrent('kpc compile --check', () => {
     expect(resultOf(run.stdout)).toMatchObject({
       folder: golden,
       same: false,
+      accept: `kpc compile -f after -o ${golden}`,
       files: ['manifest.json', 'ipset.restore', 'ipvsadm.restore', 'services.json'],
       problems: [],
-      diff: { servicePorts: [{ servicePort: 'store/shop:http', place: { file: 'after/store.yaml', line: 12 } }] },
+      diff: {
+        servicePorts: [{ servicePort: 'store/shop:http', place: { file: 'after/store.yaml', line: 12 } }],
+        packets: [
+          {
+            services: ['store/shop'],
+            target: 'cluster-ip',
+            choice: { from: { endpoints: 3 }, to: { endpoints: 5 } },
+            trace: expect.stringContaining('kpc trace after'),
+          },
+          { services: ['store/shop'], senders: ['an endpoint of the Service'] },
+        ],
+      },
     });
   });
 
@@ -124,7 +142,7 @@ describe.concurrent('kpc compile --check', () => {
     const github = await check('before', edited, 'github');
     expect(github.status).toBe(1);
     expect(github.stdout).toMatch(
-      /^::error title=state-differs::.* differs: .*ipvsadm\.restore has changed since it was compiled/,
+      /\n::error title=state-differs::.* differs: .*ipvsadm\.restore has changed since it was compiled/,
     );
     const junit = await check('before', edited, 'junit');
     expect(junit.stdout).toContain('failures="1"');
@@ -133,7 +151,7 @@ describe.concurrent('kpc compile --check', () => {
   test('of many nodes: the Services that change once, and the nodes', async () => {
     const github = await check('after', fleet, 'github', '--all-nodes');
     expect(github.status).toBe(1);
-    const [service, nodes, ...rest] = github.stdout.split('\n');
+    const [, service, nodes, ...rest] = github.stdout.split('\n');
     expect(service).toContain(`title=service-differs::store/shop:http changed: ${because}%0A`);
     expect(nodes).toBe(
       `::error title=state-differs::${fleet} differs: 1 of 1 node changes; node-1: manifest.json, ipset.restore, ipvsadm.restore, services.json%0Ahelp: if this is intended: kpc compile -f after -o ${fleet} --all-nodes`,
@@ -142,9 +160,27 @@ describe.concurrent('kpc compile --check', () => {
     const junit = await check('after', fleet, 'junit', '--all-nodes');
     expect(junit.stdout).toContain('<testcase classname="kpc" name="node-1">');
     const json = await check('after', fleet, 'json', '--all-nodes');
-    expect(resultOf(json.stdout)).toMatchObject({ same: false, nodes: 1, changed: [{ node: 'node-1' }] });
+    expect(resultOf(json.stdout)).toMatchObject({
+      same: false,
+      accept: `kpc compile -f after -o ${fleet} --all-nodes`,
+      nodes: 1,
+      changed: [{ node: 'node-1' }],
+      example: { diff: { packets: [{ target: 'cluster-ip' }, { target: 'cluster-ip' }] } },
+    });
     const same = await check('before', fleet, 'github', '--all-nodes');
-    expect(same).toMatchObject({ status: 0, stdout: '' });
+    expect(same).toMatchObject({ status: 0, stdout: assumed });
+  });
+
+  test('of several nodes, a finding names the one that shows it', async () => {
+    const nodes = ['a', 'b'].map((name) => `apiVersion: v1\nkind: Node\nmetadata: { name: ${name} }\n`).join('---\n');
+    const more = join(scratch, 'nodes.yaml');
+    writeFileSync(more, nodes);
+    const several = join(scratch, 'several');
+    const flags = ['-f', more, '--all-nodes'];
+    await runKpc(['compile', '-f', 'before/store.yaml', ...flags, '-o', several], { cwd });
+    const { stdout } = await check('after/store.yaml', several, 'github', ...flags);
+    expect(stdout).toContain('title=service-differs::store/shop:http changed on a: ');
+    expect(stdout).toContain('2 of 2 nodes change');
   });
 });
 

@@ -60,7 +60,7 @@ async function compare(paths: readonly string[]): Promise<string> {
   return texts.join('');
 }
 
-const tooMany = 'not compared, for there are many Services';
+const tooMany = 'not compared: packets';
 
 describe('the packets of a review', () => {
   test('are compared up to 400 Service ports', async () => {

@@ -86,7 +86,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const golden = join(fleet, 'worker-1');
     const check = await runKpc(['compile', ...files, '--node', 'worker-3', '--check', golden, '--output', 'github']);
     expect(check.stdout).toMatch(
-      /^::error file=fixtures\/cluster\/shop\.yaml,line=10,col=7,title=service-differs::shop\/cart changed: /,
+      /\n::error file=fixtures\/cluster\/shop\.yaml,line=10,col=7,title=service-differs::shop\/cart changed: /,
     );
   });
 

@@ -21,6 +21,9 @@ const cases = join(projectFolder, 'test/diff/cases/flip-traffic-policy');
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-workflow-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
+/** The workflow names no mode. */
+const assumed = '::notice title=assumed::assumed: mode ipvs (nothing names a mode)\n';
+
 test('a pull request that leaves the golden behind: marks, a report, and words', async () => {
   const repository = await makeRepository('stale');
   writeManifests(repository, 'after');
@@ -28,7 +31,7 @@ test('a pull request that leaves the golden behind: marks, a report, and words',
   const { runs, files } = await runWorkflow(repository, 'stale');
   expect(runs.map(({ status }) => status)).toEqual([1, 0, 0]);
   expect(runs[0]?.stdout).toBe(
-    '::error file=services/store.yaml,line=13,col=7,title=service-differs::store/shop:http changed: ' +
+    `${assumed}::error file=services/store.yaml,line=13,col=7,title=service-differs::store/shop:http changed: ` +
       'externalTrafficPolicy Cluster → Local%0A' +
       'help: if this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n' +
       '::error title=state-differs::golden/worker-1 differs: chain KUBE-NODE-PORT (nat): + 1 rule%0A' +
@@ -39,14 +42,14 @@ test('a pull request that leaves the golden behind: marks, a report, and words',
   expect(files.summary).toContain('- **store/shop**: externalTrafficPolicy Cluster → Local\n');
 });
 
-test('a pull request with its golden: no mark, and the words all the same', async () => {
+test('a pull request with its golden: no mark but what is assumed, and the words all the same', async () => {
   const repository = await makeRepository('fresh');
   writeManifests(repository, 'after');
   await writeGolden(repository);
   await commit(repository, 'after');
   const { runs, files } = await runWorkflow(repository, 'fresh');
   expect(runs.map(({ status, stdout }) => ({ status, stdout }))).toEqual([
-    { status: 0, stdout: '' },
+    { status: 0, stdout: assumed },
     { status: 0, stdout: '' },
   ]);
   expect(files.summary).toContain('- **store/shop**: externalTrafficPolicy Cluster → Local\n');

@@ -23,6 +23,9 @@ interface Printed {
     readonly services: readonly string[];
     readonly nodes: readonly string[];
   }[];
+  readonly nodes: number;
+  readonly standIns: number;
+  readonly represented: readonly { readonly node: string; readonly by: readonly string[] }[];
 }
 
 describe('kpc equivalence', () => {
@@ -221,9 +224,15 @@ describe('kpc migrate', () => {
     const args = ['migrate', ...files, '--output', 'json'];
     const { status, stdout } = await runKpc(args);
     expect(status).toBe(1);
-    const { causes } = resultOf(stdout) as Printed;
+    const { causes, nodes, standIns, represented } = resultOf(stdout) as Printed;
     const nodePorts = causes.find(({ cause }) => cause === 'node-port-addresses');
-    expect(nodePorts).toMatchObject({ severity: 'breaks', services: ['shop/storefront:https'], nodes: ['worker-1'] });
+    const concerned = { services: ['shop/storefront'], servicePorts: ['shop/storefront:https'], nodes: ['worker-1'] };
+    expect(nodePorts).toMatchObject({ severity: 'breaks', ...concerned });
+    expect({ nodes, standIns, represented }).toMatchObject({ nodes: represented.length });
+    expect(new Set(represented.flatMap(({ by }) => by)).size).toBe(standIns);
+    expect(causes.flatMap((each) => each.nodes).every((node) => represented.some(({ by }) => by.includes(node)))).toBe(
+      true,
+    );
     expect(findingsOf(stdout, 'preparation').map((each) => each.arguments)).toContainEqual(
       expect.objectContaining({ step: 'forwarding', sysctl: 'net.ipv4.ip_forward', isSetBefore: true }),
     );

@@ -167,7 +167,8 @@ describe('between modes', () => {
     const causes = findings.map(({ cause, severity }) => `${cause} ${severity}`);
     expect(causes).toEqual(expect.arrayContaining(['external-policy-local breaks', 'unserved-port fails-otherwise']));
     const local = findings.find(({ cause }) => cause === 'external-policy-local');
-    expect(local?.services).toContain('default/external-local:main');
+    expect(local?.services).toContain('default/external-local');
+    expect(local?.servicePorts).toContain('default/external-local:main');
     expect(local?.effects.map(({ from, to }) => `${from} → ${to}`)).toEqual(
       expect.arrayContaining([
         'delivered, but the connection fails → dropped',

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadInputs } from '../../src/snapshot/files/read-texts.ts';
-import { chooseStandIns } from '../../src/ask/equivalence/representatives.ts';
+import { chooseStandIns, type StandIn } from '../../src/ask/equivalence/representatives.ts';
 import type { Divergence } from '../../src/ask/equivalence/findings.ts';
 import { Comparison } from '../../src/ask/equivalence/comparison.ts';
 import { onOneNode, sceneOf } from '../../src/ask/trace/scene.ts';
@@ -25,16 +25,25 @@ async function standInsOf(service: string, nodes: number) {
 }
 
 test('of 500 nodes that are alike, one is asked', async () => {
-  const chosen = await standInsOf('nodeport', 500);
+  const { standIns: chosen, represented } = await standInsOf('nodeport', 500);
   expect(chosen.filter(({ node }) => node.startsWith('empty-'))).toHaveLength(1);
   expect(chosen.length).toBeLessThan(5);
+  const asked = chosen.find(({ node }) => node.startsWith('empty-'))?.node;
+  const empty = represented.filter(({ node }) => node.startsWith('empty-'));
+  expect(empty).toHaveLength(500);
+  expect(new Set(empty.flatMap(({ by }) => by))).toEqual(new Set([asked]));
+  expect(new Set(represented.flatMap(({ by }) => by))).toEqual(new Set(chosen.map(({ node }) => node)));
 });
 
 test('nodes with and without endpoints of a Service of policy Local are asked', async () => {
-  const chosen = await standInsOf('loadbalancer-local', 0);
+  const { standIns: chosen, represented } = await standInsOf('loadbalancer-local', 0);
   const asked = chosen.map(({ node, only }) => `${node} ${only ? [...only.addresses].join() : 'everything'}`);
   expect(asked[0]).toBe('worker-1 everything');
   expect(asked.length).toBeGreaterThan(1);
+  // Of a node that differs in one Service, the rest is asked of another.
+  for (const { node, only } of chosen) {
+    expect(represented).toContainEqual({ node, by: only ? ['worker-1', node] : [node] });
+  }
 });
 
 test('nodes that differ in their zone alone are one, unless hints make them use other endpoints', async () => {
@@ -60,7 +69,7 @@ test('nodes that differ in their zone alone are one, unless hints make them use 
     return [{ ...cluster, servicePorts }];
   };
   const chosenOf = (clusters: Parameters<typeof chooseStandIns>[1]) =>
-    chooseStandIns(inZones, clusters, [...inZones.keys()]).map(({ node, only }) => [node, only === undefined]);
+    chooseStandIns(inZones, clusters, [...inZones.keys()]).standIns.map(({ node, only }) => [node, only === undefined]);
   expect(chosenOf([cluster])).toEqual([['in-a', true]]);
   expect(chosenOf(hintedTo(() => 'b'))).toEqual([['in-a', true]]);
   expect(chosenOf(hintedTo((at) => (at === 0 ? 'a' : 'b')))).toEqual([
@@ -81,16 +90,16 @@ test('random clusters: the nodes that stand for all find what all nodes together
     const { loaded } = from ?? {};
     if (!from || !to?.loaded || !loaded) throw new Error('not read');
     const nodes = [...loaded.nodes.keys()];
-    const foundOn = (asked: ReturnType<typeof chooseStandIns>) => {
+    const foundOn = (asked: readonly StandIn[]) => {
       const comparison = new Comparison();
       for (const { node, only } of asked) {
         const [before, after] = [from.at(node).side, to.at(node).side];
         if (before && after) comparison.add(onOneNode(sceneOf(before), sceneOf(after)), only);
       }
       const { findings } = comparison.result();
-      return findings.map(({ cause, services }) => ({ cause, services })).toSorted(byCause);
+      return findings.map(({ cause, servicePorts }) => ({ cause, servicePorts })).toSorted(byCause);
     };
-    const standIns = chooseStandIns(loaded.nodes, [loaded.cluster], nodes);
+    const { standIns } = chooseStandIns(loaded.nodes, [loaded.cluster], nodes);
     if (standIns.some(({ only }) => only) || standIns.length < nodes.length) fewer++;
     expect(foundOn(standIns), `seed ${seed}`).toEqual(foundOn(nodes.map((node) => ({ node, only: undefined }))));
   }

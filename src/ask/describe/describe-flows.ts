@@ -7,7 +7,7 @@ import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatSocketAddress } from '../../kernel/socket-address.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
-import { cutLines, line, type DescriptionLine } from './describe-words.ts';
+import { cutList, line, type DescriptionLine } from './describe-words.ts';
 import { describeFlowChange, flowChangeJson, followChange, isTranslated, type FlowChange } from './flow-change.ts';
 
 /** Stale flows between the same two ends. */
@@ -122,7 +122,7 @@ export function describeFlows(
   const title = `${count(listed, 'flow')} of UDP, ${total === 0 ? 'none' : formatCount(total)} stale`;
   return [
     line('heading', 0, title),
-    ...cutLines(
+    ...cutList(
       groups.flatMap((group) => [
         line('bad', 1, `${groupName(group)}: ${groupWords(group)}`),
         line('plain', 2, group.command),
@@ -131,7 +131,7 @@ export function describeFlows(
       1,
     ),
     ...(changed ? [line('heading', 0, changed.title)] : []),
-    ...cutLines(
+    ...cutList(
       (changed?.lines ?? []).map((text) => line('plain', 1, text)),
       limit,
       1,

@@ -3,7 +3,7 @@ import { count, formatCount } from '../../base/format-count.ts';
 import { joinWords } from '../../base/join-words.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { cutLines, line, type DescriptionLine } from './describe-words.ts';
+import { cutList, line, type DescriptionLine } from './describe-words.ts';
 
 /** kube-proxy's mode according to its log. */
 export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
@@ -26,7 +26,7 @@ export function describeLog(log: ProxyLog, limit: number): readonly DescriptionL
     line('heading', 0, `kube-proxy's log: ${count(lines, 'line')}${span}`),
     ...setUpWords(log).map(plain),
     ...(problems.length === 0 ? [line('good', 1, 'no problem that kpc knows')] : []),
-    ...cutLines(
+    ...cutList(
       problems.flatMap(({ problem: { meaning, advice }, at, count: times, detail }) => [
         line('bad', 1, `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${at.file}:${at.line})`),
         ...(detail === '' ? [] : [line('dim', 2, shorten(detail))]),

@@ -5,6 +5,7 @@ import type { LocalTraffic } from '../../cluster/local-traffic.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import type { MasqueradedClients } from '../../cluster/plan-masquerade.ts';
 import { count, formatCount } from '../../base/format-count.ts';
+import { cutLines } from '../../base/join-words.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Location } from '../../kernel/place.ts';
 import { tableWords } from '../changes/kernel-change.ts';
@@ -131,7 +132,7 @@ function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: M
     ...pathLines(port, fallback, masquerade),
     ...plain(unboundHints && hintWords(unboundHints)),
     ...plain(`${count(endpoints.length, `${family}endpoint`)}${usedWords(endpoints)} on ${words.node}`),
-    ...cutLines(endpoints.map(endpointLine), words.limit, 2),
+    ...cutList(endpoints.map(endpointLine), words.limit, 2),
   ];
 }
 
@@ -158,7 +159,7 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
     ...(port.nodePort ? plain(`node port ${port.nodePort}/${port.protocol}`) : []),
     ...pathLines(port, port.fallback, port.masquerade),
     ...plain(headEndpoints(port)),
-    ...cutLines(endpoints, limit, 2),
+    ...cutList(endpoints, limit, 2),
   ];
 }
 
@@ -302,12 +303,12 @@ export function describeSharedInWords(
   const lines = items.map(({ text, owner }) =>
     owner === undefined ? line('plain', 1, text) : line('good', 1, `${text}  ${owner}`),
   );
-  return [line('heading', 0, title), ...cutLines(lines, limit, 1)];
+  return [line('heading', 0, title), ...cutList(lines, limit, 1)];
 }
 
 function section(title: string, texts: readonly string[], limit: number): readonly DescriptionLine[] {
   const lines = texts.flatMap((text) => plain(text));
-  return texts.length === 0 ? [] : [line('heading', 0, title), ...cutLines(lines, limit, 1)];
+  return texts.length === 0 ? [] : [line('heading', 0, title), ...cutList(lines, limit, 1)];
 }
 
 /** A plain line below a heading; none for empty text. */
@@ -316,10 +317,8 @@ function plain(text: string | false | undefined): readonly DescriptionLine[] {
 }
 
 /** The first lines, and a count of the rest. */
-export function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
-  if (lines.length <= limit + 1) return lines;
-  const hidden = lines.length - limit;
-  return [...lines.slice(0, limit), line('dim', depth, `… and ${formatCount(hidden)} more`)];
+export function cutList(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
+  return cutLines(lines, limit, (words) => line('dim', depth, `… ${words}`));
 }
 
 /** "  (svc.yaml:12)", or nothing. */

@@ -1,4 +1,5 @@
 import { count, formatCount } from '../../base/format-count.ts';
+import { cutLines } from '../../base/join-words.ts';
 import { isSame, otherPartNames, otherParts, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
 import { describeKernelChange, type ChangeKind, type KernelChange } from '../changes/kernel-change.ts';
 import { printable } from '../../base/printable.ts';
@@ -40,8 +41,8 @@ function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDi
   const kernel = port.kernel.map((change) => line(change.change, describeKernelChange(change)));
   return [
     line('heading', `${port.label} ${port.change}`),
-    ...cut(reasons, limit),
-    ...cut(kernel, limit),
+    ...cutLines(reasons, limit, more),
+    ...cutLines(kernel, limit, more),
     ...(port.follows.length > 0 ? [line('more', `and ${count(port.follows.length, 'chain')} that follow`)] : []),
     ...(kernel.length + port.follows.length === 0 && !isReadBack ? [line('more', unchanged)] : []),
   ];
@@ -50,7 +51,7 @@ function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDi
 function reportPart(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
   if (changes.length === 0) return [];
   const lines = changes.map((change) => line(change.change, describeKernelChange(change)));
-  return [[line('title', title), ...cut(lines, limit)]];
+  return [[line('title', title), ...cutLines(lines, limit, more)]];
 }
 
 /** How much differs, in one sentence. */
@@ -108,9 +109,5 @@ export function line(role: ReportLine['role'], text: string): ReportLine {
   return { role, text: printable(text) };
 }
 
-/** The first lines, and how many more there are. If only one more line follows, prints it, because the count would take a line too. */
-function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
-  if (lines.length <= limit + 1) return lines;
-  const hidden = lines.slice(limit);
-  return [...lines.slice(0, limit), line('more', `and ${formatCount(hidden.length)} more`)];
-}
+/** A line in the place of others. */
+export const more = (words: string): ReportLine => line('more', words);

@@ -1,6 +1,6 @@
 import type { Scene } from '../trace/scene.ts';
 import { compareScenes } from './compare.ts';
-import { Findings, type Divergence } from './findings.ts';
+import { Findings, nodeOf, type Divergence } from './findings.ts';
 import type { Only } from './representatives.ts';
 
 /** The result of comparing many nodes. */
@@ -11,17 +11,21 @@ export interface Compared {
   /** Why some have no answer, and what would settle it. */
   readonly reasons: readonly string[];
   readonly findings: readonly Divergence[];
+  /** The nodes that packets were sent to; '' if there is no Node object. */
+  readonly asked: readonly string[];
 }
 
 export class Comparison {
   readonly #findings = new Findings();
   readonly #reasons = new Set<string>();
+  readonly #asked = new Set<string>();
   #classes = 0;
   #unknown = 0;
 
   /** Compares both sides of one node; `only` skips what another node represents. */
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
     const { classes, unknown, reasons } = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
+    this.#asked.add(nodeOf(...scenes));
     for (const reason of reasons) this.#reasons.add(reason);
     this.#classes += classes;
     this.#unknown += unknown;
@@ -33,6 +37,7 @@ export class Comparison {
       unknown: this.#unknown,
       reasons: [...this.#reasons].toSorted(),
       findings: this.#findings.list(),
+      asked: [...this.#asked],
     };
   }
 }

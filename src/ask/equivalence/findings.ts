@@ -132,7 +132,8 @@ export function findingWith<E>(effect: Schema<E>) {
     /** Empty if nothing that works is lost or changed. */
     help: about('what to do, in sentences', listOf(anyText)),
     severity: severitySchema,
-    services: about('"namespace/name:port", sorted', listOf(anyText)),
+    services: about('"namespace/name", sorted', listOf(anyText)),
+    servicePorts: about('"namespace/name:port", sorted', listOf(anyText)),
     effects: listOf(effect),
     classes: about('how many classes of packets', wholeNumber(0)),
     /** The traced nodes that have it; '' if there is no Node object. */
@@ -159,7 +160,8 @@ interface Met extends Pick<Difference, 'sender' | 'packet'> {
 
 interface Gathered {
   readonly effects: Map<string, Effect>;
-  readonly services: Set<string>;
+  /** By label. */
+  readonly ports: Map<string, ShownPort>;
   readonly nodes: Set<string>;
   readonly reasons: Set<string>;
   readonly advice: Set<string>;
@@ -176,7 +178,7 @@ export class Findings {
   /** Returns a callback for the differences between two sides of one node. */
   collector(from: Scene, to: Scene): (difference: Difference, alike?: readonly Like[]) => void {
     let explained: ReturnType<typeof explainer> | undefined;
-    const node = from.side.node?.name ?? to.side.nodeName;
+    const node = nodeOf(from, to);
     return (difference, alike = none) => {
       const { explain, find } = (explained ??= explainer(from, to));
       const { cause, because, ports, effect: found } = explain(difference);
@@ -184,7 +186,7 @@ export class Findings {
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {
         effects: new Map(),
-        services: new Set(),
+        ports: new Map(),
         nodes: new Set(),
         reasons: new Set(),
         advice: new Set(),
@@ -192,10 +194,10 @@ export class Findings {
         alike: none,
       };
       this.#byCause.set(cause, known);
-      for (const { label } of ports) known.services.add(label);
+      for (const port of ports) known.ports.set(port.label, port);
       // All senders to a destination have the same destinations beside it.
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
-        for (const { label } of find({ destination: address, port, protocol }).ports) known.services.add(label);
+        for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
       known.alike = alike;
       for (const reason of [...reasonsOf(cause, from, to), ...because]) known.reasons.add(reason);
       const { advice }: Cause = causes[cause];
@@ -228,7 +230,8 @@ export class Findings {
           reasons: [...known.reasons, ...servedWords(known.served)],
           help: [...known.advice],
           severity: effects[0]?.severity ?? 'fails-otherwise',
-          services: [...known.services].sort(),
+          services: [...new Set([...known.ports.values()].map(serviceName))].sort(),
+          servicePorts: [...known.ports.keys()].sort(),
           effects,
           classes: effects.reduce((sum, { classes }) => sum + classes, 0),
           nodes: [...known.nodes].sort(),
@@ -237,6 +240,11 @@ export class Findings {
     });
     return found.toSorted((a, b) => rank(a) - rank(b));
   }
+}
+
+/** The name of the node that both sides are of; '' if there is no Node object. */
+export function nodeOf({ side: from }: Scene, { side: to }: Scene): string {
+  return from.node?.name ?? to.nodeName;
 }
 
 function rank({ severity }: { readonly severity: Severity }): number {

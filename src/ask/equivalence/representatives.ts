@@ -90,6 +90,12 @@ export interface StandIn {
   readonly only: Only | undefined;
 }
 
+/** A node, and those that are asked in its place; itself, if everything is asked of it. */
+export interface Represented {
+  readonly node: string;
+  readonly by: readonly string[];
+}
+
 /**
  * The nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
  * to a Service depends on which of its endpoints the node uses and has (if a traffic policy, hints or the endpoints' addresses
@@ -100,7 +106,7 @@ export function chooseStandIns(
   /** As both sides read it: releases differ in which hints they follow. */
   clusters: readonly Cluster[],
   names: readonly string[],
-): readonly StandIn[] {
+): { readonly standIns: readonly StandIn[]; readonly represented: readonly Represented[] } {
   const servicePorts = [...new Set(clusters.flatMap((each) => each.servicePorts))];
   const external = new Set(
     servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
@@ -112,22 +118,35 @@ export function chooseStandIns(
     ofNodes.has(text) || clusters.some(({ addresses }) => addresses.servicesAt(text).length > 0);
   const bound = servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange));
   const traffic = new PlanMemo();
-  const seen = new Set<unknown>();
-  const isNew = (key: unknown): boolean => !seen.has(key) && Boolean(seen.add(key));
-  return names.flatMap((name): readonly StandIn[] => {
+  /** The first node with each shape, plan, and use of a Service port's endpoints. */
+  const seen = new Map<unknown, string>();
+  const firstWith = (key: unknown, name: string): string => {
+    const first = seen.get(key) ?? name;
+    seen.set(key, first);
+    return first;
+  };
+  const found = names.map((name): StandIn & { readonly by: ReadonlySet<string> } => {
     const node = nodes.get(name);
     const kinds = (node?.addresses ?? []).map(({ type, address }) => `${type} ${address.includes(':') ? 6 : 4}`);
     const shared = (node?.addresses ?? []).map(({ address }) => address).filter((text) => external.has(text));
     const families = (node?.podCIDRs ?? []).map((cidr) => (cidr.includes(':') ? 6 : 4));
-    const isWhole = isNew([node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|'));
+    const shape = [node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|');
+    const like = firstWith(shape, name);
     const identity = { name, zone: zoneOf(node) };
-    const fresh = bound.filter((port, i) => {
+    const firsts = bound.map((port, i) => {
       const plan = traffic.recall(port, identity);
-      return isNew(plan) && isNew(`${i} ${usedWords(plan)} ${plan.onNode.filter(isStrange).length}`);
+      return (
+        seen.get(plan) ??
+        firstWith(plan, firstWith(`${i} ${usedWords(plan)} ${plan.onNode.filter(isStrange).length}`, name))
+      );
     });
-    if (isWhole) return [{ node: name, only: undefined }];
-    return fresh.length > 0 ? [{ node: name, only: packetsTo(fresh) }] : [];
+    if (like === name) return { node: name, only: undefined, by: new Set([name]) };
+    return { node: name, only: packetsTo(bound.filter((_, i) => firsts[i] === name)), by: new Set([like, ...firsts]) };
   });
+  return {
+    standIns: found.flatMap(({ node, only, by }) => (by.has(node) ? [{ node, only }] : [])),
+    represented: found.map(({ node, by }) => ({ node, by: [...by].toSorted() })),
+  };
 }
 
 /** How many of a Service port's endpoints a node uses under each policy, and has: nodes are only told apart by that. */

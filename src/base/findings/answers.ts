@@ -1,7 +1,7 @@
 import { row, type Lists, type Numbers, type Texts, type Weighing } from './rows.ts';
 
-/** The bundle or golden that was to be the same, and the command that writes it again, if one can. */
-type Golden = Texts<'folder'> & { readonly accept?: string | undefined };
+/** The bundle or golden that was to be the same, of this node of several, and the command that writes it again, if one can. */
+type Golden = Texts<'folder'> & { readonly node?: string | undefined; readonly accept?: string | undefined };
 
 /** What differs in lines, and how many more lines there are. */
 type Differing = Lists<'what'> & Numbers<'more'>;
@@ -20,7 +20,8 @@ export const answerFindings = {
   /** What belongs to no Service, or a folder as a whole. */
   'state-differs': row<Differing & { readonly golden: Golden | undefined }>(byGolden),
   'unexpected-packet': row<Texts<'packet'> & Lists<'faults'>>('error'),
-  'packets-differ': row<Texts<'cause' | 'effect'> & Lists<'ways' | 'services' | 'advice'>>({
+  /** `nodes`: those on which it was found; empty where one was asked. */
+  'packets-differ': row<Texts<'cause' | 'effect'> & Lists<'ways' | 'services' | 'nodes' | 'advice'>>({
     among: ['error', 'warning', 'note'],
     weigh: ({ effect }) =>
       effect === 'breaks' ? 'error' : effect === 'unknown' || effect === 'changes' ? 'warning' : 'note',

@@ -242,9 +242,10 @@ function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
  * all that is compiled of Services and endpoints: kpc-apply compiles a bundle again from that, the node and the settings.
  */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
-  const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, isNodeAssumed } = inputs;
+  const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;
   const services = texts.digest('services.json', texts.writeServices(cluster));
   const serviceCidrs = writeServiceCidrs(cluster);
   const hashed = { build, services, serviceCidrs, node: writeNode(node), gates: [...gates], settings, families };
+  const isNodeAssumed = assumed?.node || undefined;
   return hashHex(JSON.stringify({ ...hashed, assigned, assumedEndpoints, kpcVersion, isNodeAssumed }));
 }

@@ -16,6 +16,7 @@ import {
   formatRefusal,
   makeStrict,
   quieten,
+  wantedFindings,
   renderSaid,
   sayTaken,
   type MessageOptions,
@@ -62,10 +63,10 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     this.reported = reported;
   }
 
-  /** What answers say beside their results. */
+  /** What answers say beside their results, in every format. */
   get said(): Said {
     const { findings, refusals } = this.reported;
-    const once = new Map(findings.map((each) => [keyOf(each), each])).values();
+    const once = new Map(wantedFindings(findings, this.terminal).map((each) => [keyOf(each), each])).values();
     return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
   }
 

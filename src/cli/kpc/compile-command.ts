@@ -14,6 +14,7 @@ import {
   type OpenedToCompile,
   type WordsOfForm,
 } from '../../library/node/compile.ts';
+import { withoutDefaultMode } from '../../library/open.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
@@ -27,7 +28,7 @@ import { acceptCommand } from './accept-command.ts';
 import { defineCommand, type Call } from './call.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
 import { outputFlag } from './flags.ts';
-import { traceWords, withoutDefaultMode } from './input-options.ts';
+import { traceWords } from './input-options.ts';
 import { makeStrict, messageFlags, showProgress, type MessageOptions } from './messages.ts';
 
 interface CommandOptions extends CompileOptions, MessageOptions, ClusterOptions {
@@ -125,12 +126,9 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     };
     if (isFleet(options)) return compileMany(call, opened, wordsFor);
     const made = compileOne(opened, options);
-    // The summary says which mode it is.
-    const {
-      snapshot,
-      gaps,
-      diagnostics: found,
-    } = print === undefined && output === 'text' ? withoutDefaultMode(made) : made;
+    // The summary says which mode it is, and so does an answer.
+    const isSaid = check !== undefined || (print === undefined && output === 'text');
+    const { snapshot, gaps, diagnostics: found } = isSaid ? withoutDefaultMode(made) : made;
     await report(call, [...gaps(), ...found], opened);
     const side = snapshot ?? call.end();
     if (check !== undefined) {
@@ -176,7 +174,11 @@ async function compileMany(
   if (options.jobs > 1 && isBinary) refuse({ problem: 'jobs-of-binary' });
   const { checkFleet, openFleet, writeFleet } = await import('../../library/node/fleet.ts');
   const { run, diagnostics: found } = openFleet(opened, options);
-  await report(call, found, opened);
+  await report(
+    call,
+    options.check === undefined ? found : withoutDefaultMode({ diagnostics: found }).diagnostics,
+    opened,
+  );
   const progress = showProgress(run.fleet.nodes.length, terminal);
   if (out === undefined) {
     const checked = await checkFleet(check, run, output !== 'text', wordsFor, progress);

@@ -1,6 +1,7 @@
 import { cite } from '../../base/findings/finding.ts';
 import { isName } from '../../base/object-names.ts';
 import { describeSnapshot, followedRelease, formatDescribed, usualDomain, whyNoRules } from '../../library/describe.ts';
+import { withoutDefaultMode } from '../../library/open.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse, refuseFlag } from '../../library/refusal.ts';
 import { modeFromWords } from '../../library/words.ts';
@@ -11,7 +12,6 @@ import { isKubectlPlugin } from '../shared/run-commands.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
 import { limitFlag, nodeFlag, outputFlag } from './flags.ts';
-import { withoutDefaultMode } from './input-options.ts';
 import { messageFlags } from './messages.ts';
 import { clusterFlags, nameInputs, type ClusterOptions } from './cluster-input.ts';
 import { openInput, type InputOptions } from './open-input.ts';

@@ -1,12 +1,13 @@
 import { joinWords } from '../../base/join-words.ts';
 import { printable, shellWord } from '../../base/printable.ts';
 import { noWorkflow, openSetup, workflowFile, writeSetup, type SetupOptions } from '../../library/node/setup.ts';
+import { withoutDefaultMode } from '../../library/open.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag } from './flags.ts';
-import { flagsToKeep, withoutDefaultMode } from './input-options.ts';
+import { flagsToKeep } from './input-options.ts';
 import { messageFlags, type MessageOptions } from './messages.ts';
 
 export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({

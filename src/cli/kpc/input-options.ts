@@ -3,7 +3,6 @@ import { pathWord } from '../../base/printable.ts';
 import type { IdleFlags } from '../../base/findings/calls.ts';
 import { openFlags, type Flag } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import type { Finding } from '../../base/findings/finding.ts';
 import type { NamedSide, Pair } from '../../library/node/pair.ts';
 import type { OpenedPaths, Snapshot } from '../../library/node/open.ts';
 import { givenFlags } from './flags.ts';
@@ -48,11 +47,6 @@ export function refuseIdleFlags(
   if (kind === 'dump') refuseFor(['--node'], { kind: 'own-node', path });
   const [own = ''] = nodes.map((name) => at(name).side?.nodeName);
   if (own !== node) refuseFor(['--node'], { kind: 'other-node', node: node ?? '', path, of: own });
-}
-
-/** Leaves out the note about a mode that nobody named, for results whose summary says it. */
-export function withoutDefaultMode<T extends { readonly diagnostics: readonly Finding[] }>(read: T): T {
-  return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
 /**

@@ -64,7 +64,7 @@ const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
 
 /** Diagnostics as a terminal gets them; '' if none is wanted there. */
 export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, terminal: Terminal): string {
-  const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
+  const wanted = wantedFindings(diagnostics, terminal);
   if (wanted.length === 0) return '';
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
   return formatFindings(findingsForPeople(sayFindings(wanted)), lineOf, terminal.colour.err);
@@ -75,9 +75,10 @@ export function formatRefusal(finding: SaidFinding, terminal: Terminal): string 
   return formatFindings([finding], () => '', terminal.colour.err);
 }
 
-/** Whether --quiet prints the diagnostic: an error, or a part of the input that the result lacks. */
-function isLoud(diagnostic: Finding): boolean {
-  return isError(diagnostic) || (diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'all');
+/** With --quiet, errors, and the parts of the input that the result lacks: all that is said beside a result. */
+export function wantedFindings(findings: readonly Finding[], { quiet }: Terminal): readonly Finding[] {
+  if (!quiet) return findings;
+  return findings.filter((each) => isError(each) || (each.code === 'left-out' && each.arguments.problem === 'all'));
 }
 
 /** Time between two updates of the line, in milliseconds. */

@@ -8,11 +8,11 @@ import {
   type SideOptions,
   type Snapshot,
 } from '../../library/node/open.ts';
-import { halfReadFiles, sceneOf, type Scene } from '../../library/open.ts';
+import { halfReadFiles, sceneOf, withoutDefaultMode, type Scene } from '../../library/open.ts';
 import { refuse, refuseFlag } from '../../library/refusal.ts';
 import type { Flag } from '../../library/options.ts';
 import type { Call } from './call.ts';
-import { refuseIdleFlags, withoutDefaultMode } from './input-options.ts';
+import { refuseIdleFlags } from './input-options.ts';
 import type { MessageOptions } from './messages.ts';
 
 /** The options of a command that opens an input. */

@@ -51,8 +51,9 @@ export async function openToCompile(options: CompileOptions): Promise<OpenedToCo
   const loaded = implied === undefined ? asked : asked.inMode(implied);
   if (check === undefined) return { loaded, refusals: [] };
   const problem = await findCheckProblem(check, hasMany);
-  // The folder names the mode.
-  return { loaded: { ...loaded, modeNote: undefined }, refusals: problem ? [problem] : [] };
+  // The folder shows the mode; that nothing names it is a mark of the answer.
+  const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
+  return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [] };
 }
 
 /** The mode that --print names, if nothing else does. */

@@ -110,12 +110,21 @@ export async function checkFleet(
   await progress.end();
   const stale = (await findStale(folder, run)).map((node) => ({ node, what: 'no such node any more' }));
   const adds = stale.length > 0 && !run.options.prune ? ['--prune'] : [];
-  const { accept = '', taken } = wordsFor(isGolden ? 'golden' : 'bundle', adds);
+  const { accept, taken } = wordsFor(isGolden ? 'golden' : 'bundle', adds);
   const isSame = changed.length + stale.length === 0;
   return {
     isSame,
-    report: { folder: path, nodes: run.fleet.nodes, snapshots, changed, stale, example, taken } satisfies FleetReport,
-    said: isSame ? '' : `${path} does not match the input. To accept the change:\n  ${printable(accept)}\n`,
+    report: {
+      folder: path,
+      nodes: run.fleet.nodes,
+      snapshots,
+      changed,
+      stale,
+      example,
+      accept,
+      taken,
+    } satisfies FleetReport,
+    said: isSame ? '' : `${path} does not match the input. To accept the change:\n  ${printable(accept ?? '')}\n`,
   };
 }
 

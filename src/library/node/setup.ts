@@ -118,10 +118,10 @@ function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: Readonl
 function kpcYamlText(
   file: readonly string[],
   { lines }: Setup,
-  { assigned, assumedEndpoints = [], isNodeAssumed }: CompiledSnapshot,
+  { assigned, assumedEndpoints = [], assumed }: CompiledSnapshot,
   given: KeptFlags,
 ): string {
-  const isAssumed = assigned.length + assumedEndpoints.length > 0 || isNodeAssumed === true;
+  const isAssumed = assigned.length + assumedEndpoints.length > 0 || assumed.node;
   return [
     '# Flags of kpc for this repository, without their dashes. A flag on the command line wins.',
     `file: ${yamlValue(file)}`,

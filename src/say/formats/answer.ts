@@ -1,6 +1,8 @@
-import { formatCount } from '../../base/format-count.ts';
+import { hashName } from '../../base/hash-name.ts';
 import { groupBy } from '../../cluster/group-by.ts';
-import { helpWithTrace, identify, type SaidFinding } from '../words/said.ts';
+import type { SnapshotJson } from '../outputs/envelope.ts';
+import { assumedWithMode } from '../snapshots.ts';
+import { helpWithTrace, identify, pageOf, type SaidFinding, type ShownFinding } from '../words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
 import { formatGitlab } from './gitlab.ts';
 import { formatErrorsJson, type Said } from './json.ts';
@@ -16,15 +18,17 @@ export type AnswerOutput = (typeof answerOutputs)[number];
 /** An answer, as each format needs it. Only what the format needs is called. */
 export interface Answered<Markdown extends string | Promise<string> = string | Promise<string>> {
   readonly text: () => string;
-  readonly json: () => string;
+  readonly json: () => string | Promise<string>;
   readonly markdown: () => Markdown;
   /** What a pull request shows, at its lines. */
   readonly findings: () => readonly SaidFinding[];
+  /** What the answer is about, as it says what was assumed; absent where the answer holds whatever is assumed. */
+  readonly snapshots?: () => readonly SnapshotJson[];
   /** Those that were read: a finding about none of them is shown at the first. */
   readonly files?: readonly string[];
   /** The suite of JUnit, and what was checked. */
   readonly suite: string;
-  readonly cases: () => readonly TestCase[];
+  readonly cases: (findings: readonly SaidFinding[]) => readonly TestCase[];
 }
 
 /** An answer in the format that was asked for. `pathOf`: see PathOf. */
@@ -36,15 +40,39 @@ export async function formatAnswer(output: AnswerOutput, answered: Answered, pat
       return answered.json();
     case 'markdown':
       return answered.markdown();
-    case 'github':
-      return formatGithub(answered.findings(), pathOf);
-    case 'gitlab':
-      return formatGitlab(identify(answered.findings()), answered.files ?? [], pathOf);
-    case 'sarif':
-      return formatSarif(identify(answered.findings()), answered.files ?? [], pathOf);
-    case 'junit':
-      return formatTestSuite(answered.suite, answered.cases());
+    default:
+      return formatForCi(output, answered, pathOf);
   }
+}
+
+/** The findings, as a server for CI shows them, with what the answer assumes, once. */
+function formatForCi(
+  output: Exclude<AnswerOutput, 'text' | 'json' | 'markdown'>,
+  { findings: find, snapshots, files = [], suite, cases }: Answered,
+  pathOf: PathOf,
+): string {
+  const assumed = snapshots && assumedWithMode(snapshots());
+  const findings = assumed === undefined ? find() : find().filter(({ code }) => !saysAssumed.has(code));
+  switch (output) {
+    case 'github':
+      return formatGithub([...noteOf(assumed), ...findings], pathOf);
+    case 'gitlab':
+      // An entry is something to look at: an empty report stays empty.
+      return formatGitlab([...identify(findings), ...(findings.length === 0 ? [] : noteOf(assumed))], files, pathOf);
+    case 'sarif':
+      return formatSarif(identify(findings), assumed, files, pathOf);
+    case 'junit':
+      return formatTestSuite(suite, cases(findings), assumed === undefined ? {} : { assumed });
+  }
+}
+
+/** The codes of findings that say of the input what an answer says of itself. */
+const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
+
+function noteOf(assumed: string | undefined): readonly ShownFinding[] {
+  const code = 'assumed';
+  const said = { severity: 'note', code, fingerprint: hashName(code, 16), page: pageOf(code) } as const;
+  return assumed === undefined ? [] : [{ ...said, text: `assumed: ${assumed}` }];
 }
 
 /** The findings that keep a command from an answer. People have been told. */
@@ -60,7 +88,7 @@ export function refusalOf(said: Said): Answered {
       ),
     findings: () => findings,
     suite,
-    cases: () => casesOf(findings),
+    cases: casesOf,
   };
 }
 
@@ -85,10 +113,4 @@ export function casesOf(findings: readonly SaidFinding[]): readonly TestCase[] {
     const isBad = own.some(({ severity }) => severity === 'error');
     return { name, place, failure: isBad ? { title, lines } : undefined, output: lines };
   });
-}
-
-/** A list that is cut, unless one more line is all that is left: the number of the others takes a line too. */
-export function cutList(lines: readonly string[], most: number): readonly string[] {
-  if (lines.length <= most + 1) return lines;
-  return [...lines.slice(0, most), `and ${formatCount(lines.length - most)} more`];
 }

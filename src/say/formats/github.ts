@@ -2,7 +2,7 @@ import { formatCount } from '../../base/format-count.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import { printableLines } from '../../base/printable.ts';
 import type { Severity } from '../../base/findings/rows.ts';
-import type { SaidFinding } from '../words/said.ts';
+import type { ShownFinding } from '../words/said.ts';
 import type { Located } from '../../kernel/place.ts';
 
 /** The path of a file from the top of its repository, which GitHub and GitLab go by; undefined for standard input. */
@@ -18,7 +18,7 @@ const levels: Readonly<Record<Severity, 'error' | 'warning' | 'notice'>> = {
 };
 
 /** Workflow commands that make GitHub annotate the lines of the pull request. Of each level, the last one counts those that GitHub would drop. */
-export function formatGithub(findings: readonly SaidFinding[], pathOf: PathOf): string {
+export function formatGithub(findings: readonly ShownFinding[], pathOf: PathOf): string {
   const bySeverity = groupBy(findings, ({ severity }) => severity);
   const hidden = new Set(
     [...bySeverity.values()].flatMap((own) => (own.length > mostOfLevel ? own.slice(mostOfLevel - 1) : [])),

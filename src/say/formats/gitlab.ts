@@ -1,7 +1,7 @@
 import { printable, printableJson } from '../../base/printable.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import type { PathOf } from './github.ts';
-import { helpWithTrace, type SaidFinding } from '../words/said.ts';
+import { helpWithTrace, type ShownFinding } from '../words/said.ts';
 
 const severities: Readonly<Record<Severity, string>> = { error: 'major', warning: 'minor', note: 'info' };
 
@@ -9,7 +9,7 @@ const severities: Readonly<Record<Severity, string>> = { error: 'major', warning
  * GitLab's report of code quality. Each finding needs a line there: what is about the input as a whole is placed at its
  * first file.
  */
-export function formatGitlab(findings: readonly SaidFinding[], files: readonly string[], pathOf: PathOf): string {
+export function formatGitlab(findings: readonly ShownFinding[], files: readonly string[], pathOf: PathOf): string {
   const issues = findings.map((finding) => {
     const { code, severity, text, page, fingerprint, place } = finding;
     const { file, line = 1 } = place ?? { file: files[0] ?? '.' };

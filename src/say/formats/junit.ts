@@ -9,18 +9,31 @@ export interface TestCase {
   readonly output?: readonly string[];
 }
 
-export function formatTestSuite(name: string, cases: readonly TestCase[]): string {
+/** `properties`: what is true of all cases. */
+export function formatTestSuite(
+  name: string,
+  cases: readonly TestCase[],
+  properties: Readonly<Record<string, string>> = {},
+): string {
   const failures = cases.filter(({ failure }) => failure !== undefined).length;
   const attributes = `name=${quoteXml(name)} tests="${cases.length}" failures="${failures}"`;
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites ${attributes}>`,
     `  <testsuite ${attributes}>`,
+    ...formatProperties(properties),
     ...cases.map(formatTestCase),
     '  </testsuite>',
     '</testsuites>',
     '',
   ].join('\n');
+}
+
+function formatProperties(properties: Readonly<Record<string, string>>): readonly string[] {
+  const lines = Object.entries(properties).map(
+    ([name, value]) => `      <property name=${quoteXml(name)} value=${quoteXml(value)}/>`,
+  );
+  return lines.length === 0 ? [] : ['    <properties>', ...lines, '    </properties>'];
 }
 
 function formatTestCase({ name, place, failure, output = [] }: TestCase): string {

@@ -10,9 +10,14 @@ const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'w
 
 /**
  * SARIF 2.1.0. Code scanning shows a result only with a place, so what is about the input as a whole is placed at its first
- * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert.
+ * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert. `assumed`: by all results.
  */
-export function formatSarif(findings: readonly SaidFinding[], files: readonly string[], pathOf: PathOf): string {
+export function formatSarif(
+  findings: readonly SaidFinding[],
+  assumed: string | undefined,
+  files: readonly string[],
+  pathOf: PathOf,
+): string {
   const used = new Set(findings.map(({ code }) => code));
   const rules = findingCodes.filter((code) => used.has(code));
   const pageOf = new Map(findings.map(({ code, page }) => [code, page]));
@@ -26,6 +31,7 @@ export function formatSarif(findings: readonly SaidFinding[], files: readonly st
     tool: { driver },
     columnKind: 'utf16CodeUnits',
     results: findings.map((finding) => resultOf(finding, rules, files[0], pathOf)),
+    ...(assumed === undefined ? {} : { properties: { assumed } }),
   };
   const log = { $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0', runs: [run] };
   return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;

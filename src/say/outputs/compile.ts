@@ -15,19 +15,24 @@ export const compiledFleet = objectOf({
   unchanged: wholeNumber(0),
 });
 
+const accept = optional(
+  about('the command that writes the folder again; absent if none can, or if it is the same', text),
+);
+
 const comparison = {
   files: about('those with other bytes', listOf(text)),
   problems: about('why there is no comparison', listOf(text)),
   diff: optional(difference),
 };
 
-export const checked = objectOf({ folder: text, same: boolean, ...comparison });
+export const checked = objectOf({ folder: text, same: boolean, accept, ...comparison });
 
 const nodeChanges = listOf(objectOf({ node: text, what: text }));
 
 export const checkedFleet = objectOf({
   folder: text,
   same: boolean,
+  accept,
   nodes: wholeNumber(0),
   changed: nodeChanges,
   stale: about('folders of nodes that the input does not have', nodeChanges),

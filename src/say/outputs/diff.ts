@@ -35,7 +35,7 @@ export const difference = named(
     from: about('the name of the old side', text),
     to: about('the name of the new side', text),
     differs: about('exit status 1', boolean),
-    notCompared: about('what one side lacks', listOf(text)),
+    notCompared: about('what one side lacks, and packets that are left out', listOf(text)),
     servicePorts: about('sorted by name', listOf(servicePortDifference)),
     packets: optional(
       about(
@@ -48,6 +48,7 @@ export const difference = named(
         ),
       ),
     ),
+    unknown: optional(about('classes of packets that neither side knows, if there are packets', wholeNumber(0))),
     flows: optional(flowChange),
     base: about('what belongs to no Service', changes),
     foreign: about("what is other programs'; with --foreign", changes),

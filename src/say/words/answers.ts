@@ -11,21 +11,26 @@ function parts(what: readonly string[], more = 0): string {
   return [...what.slice(0, mostParts), ...(rest > 0 ? [`and ${formatCount(rest)} more`] : [])].join('; ');
 }
 
+function onNode(golden: { readonly node?: string | undefined } | undefined): string {
+  return golden?.node === undefined ? '' : ` on ${golden.node}`;
+}
+
 const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): string | undefined =>
   accept === undefined ? undefined : `if this is intended: ${accept}`;
 
 export const answerWords: WordsOf<typeof answerFindings> = {
   'service-differs': ({ servicePort, change, what, more, golden }) => [
-    `${servicePort} ${change}${what.length === 0 ? '' : `: ${parts(what, more)}`}`,
+    `${servicePort} ${change}${onNode(golden)}${what.length === 0 ? '' : `: ${parts(what, more)}`}`,
     golden && acceptHelp(golden),
   ],
   'state-differs': ({ what, more, golden }) => [
-    `${golden ? `${golden.folder} differs` : 'what belongs to no Service differs'}: ${parts(what, more)}`,
+    `${golden ? `${golden.folder} differs${onNode(golden)}` : 'what belongs to no Service differs'}: ${parts(what, more)}`,
     golden && acceptHelp(golden),
   ],
   'unexpected-packet': ({ packet, faults }) => `${packet}: ${faults.join('; ')}`,
-  'packets-differ': ({ cause, ways, services, advice }) => [
-    `${cause}: ${parts(ways)}${services.length === 0 ? '' : ` (${nameSome(services, mostParts)})`}`,
-    advice.length === 0 ? undefined : advice.join('; '),
-  ],
+  'packets-differ': ({ cause, ways, services, nodes, advice }) => {
+    const whose = services.length === 0 ? '' : ` (${nameSome(services, mostParts)})`;
+    const where = nodes.length === 0 ? '' : `, on ${nameSome(nodes, mostParts)}`;
+    return [`${cause}: ${parts(ways)}${whose}${where}`, advice.length === 0 ? undefined : advice.join('; ')];
+  },
 };

@@ -24,6 +24,9 @@ export type SaidFinding = Fault & {
   readonly place?: Located;
 };
 
+/** What a format prints of a finding. */
+export type ShownFinding = Omit<SaidFinding, 'arguments' | 'about'>;
+
 export function sayFindings(findings: readonly Finding[]): SaidFinding[] {
   return findings.map((each) => sayFinding(each));
 }
@@ -108,7 +111,7 @@ function fingerprintOf(
 }
 
 /** What to do, with the command that shows it, in formats that have no other place for that. */
-export function helpWithTrace({ help, trace }: SaidFinding): string | undefined {
+export function helpWithTrace({ help, trace }: Pick<SaidFinding, 'help' | 'trace'>): string | undefined {
   if (!trace) return help;
   return `${help === undefined ? '' : `${help}\n`}trace: ${trace.command}`;
 }

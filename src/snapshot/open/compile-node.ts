@@ -301,7 +301,6 @@ export function compileNode(
     assumedPods,
     assumedClusterCIDRs: prepared.assumedClusterCIDRs,
     portFaults,
-    isNodeAssumed: prepared.assumedNodes.includes(nodeName) ? true : undefined,
     assumedNodes: prepared.assumedNodes,
     onNode: (other) => (prepared.nodes.has(other) ? compileNode(prepared, other, { ipFamily, name }, memo) : undefined),
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
