@@ -6,7 +6,7 @@ import { tableNames } from '../kernel/iptables/iptables.ts';
 import { parseIpsetSave } from '../kernel/ipset/ipset.ts';
 import { parseIpsetList } from '../kernel/ipset/ipset-list.ts';
 import { parseIpvsadmList, withAddresses } from '../kernel/ipvs/ipvsadm-list.ts';
-import { parseIpvsadm, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { countLines, linesOf } from '../kernel/lines.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
@@ -173,7 +173,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       const { virtualServers, unread } = kind === 'ipvsadm -Ln' ? parseIpvsadmList(text) : parseIpvsadm(text);
       reportUnread(unread);
       draft.endsBare ||= endsBare.test(text.trimEnd());
-      draft.list(draft.virtualServers, virtualServers, isWhole && isWholeList(output, file, virtualServers), at);
+      draft.list(draft.virtualServers, virtualServers, isWhole && isWholeList(output, file), at);
       return;
     }
     case 'ip -j addr':
@@ -215,8 +215,10 @@ const endsBare = /(?:^|\n)(?:-A [^\n]*|(?:TCP|UDP|SCTP)[ \t][^\n]*)$/;
  * Whether these are all virtual servers of a node. The list begins right after its command. Without a command, a complete list
  * begins with its titles, and a single virtual server is a part, unless the file's name says otherwise.
  */
-function isWholeList({ kind, text, command }: ToolOutput, file: string, servers: readonly VirtualServer[]): boolean {
+function isWholeList({ kind, text, command }: ToolOutput, file: string): boolean {
   if (command !== undefined && command.tool !== 'other') return true;
   if (kind === 'ipvsadm -Ln') return /^(?:IP|Prot) /m.test(text);
+  // Also of firewall marks, which are not read.
+  const servers = text.match(/^-A /gm) ?? [];
   return servers.length > 1 || isDumpFileName(file.slice(file.lastIndexOf('/') + 1));
 }

@@ -86,6 +86,7 @@ const notCompared = [
   'connections that are open while the rules change',
   'multicast',
   'what other hosts and network plugins do',
+  'what DNS answers, as for headless and ExternalName Services',
 ] as const;
 
 const mostNames = 5;

@@ -109,6 +109,13 @@ describe('a Service is read from', () => {
   });
 });
 
+test('virtual servers of firewall marks are the list of a node, although they are not read', async () => {
+  const marks = `-A -f 1 -s rr\n-a -f 1 -r 10.244.1.5:8080 -m -w 1\n-A -f 2 -s rr\n`;
+  const run = await runKpc(['describe', '--from-dump', write(marks)]);
+  expect(run.stderr).toContain('firewall-mark');
+  expect(run.stderr).not.toContain('ipvsadm -Sn');
+});
+
 describe('virtual servers are read from', () => {
   const table = [
     /^10\.96\.7\.7:80\/TCP .* 10\.96\.7\.7 +80\/TCP +2$/m,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { main } from '../../src/cli/kpc/main.ts';
 import type { Terminal } from '../../src/cli/shared/terminal.ts';
+import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-assumed-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -64,4 +65,19 @@ test('a trace names what its own packet meets, and nothing of other ports', asyn
   // The networks of pods decide about every packet.
   const met = assumedIn(text).filter((value) => !value.startsWith('clusterCIDR '));
   expect(met.every((value) => others.includes(value.split(' ').at(-1) ?? ''))).toBe(true);
+});
+
+test('a table says the health check of a dual-stack Service once', async () => {
+  const service = `apiVersion: v1
+kind: Service
+metadata: {name: both}
+spec: {type: LoadBalancer, externalTrafficPolicy: Local, ipFamilyPolicy: RequireDualStack, selector: {app: both}, ports: [{port: 80}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: both}
+spec: {replicas: 2, selector: {matchLabels: {app: both}}, template: {metadata: {labels: {app: both}}, spec: {containers: [{name: a, image: a}]}}}
+`;
+  const { stdout } = await runKpc(['trace', '-', '--all', 'both'], { stdin: service });
+  expect(stdout.match(/health check of default\/both/g)).toHaveLength(1);
 });

@@ -49,8 +49,16 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
   return guards && !sysctls.has(localnet) ? new Map([...sysctls, [localnet, '1']]) : sysctls;
 }
 
-/** What is known about a side's node. What no dump shows is unknown, not absent. */
-export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Knowledge {
+/**
+ * What is known about a side's node. What no dump shows is unknown, not absent. `clusterIPs` are the cluster's without Services of this
+ * side: no node has them.
+ */
+export function knowledgeOf(
+  side: Snapshot,
+  links: readonly Link[],
+  podTraffic: PodTraffic,
+  clusterIPs: ReadonlySet<string>,
+): Knowledge {
   const { kind, coverage, doubts, mode, ports } = side;
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
@@ -90,7 +98,7 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
     listed: coverage.listed ?? new Map(),
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
-    isElsewhere: findElsewhere(side, podTraffic),
+    isElsewhere: findElsewhere(side, podTraffic, clusterIPs),
     // A node port is asked at an address of the node, and the node holds the addresses of virtual servers.
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
@@ -101,12 +109,16 @@ export function knowledgeOf(side: Snapshot, links: readonly Link[], podTraffic: 
 }
 
 /** Addresses of pods and endpoints elsewhere, and cluster IPs unless the mode gives them to the node. */
-function findElsewhere(side: Snapshot, { networks }: PodTraffic): Knowledge['isElsewhere'] {
+function findElsewhere(
+  side: Snapshot,
+  { networks }: PodTraffic,
+  others: ReadonlySet<string>,
+): Knowledge['isElsewhere'] {
   const { kind, nodeName, ports, endpoints, mode } = side;
   const clusterIPs = holdsServices(mode) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
   // Manifests compiled without a named node have no endpoint on the node.
   const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
-  const elsewhere = new Set(clusterIPs.map(({ text }) => text));
+  const elsewhere = new Set([...others, ...clusterIPs.map(({ text }) => text)]);
   return (address) => {
     const isOfEndpoint = endpoints.at(address.text).some(({ isLocal }) => isIn(networks, address) || isOther(isLocal));
     return isOfEndpoint || elsewhere.has(address.text);

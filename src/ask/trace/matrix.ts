@@ -1,7 +1,9 @@
-import { portAddresses, serviceName, type ShownPort } from '../../cluster/model.ts';
+import { groupBy } from '../../cluster/group-by.ts';
+import { portAddresses, serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { addressWords } from '../diff/port-facts.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
+import { familyNames } from '../../kernel/family.ts';
 import type { Value } from '../../kernel/nftables/element.ts';
 import { formatSocketAddress } from '../../kernel/socket-address.ts';
 import type { KernelState } from '../../kernel/state.ts';
@@ -92,10 +94,20 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   return {
     senders: names,
     cells,
-    healthChecks: healthChecks.map((check) => healthCheckWords(check, scene.side)),
+    healthChecks: healthCheckLines(healthChecks, scene.side),
     doubts: [...new Set([...doubts, ...lost, ...places, ...lacks])],
     assumed: assumedLine(values, scene.side),
   };
+}
+
+/** A line for each Service; one for each family where kube-proxy's answers differ. */
+function healthCheckLines(checks: readonly ServiceHealthCheck[], side: Snapshot): readonly string[] {
+  const said = checks.map((check) => ({ ...check, words: healthCheckWords(check, side) }));
+  return [...groupBy(said, ({ namespace, service }) => `${namespace}/${service}`).values()].flatMap((own) => {
+    const [words, ...others] = new Set(own.map((each) => each.words));
+    if (words !== undefined && others.length === 0) return [words];
+    return own.map((each) => `${each.words} (${familyNames[each.family]})`);
+  });
 }
 
 /** The addresses at which a dump's rules serve a node port, if the rules name them. */

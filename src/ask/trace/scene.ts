@@ -52,8 +52,19 @@ function atSomeAddress(side: Snapshot): Snapshot {
   return side.on({ ...node, nodeIPs, hostAddresses: open.map((family) => unknownOwn[family]) });
 }
 
-function evaluatorOf(side: Snapshot, links: readonly Link[], podTraffic: PodTraffic): Evaluator {
-  return prepare(wholeState(side), knowledgeOf(side, links, podTraffic));
+function evaluatorOf(
+  side: Snapshot,
+  links: readonly Link[],
+  podTraffic: PodTraffic,
+  clusterIPs: ReadonlySet<string> = new Set(),
+): Evaluator {
+  return prepare(wholeState(side), knowledgeOf(side, links, podTraffic, clusterIPs));
+}
+
+/** The cluster IPs of the other side that no Service of this one has: it does not say that no node has them. */
+function clusterIPsOnlyOf(other: Snapshot, side: Snapshot): ReadonlySet<string> {
+  const own = new Set(side.ports.flatMap(({ clusterIP }) => clusterIP?.text ?? []));
+  return new Set(other.ports.flatMap(({ clusterIP }) => (clusterIP && !own.has(clusterIP.text) ? clusterIP.text : [])));
 }
 
 /** Both sides on each of the other Nodes that kpc assumed. */
@@ -100,7 +111,7 @@ export function describeUnshown({ side: { name, coverage, mode } }: Scene): read
   ];
 }
 
-/** Completes two sides of one node: what one does not show, such as the node's addresses, comes from the other. */
+/** Completes two sides of one node: what one does not show, such as the node's addresses and cluster IPs, comes from the other. */
 export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
   // An unknown address is not copied to the other side.
   const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);
@@ -116,12 +127,13 @@ function complete(scene: Scene, other: Scene): Scene {
   const { side } = scene;
   const missing = partsOfDump.filter((part) => !side.coverage[part] && other.side.coverage[part]);
   const knowsAddresses = scene.links.some(({ addresses }) => addresses.length > 0);
-  if (missing.length === 0 && knowsAddresses) return scene;
+  const clusterIPs = clusterIPsOnlyOf(other.side, side);
+  if (missing.length === 0 && knowsAddresses && clusterIPs.size === 0) return scene;
   const taken = Object.fromEntries(missing.map((part) => [part, other.side.state[part]]));
   const shown = Object.fromEntries(missing.map((part) => [part, true]));
   const { allAddresses } = (missing.includes('links') ? other : scene).side.coverage;
   const coverage = { ...side.coverage, ...shown, allAddresses };
   const completed = side.kind === 'dump' ? side.completedBy({ ...side.state, ...taken }, coverage) : side;
   const links = knowsAddresses ? scene.links : other.links;
-  return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.podTraffic) };
+  return { ...scene, side: completed, links, evaluate: evaluatorOf(completed, links, scene.podTraffic, clusterIPs) };
 }
