@@ -75,11 +75,10 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
   return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
 }
 
-/** The same where the mode has no other place: "mode ipvs (nothing names a mode), node node-1". */
-export function assumedWithMode(snapshots: readonly SnapshotJson[]): string | undefined {
+/** The same, one by one, where the mode has no other place: "mode ipvs (nothing names a mode)". */
+export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
   const modes = new Set(snapshots.flatMap(({ mode, assumed }) => (mode && assumed?.mode ? [mode] : [])));
-  const parts = [...Array.from(modes, (mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
-  return parts.length === 0 ? undefined : parts.join(', ');
+  return [...Array.from(modes, (mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
 }
 
 function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {

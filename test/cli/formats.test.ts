@@ -101,10 +101,14 @@ describe.each(['lint', 'test', 'diff', 'equivalence', 'migrate', 'compile --chec
     const node = expect.stringMatching(/node-1\b.*1 Pod\b/);
 
     test.for([[], ['-q']])('stands in every format, once %j', async (more) => {
-      const github = (await print('github', ...more)).split('\n').filter((line) => line.includes('title=assumed'));
+      const github = (await print('github', ...more))
+        .split('\n')
+        .filter((line) => line.includes('title=answer-assumes'));
       expect(github).toEqual(isLint ? [] : [node]);
       const gitlab: readonly { check_name: string; description: string }[] = JSON.parse(await print('gitlab', ...more));
-      const entries = gitlab.filter(({ check_name: code }) => code === 'assumed').map((each) => each.description);
+      const entries = gitlab
+        .filter(({ check_name: code }) => code === 'answer-assumes')
+        .map((each) => each.description);
       // An entry is something to look at.
       expect(entries).toEqual(isLint || gitlab.length === 0 ? [] : [node]);
       const [run] = JSON.parse(await print('sarif', ...more)).runs;

@@ -23,7 +23,7 @@ function check(input: string, folder: string, output: string, ...more: readonly 
 }
 
 /** What a run of github says once: no flag of these calls names a mode. */
-const assumed = '::notice title=assumed::assumed: mode ipvs (nothing names a mode)\n';
+const assumed = '::notice title=answer-assumes::assumed: mode ipvs (nothing names a mode)\n';
 
 const because =
   'endpoints 3 → 5; endpoint 10.244.1.8:8080 added (on node-1); endpoint 10.244.2.9:8080 added (on node-2)';

@@ -22,7 +22,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'kpc-workflow-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** The workflow names no mode. */
-const assumed = '::notice title=assumed::assumed: mode ipvs (nothing names a mode)\n';
+const assumed = '::notice title=answer-assumes::assumed: mode ipvs (nothing names a mode)\n';
 
 test('a pull request that leaves the golden behind: marks, a report, and words', async () => {
   const repository = await makeRepository('stale');

@@ -13,6 +13,8 @@ const byGolden: Weighing<{ readonly golden: Golden | undefined }> = {
 
 /** What answers find, for the formats that show it in a pull request. */
 export const answerFindings = {
+  /** What an answer rests on, in words. */
+  'answer-assumes': row<Lists<'of'>>('note'),
   /** `golden`: undefined where two sides are compared, neither of which has to be like the other. */
   'service-differs': row<Texts<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(
     byGolden,

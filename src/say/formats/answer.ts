@@ -1,8 +1,8 @@
-import { hashName } from '../../base/hash-name.ts';
+import { diagnose } from '../../base/findings/finding.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
 import { assumedWithMode } from '../snapshots.ts';
-import { helpWithTrace, identify, pageOf, type SaidFinding, type ShownFinding } from '../words/said.ts';
+import { helpWithTrace, identify, sayFinding, type SaidFinding } from '../words/said.ts';
 import { formatGithub, type PathOf } from './github.ts';
 import { formatGitlab } from './gitlab.ts';
 import { formatErrorsJson, type Said } from './json.ts';
@@ -51,29 +51,26 @@ function formatForCi(
   { findings: find, snapshots, files = [], suite, cases }: Answered,
   pathOf: PathOf,
 ): string {
-  const assumed = snapshots && assumedWithMode(snapshots());
-  const findings = assumed === undefined ? find() : find().filter(({ code }) => !saysAssumed.has(code));
+  const of = snapshots ? assumedWithMode(snapshots()) : [];
+  const assumes = of.length > 0;
+  const properties = assumes ? { assumed: of.join(', ') } : undefined;
+  const note = assumes ? [sayFinding(diagnose('answer-assumes', { of }))] : [];
+  const findings = assumes ? find().filter(({ code }) => !saysAssumed.has(code)) : find();
   switch (output) {
     case 'github':
-      return formatGithub([...noteOf(assumed), ...findings], pathOf);
+      return formatGithub([...note, ...findings], pathOf);
     case 'gitlab':
       // An entry is something to look at: an empty report stays empty.
-      return formatGitlab([...identify(findings), ...(findings.length === 0 ? [] : noteOf(assumed))], files, pathOf);
+      return formatGitlab(identify(findings.length === 0 ? [] : [...findings, ...note]), files, pathOf);
     case 'sarif':
-      return formatSarif(identify(findings), assumed, files, pathOf);
+      return formatSarif(identify(findings), properties, files, pathOf);
     case 'junit':
-      return formatTestSuite(suite, cases(findings), assumed === undefined ? {} : { assumed });
+      return formatTestSuite(suite, cases(findings), properties);
   }
 }
 
 /** The codes of findings that say of the input what an answer says of itself. */
 const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
-
-function noteOf(assumed: string | undefined): readonly ShownFinding[] {
-  const code = 'assumed';
-  const said = { severity: 'note', code, fingerprint: hashName(code, 16), page: pageOf(code) } as const;
-  return assumed === undefined ? [] : [{ ...said, text: `assumed: ${assumed}` }];
-}
 
 /** The findings that keep a command from an answer. People have been told. */
 export function refusalOf(said: Said): Answered {

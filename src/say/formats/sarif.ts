@@ -10,11 +10,11 @@ const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'w
 
 /**
  * SARIF 2.1.0. Code scanning shows a result only with a place, so what is about the input as a whole is placed at its first
- * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert. `assumed`: by all results.
+ * file. What is ignored is left out: GitHub does not read suppressions, and would open an alert. `properties`: of all results.
  */
 export function formatSarif(
   findings: readonly SaidFinding[],
-  assumed: string | undefined,
+  properties: Readonly<Record<string, string>> | undefined,
   files: readonly string[],
   pathOf: PathOf,
 ): string {
@@ -31,7 +31,7 @@ export function formatSarif(
     tool: { driver },
     columnKind: 'utf16CodeUnits',
     results: findings.map((finding) => resultOf(finding, rules, files[0], pathOf)),
-    ...(assumed === undefined ? {} : { properties: { assumed } }),
+    properties,
   };
   const log = { $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0', runs: [run] };
   return `${printableJson(JSON.stringify(log, undefined, 2))}\n`;

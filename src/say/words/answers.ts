@@ -19,6 +19,7 @@ const acceptHelp = ({ accept }: { readonly accept?: string | undefined }): strin
   accept === undefined ? undefined : `if this is intended: ${accept}`;
 
 export const answerWords: WordsOf<typeof answerFindings> = {
+  'answer-assumes': ({ of }) => `assumed: ${of.join(', ')}`,
   'service-differs': ({ servicePort, change, what, more, golden }) => [
     `${servicePort} ${change}${onNode(golden)}${what.length === 0 ? '' : `: ${parts(what, more)}`}`,
     golden && acceptHelp(golden),
