@@ -7,7 +7,7 @@ import type { AssumedWorkload } from '../cluster/assumed-workloads.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { compareText } from '../kernel/compare.ts';
 import { kubeProxyVersions, releases } from '../kube-proxy/releases.ts';
 import { defaultSettings } from '../settings/table.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';

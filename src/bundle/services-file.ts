@@ -14,7 +14,7 @@ import type { Shaped } from '../base/json/schema.ts';
 import { parseFile } from '../base/json/parse-file.ts';
 import { StatusSharing } from '../cluster/endpoint-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
-import { LongText } from '../kernel/long-text.ts';
+import { LongText } from '../kernel/lines.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
 import type { endpointSchema, servicePortSchema, ServiceRecord } from './services-schema.ts';
 

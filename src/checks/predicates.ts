@@ -6,8 +6,8 @@ import { isName } from '../base/object-names.ts';
 import { printable } from '../base/printable.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import { schedulers } from '../kernel/ipvs/ipvs.ts';
-import { parsePort } from '../kernel/socket-address.ts';
-import { isSettingPath } from '../kernel/sysctl.ts';
+import { parsePort } from '../kernel/ports-and-marks.ts';
+import { isSettingPath } from '../kernel/sysctls-and-modules.ts';
 import { parseRelease } from '../kube-proxy/releases.ts';
 
 export { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';

@@ -1,7 +1,7 @@
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/place.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { compareText } from '../kernel/compare.ts';
 import { ByName, type ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';

@@ -1,7 +1,6 @@
 import { families, familyNames, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
-import { objectKinds, type ObjectKind } from '../kernel/kinds.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { objectKinds, type ObjectKind, type KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';

@@ -1,7 +1,6 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { makeLinkAddress, type Link, type LinkAddress } from '../kernel/link/link.ts';
-import { linesOf } from '../kernel/lines.ts';
-import { UnreadLines, type UnreadLine } from '../kernel/unread-line.ts';
+import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
 
 /** A link while its lines are read. */
 interface DraftLink {

@@ -9,7 +9,7 @@ import {
   type Routes,
   type RoutingRule,
 } from '../kernel/route/route.ts';
-import type { UnreadLine } from '../kernel/unread-line.ts';
+import type { UnreadLine } from '../kernel/lines.ts';
 import type { ReadableKind } from './output-kinds.ts';
 import type { ToolOutput } from './split-outputs.ts';
 

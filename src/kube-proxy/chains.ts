@@ -1,6 +1,6 @@
 import { tableNames, type Chain, type Rule, type RuleArg, type TableName } from '../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables/iptables-meaning.ts';
-import { jumpChain } from '../kernel/restrict.ts';
+import { jumpChain } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { accessFilter } from './ipvs-sets.ts';
 import type { ProxyMode } from './modes.ts';

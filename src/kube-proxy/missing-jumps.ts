@@ -1,9 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
-import type { Element } from '../kernel/nftables/element.ts';
-import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
+import type { Element, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { isServiceChainName, listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';

@@ -1,6 +1,5 @@
 import { families } from '../kernel/family.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { boundAddresses } from './service-link.ts';
 import type { ProxyMode } from './modes.ts';
 import { isKubeProxyTable } from './nft-names.ts';

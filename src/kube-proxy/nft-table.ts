@@ -1,5 +1,4 @@
-import type { Expression } from '../kernel/nftables/expression.ts';
-import type { NftTable, NftChain } from '../kernel/nftables/table.ts';
+import type { Expression, NftTable, NftChain } from '../kernel/nftables/table.ts';
 import { nftChains, nftSets } from './nft-names.ts';
 
 /** The priority before DNAT, while packets still have the destination that the client asked for. */

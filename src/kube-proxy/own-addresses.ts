@@ -1,9 +1,8 @@
 import { singleAddress } from '../kernel/address-range.ts';
 import { families } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
-import { formatKey } from '../kernel/nftables/format-expression.ts';
-import { jumpChain } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { formatKey } from '../kernel/nftables/format.ts';
+import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { isKubeProxyTable, nftSets } from './nft-names.ts';
 

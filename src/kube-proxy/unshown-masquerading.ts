@@ -1,5 +1,5 @@
 import type { Chain, Rule, Tables } from '../kernel/iptables/iptables.ts';
-import { jumpChain } from '../kernel/restrict.ts';
+import { jumpChain } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';

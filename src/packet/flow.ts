@@ -1,9 +1,8 @@
 import { loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Transport } from '../kernel/route/lookup-route.ts';
-import type { NextHop } from '../kernel/route/route.ts';
+import type { Transport, NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import type { PortRange, SocketAddress } from '../kernel/socket-address.ts';
+import type { PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Choices } from './explore.ts';
 import { negateIf } from './maybe.ts';
 import type { PacketProtocol } from './packet.ts';

@@ -1,9 +1,7 @@
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Element, Value } from '../kernel/nftables/element.ts';
-import type { Selector } from '../kernel/nftables/expression.ts';
-import { formatKey } from '../kernel/nftables/format-expression.ts';
-import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import type { Element, Value, Selector, NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
+import { formatKey } from '../kernel/nftables/format.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { decide, isDrawn, isInWritten, writeSet, type Flow } from './flow.ts';
 import { allOf, anyOf, negateIf } from './maybe.ts';

@@ -6,8 +6,7 @@ import {
   parseNetwork,
   type Address,
 } from '../kernel/address.ts';
-import { parseNumber32 } from '../kernel/number32.ts';
-import { parsePortRange, type PortRange } from '../kernel/socket-address.ts';
+import { parseNumber32, parsePortRange, type PortRange } from '../kernel/ports-and-marks.ts';
 import {
   cameByBridge,
   flagsOf,

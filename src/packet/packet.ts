@@ -1,6 +1,6 @@
 import type { NextHop } from '../kernel/route/route.ts';
 import type { Address } from '../kernel/address.ts';
-import type { SocketAddress } from '../kernel/socket-address.ts';
+import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import { isUnknownOwn } from './own-address.ts';
 import type { Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';

@@ -1,7 +1,7 @@
 import { unspecifiedIPv4, type Address } from '../kernel/address.ts';
 import { proxyPortKey } from '../kernel/balancer/balancer.ts';
 import type { Family } from '../kernel/family.ts';
-import { formatSocketAddress } from '../kernel/socket-address.ts';
+import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { decide, isInterface, type Flow, type NatHalf } from './flow.ts';
 import { iptablesOf } from './iptables-rules.ts';

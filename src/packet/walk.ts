@@ -1,5 +1,5 @@
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, type Address } from '../kernel/address.ts';
-import { forwardingSysctls, sysctlOfLink } from '../kernel/sysctl.ts';
+import { forwardingSysctls, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import {
   admitsLoopback,
   cameByBridge,

@@ -1,6 +1,6 @@
 import { isLinkLocal, type Address } from '../kernel/address.ts';
-import type { RouteQuestion } from '../kernel/route/lookup-route.ts';
-import { sysctlOfLink } from '../kernel/sysctl.ts';
+import type { RouteQuestion } from '../kernel/route/route.ts';
+import { sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { negateIf } from './maybe.ts';
 import { isUnknownOwn } from './own-address.ts';

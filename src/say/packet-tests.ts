@@ -5,7 +5,7 @@ import { joinWords, nameSome } from '../base/join-words.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { describeSkipped } from '../dumps/dump.ts';
-import { formatSocketAddress } from '../kernel/socket-address.ts';
+import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';

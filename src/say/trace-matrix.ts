@@ -2,7 +2,7 @@ import { fitRows, joinCells } from '../base/fit-columns.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { DescriptionLine } from '../ask/describe/describe-words.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
-import { formatSocketAddress } from '../kernel/socket-address.ts';
+import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { isArrival, type Fate, type KnownFate } from '../packet/packet.ts';
 import { traceJson } from '../ask/trace/trace-words.ts';
 import { addressWords } from '../ask/diff/port-facts.ts';

@@ -1,6 +1,6 @@
 import { duration, text } from '../base/json/kubernetes-schema.ts';
 import { amount, objectOf, optional, wholeNumber } from '../base/json/schema.ts';
-import { parsePort, type PortRange } from '../kernel/socket-address.ts';
+import { parsePort, type PortRange } from '../kernel/ports-and-marks.ts';
 import { readSeconds } from './kinds.ts';
 import { plainSetting, proxyField, proxyFlag, refuseValue } from './setting.ts';
 

@@ -3,7 +3,7 @@ import { nameSome } from '../base/join-words.ts';
 import type { Owners } from '../kube-proxy/owners.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { compareText } from '../kernel/compare-text.ts';
+import { compareText } from '../kernel/compare.ts';
 import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';

@@ -13,7 +13,7 @@ import { changeNode } from './change-node.ts';
 import type { ChangeOutcome, ChangeRequest, Observation, Session } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { describeLeftSysctls } from '../../kube-proxy/left-behind.ts';
-import { sysctlPath } from '../../kernel/sysctl.ts';
+import { sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { assertNoKubeProxy } from '../node/processes.ts';
 import { forgetStaleFlows } from '../node/forget-flows.ts';

@@ -1,7 +1,7 @@
 import { formatBalancer, type ProxyPort } from '../../kernel/balancer/balancer.ts';
 import { withoutUnwritable } from '../../kernel/iptables/iptables.ts';
 import { rulesPlaces, type FamilyTables, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
-import { restrictState } from '../../kernel/restrict.ts';
+import { restrictState } from '../../kernel/state.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { describeEnd, excerptOf, type Command, type CommandResult } from '../node/host.ts';
 import { placeIn } from '../node/iptables-variants.ts';

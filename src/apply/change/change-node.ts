@@ -1,4 +1,4 @@
-import { isEmptyDelta } from '../../kernel/delta.ts';
+import { isEmptyDelta } from '../../kernel/state.ts';
 import { nameSome } from '../../base/join-words.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { readTraffic } from '../node/open-traffic.ts';

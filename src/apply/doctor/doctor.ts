@@ -1,7 +1,7 @@
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import { joinWords } from '../../base/join-words.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { forwardingSysctls, sysctlPath } from '../../kernel/sysctl.ts';
+import { forwardingSysctls, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { describeMissing, examineFeatures, examineKernel } from './examine-nftables.ts';

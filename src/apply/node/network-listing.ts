@@ -9,7 +9,7 @@ import {
 import { familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { formatIpAddrJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { forwardingSysctls, formatSysctls, sysctlOfLink, sysctlPath } from '../../kernel/sysctl.ts';
+import { forwardingSysctls, formatSysctls, sysctlOfLink, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isKnownJump } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';

@@ -1,8 +1,8 @@
 import { TooLong } from '../../base/bounds.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
-import { joinQuotedLines } from '../../kernel/iptables/saved-lines.ts';
-import { parseIpJson } from '../../kernel/link/ip-json.ts';
+import { joinQuotedLines } from '../../kernel/iptables/parse-rule.ts';
+import { parseIpJson } from '../../kernel/link/link.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-names.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';

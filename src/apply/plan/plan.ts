@@ -1,9 +1,14 @@
-import { diffStates, isEmptyDelta, type KernelDelta } from '../../kernel/delta.ts';
+import {
+  diffStates,
+  isEmptyDelta,
+  restrictState,
+  emptyState,
+  type KernelDelta,
+  type KernelState,
+} from '../../kernel/state.ts';
 import { hasRules, settleTables } from '../../kernel/iptables/iptables-delta.ts';
 import { diffVirtualServers } from '../../kernel/ipvs/ipvs-delta.ts';
 import type { Link } from '../../kernel/link/link.ts';
-import { restrictState } from '../../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../kernel/state.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
 import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
 import { addGuard, closeAddresses, guardOf, type AccessGuard } from './access-guard.ts';

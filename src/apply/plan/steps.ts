@@ -1,5 +1,5 @@
 import { count } from '../../base/format-count.ts';
-import { splitDelta, type KernelDelta } from '../../kernel/delta.ts';
+import { splitDelta, type KernelDelta } from '../../kernel/state.ts';
 import { families } from '../../kernel/family.ts';
 import { withAdditions, type ProxyPort } from '../../kernel/balancer/balancer.ts';
 import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';

@@ -15,7 +15,7 @@ import type { CompiledSnapshot, DumpedSnapshot } from '../../snapshot/snapshot.t
 import { findDumpListeners, type Coverage } from '../../dumps/coverage.ts';
 import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import { formatKey } from '../../kernel/nftables/format-expression.ts';
+import { formatKey } from '../../kernel/nftables/format.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { setName } from '../../kube-proxy/ipvs-sets.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';

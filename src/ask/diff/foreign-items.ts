@@ -2,8 +2,14 @@ import { coverRulesToRead, coverState, intersectCoverage } from '../../dumps/cov
 import { families } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
-import { jumpChain, ownsJump, restrictState, type Ownership } from '../../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../kernel/state.ts';
+import {
+  jumpChain,
+  ownsJump,
+  restrictState,
+  emptyState,
+  type Ownership,
+  type KernelState,
+} from '../../kernel/state.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { weighEvidence, type Evidence } from '../../kube-proxy/evidence.ts';

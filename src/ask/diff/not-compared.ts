@@ -1,8 +1,7 @@
 import { families, familyNames, type Family } from '../../kernel/family.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
-import type { ObjectKind } from '../../kernel/kinds.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import type { ObjectKind, KernelState } from '../../kernel/state.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { programs, proxyModes } from '../../kube-proxy/modes.ts';

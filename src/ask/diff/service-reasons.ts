@@ -9,7 +9,7 @@ import {
   findNodePortListeners,
   type NodePort,
 } from '../../kube-proxy/node-port-listeners.ts';
-import { itemOf, pairUp } from '../../kernel/diff-by-key.ts';
+import { itemOf, pairUp } from '../../kernel/compare.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 
 /** One reason why a Service port differs. */

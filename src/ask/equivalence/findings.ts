@@ -16,7 +16,7 @@ import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { contains, isLoopback, joinHostPort, parseNetwork, type Address } from '../../kernel/address.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import {
   isArrival,

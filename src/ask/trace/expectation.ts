@@ -5,7 +5,7 @@ import { nameSome } from '../../base/join-words.ts';
 import { nearest } from '../../base/find-nearest.ts';
 import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
-import { formatSocketAddress, parseSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress, parseSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
   isArrival,
   lostShare,

@@ -2,8 +2,8 @@ import { portAddresses, serviceName, type ShownPort } from '../../cluster/model.
 import { addressWords } from '../diff/port-facts.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
-import type { Value } from '../../kernel/nftables/element.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import type { Value } from '../../kernel/nftables/table.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
 import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-names.ts';

@@ -7,7 +7,7 @@ import { isLoopback } from '../../kernel/address.ts';
 import { describeSkipped } from '../../dumps/dump.ts';
 import { familyNames } from '../../kernel/family.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';

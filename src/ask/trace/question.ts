@@ -13,7 +13,7 @@ import { isLeftToOther } from '../../cluster/build-cluster.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
 import { shellWord } from '../../base/printable.ts';
 import {

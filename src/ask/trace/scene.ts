@@ -4,7 +4,7 @@ import { isLoopback } from '../../kernel/address.ts';
 import { families, familyNames } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Link } from '../../kernel/link/link.ts';
-import type { SocketAddress } from '../../kernel/socket-address.ts';
+import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../packet/evaluate.ts';
 import { unknownOwn } from '../../packet/own-address.ts';

@@ -1,7 +1,7 @@
 import { count, percent } from '../../base/format-count.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/place.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { Hook, MarkChange, RuleStep, Step } from '../../packet/step.ts';
 import { isUnknownOwn } from '../../packet/own-address.ts';

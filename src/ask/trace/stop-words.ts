@@ -1,6 +1,6 @@
 import { count, percent } from '../../base/format-count.ts';
 import { lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
-import { formatSocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout } from '../../cluster/assumed-workloads.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';

@@ -1,7 +1,7 @@
 import { percent } from '../../base/format-count.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../../kernel/address.ts';
-import { formatSocketAddress, type SocketAddress } from '../../kernel/socket-address.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
 import { isArrival, sourceText, type KnownFate, type ReachedEndpoint } from '../../packet/packet.ts';
 import type { Step } from '../../packet/step.ts';

@@ -1,6 +1,6 @@
 import type { Names } from '../by-name.ts';
 import { nameSome } from '../../base/join-words.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { nodeAddresses } from '../node-context.ts';
 import {

@@ -1,4 +1,4 @@
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
 import { headlessLabel, serviceNameLabel } from '../endpoints.ts';
 import { groupBy } from '../group-by.ts';

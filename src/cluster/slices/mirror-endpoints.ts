@@ -1,5 +1,5 @@
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { namesOf } from '../by-name.ts';
 import { hasSelector, serviceNameLabel } from '../endpoints.ts';
 import { parseAddress } from '../../kernel/address.ts';

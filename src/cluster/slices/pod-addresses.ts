@@ -1,5 +1,5 @@
 import { pickAddress, poolSize } from '../pick-by-hash.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import type { Address, Network } from '../../kernel/address.ts';
 
 export interface Claim {

@@ -1,6 +1,6 @@
 import type { AssumedWorkload } from '../assumed-workloads.ts';
 import type { Names } from '../by-name.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { groupBy } from '../group-by.ts';
 import {

@@ -8,7 +8,7 @@ import { admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-tr
 import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../../kernel/iptables/iptables.ts';
-import { matchModules } from '../../kernel/modules.ts';
+import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { iptablesJumps, jumpChains } from '../../kube-proxy/chains.ts';
 import { localnetRule } from '../../kube-proxy/kubelet.ts';

@@ -12,7 +12,7 @@ import type { Tables } from '../../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
-import { matchModules } from '../../kernel/modules.ts';
+import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { serviceLink } from '../../kube-proxy/service-link.ts';
 import { setIds } from '../../kube-proxy/ipvs-sets.ts';

@@ -8,8 +8,7 @@ import { admitsNode, planTraffic, type TrafficPlan, type TrafficPath } from '../
 import { isLoopback } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { compareElements, sortElements } from '../../kernel/nftables/compare-elements.ts';
-import type { Element } from '../../kernel/nftables/element.ts';
-import type { NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
+import type { Element, NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nft-names.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';

@@ -8,9 +8,16 @@ import {
   type TrafficPath,
   type TrafficPolicy,
 } from '../../cluster/plan-traffic.ts';
-import type { NftChain, NftRule, NftSet } from '../../kernel/nftables/table.ts';
-import type { Value, Element, ElementKey, NftVerdict } from '../../kernel/nftables/element.ts';
-import type { Expression } from '../../kernel/nftables/expression.ts';
+import type {
+  NftChain,
+  NftRule,
+  NftSet,
+  Value,
+  Element,
+  ElementKey,
+  NftVerdict,
+  Expression,
+} from '../../kernel/nftables/table.ts';
 import type { Origin } from '../../kernel/place.ts';
 import type { Protocol } from '../../kernel/family.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';

@@ -4,7 +4,7 @@ import { planTraffic, type ServiceAddress, type TrafficPlan } from '../../cluste
 import { parseAddress, unspecifiedIPv4, type Address } from '../../kernel/address.ts';
 import { compareProxyPorts, type ProxyPort } from '../../kernel/balancer/balancer.ts';
 import { formatRule, type Chain, type Rule, type RuleArg, type Tables } from '../../kernel/iptables/iptables.ts';
-import { matchModules } from '../../kernel/modules.ts';
+import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import type { Origin } from '../../kernel/place.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';

@@ -3,9 +3,9 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { Cluster, ServicePort } from '../../cluster/model.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { isLoopback, parseAddress } from '../../kernel/address.ts';
-import { compareText } from '../../kernel/compare-text.ts';
+import { compareText } from '../../kernel/compare.ts';
 import { familyNames } from '../../kernel/family.ts';
-import type { PortRange } from '../../kernel/socket-address.ts';
+import type { PortRange } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 
 /** Above the usual node ports, and above Linux's ports for outgoing connections (net.ipv4.ip_local_port_range). */

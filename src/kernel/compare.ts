@@ -1,3 +1,15 @@
+// The order of texts, and how two lists differ.
+
+/** Compares strings as Go does. For the ASCII names and addresses here, that is the order of character codes. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+export function compareNamed(a: { readonly name: string }, b: { readonly name: string }): number {
+  return compareText(a.name, b.name);
+}
+
 /** Changes in two parts: what to make first, and what to remove afterwards. */
 export interface Split<Change> {
   readonly additions: readonly Change[];
