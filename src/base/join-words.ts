@@ -11,10 +11,10 @@ export function cutLines<Line>(lines: readonly Line[], most: number, more: (word
   return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];
 }
 
-const shown = 3;
+const mostShown = 3;
 
 /** The first names of a list: "a, b, c and 4 more". */
-export function nameSome(names: readonly string[], most: number = shown): string {
+export function nameSome(names: readonly string[], most: number = mostShown): string {
   const some = names.slice(0, most).join(', ');
   return names.length > most ? `${some} and ${formatCount(names.length - most)} more` : some;
 }
