@@ -1,6 +1,6 @@
 import { wordsOf } from '../../src/say/words/words.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
-import { count } from '../../src/base/format-count.ts';
+import { count } from '../../src/base/printable.ts';
 import { groupBy } from '../../src/cluster/group-by.ts';
 import { portAddresses, serviceName, type ShownPort } from '../../src/cluster/model.ts';
 import { describeLeftovers } from '../../src/snapshot/decompile.ts';

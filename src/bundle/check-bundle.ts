@@ -1,4 +1,4 @@
-import { createLocatedLines, type LocatedLines } from '../base/json/parse-file.ts';
+import { createLocatedLines, type LocatedLines } from '../base/json/check.ts';
 import { quotePrintable } from '../base/printable.ts';
 import type { Manifest } from './manifest.ts';
 import { bundleFileNames } from './state-files.ts';

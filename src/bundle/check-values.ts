@@ -1,9 +1,9 @@
-import type { LocatedLines } from '../base/json/parse-file.ts';
+import type { LocatedLines } from '../base/json/check.ts';
 import { printable, quotePrintable } from '../base/printable.ts';
 import { portChanges } from '../cluster/ipvs-annotations.ts';
 import type { EndpointStatus } from '../cluster/objects.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
-import { isLabelValue, isName } from '../base/object-names.ts';
+import { isLabelValue, isName } from '../base/names.ts';
 import { describeUnusable, type Address } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs/ipvs.ts';

@@ -1,5 +1,5 @@
 import { indexCluster } from '../cluster/address-index.ts';
-import { goldenHead } from '../base/file-names.ts';
+import { goldenHead } from '../base/names.ts';
 import { assignedLines, assumedLines, fields as fieldsCheck, manifest as manifestCheck } from '#checks';
 import { isObject, parseChecked, readChecked, type Check } from '../base/json/check.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';

@@ -11,7 +11,7 @@ import { services as servicesCheck } from '#checks';
 import type { EndpointStatus } from '../cluster/objects.ts';
 import { readAddress, readNetwork } from './manifest.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { parseFile } from '../base/json/parse-file.ts';
+import { parseFile } from '../base/json/check.ts';
 import { StatusSharing } from '../cluster/endpoint-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/lines.ts';

@@ -1,5 +1,5 @@
 import type { FileText } from '../base/chunks.ts';
-import { networkFile } from '../base/file-names.ts';
+import { networkFile } from '../base/names.ts';
 import { formatBalancer, parseBalancer } from '../kernel/balancer/balancer.ts';
 import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
 import { formatAppends, writeTables } from '../kernel/iptables/iptables.ts';

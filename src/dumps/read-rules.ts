@@ -1,4 +1,4 @@
-import { joinWords } from '../base/join-words.ts';
+import { joinWords } from '../base/printable.ts';
 import { parseAddressRange } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
 import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-save.ts';

@@ -1,6 +1,5 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { count, formatCount, percent } from '../base/format-count.ts';
-import { cutLines, joinWords, nameSome } from '../base/join-words.ts';
+import { count, formatCount, percent, cutLines, joinWords, nameSome } from '../base/printable.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { serviceName } from '../cluster/model.ts';
 import {

@@ -1,7 +1,5 @@
 import { diagnose } from '../base/findings/finding.ts';
-import { printable } from '../base/printable.ts';
-import { count } from '../base/format-count.ts';
-import { joinWords, nameSome } from '../base/join-words.ts';
+import { printable, count, joinWords, nameSome } from '../base/printable.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { describeSkipped } from '../dumps/dump.ts';

@@ -1,4 +1,4 @@
-import { fitRows, joinCells } from '../base/fit-columns.ts';
+import { fitRows, joinCells } from '../base/printable.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { DescriptionLine } from '../ask/describe/describe-words.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';

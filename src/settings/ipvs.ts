@@ -1,7 +1,7 @@
 import { parseDuration } from '../base/duration.ts';
 import { aNetwork } from '../base/findings/fields.ts';
 import { duration, expectedDuration, text, texts } from '../base/json/kubernetes-schema.ts';
-import { joinWords } from '../base/join-words.ts';
+import { joinWords } from '../base/printable.ts';
 import { listOf, textThat } from '../base/json/schema.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs/ipvs.ts';

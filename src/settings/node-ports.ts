@@ -1,6 +1,6 @@
 import { aNetwork } from '../base/findings/fields.ts';
 import { texts } from '../base/json/kubernetes-schema.ts';
-import { joinWords } from '../base/join-words.ts';
+import { joinWords } from '../base/printable.ts';
 import { listOf, text } from '../base/json/schema.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { isNodePortWord, modeFacts, nodePortWords, type NodePortWord } from '../kube-proxy/modes.ts';

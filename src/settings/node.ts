@@ -1,7 +1,7 @@
 import { anAddress, nameForms } from '../base/findings/fields.ts';
 import { text } from '../base/json/kubernetes-schema.ts';
 import { oneOf, textThat } from '../base/json/schema.ts';
-import { isName } from '../base/object-names.ts';
+import { isName } from '../base/names.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { proxyModeNames, proxyModes } from '../kube-proxy/modes.ts';
 import { plainSetting, proxyField, proxyFlag, refuseValue } from './setting.ts';

@@ -1,5 +1,4 @@
-import { count } from '../base/format-count.ts';
-import { nameSome } from '../base/join-words.ts';
+import { count, nameSome } from '../base/printable.ts';
 import type { Owners } from '../kube-proxy/owners.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { joinHostPort } from '../kernel/address.ts';

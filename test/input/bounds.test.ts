@@ -1,7 +1,7 @@
 import { compile } from '../../src/library/index.ts';
 import { expect, test } from 'vitest';
 import { holdsMoreItems, TextBudget } from '../../src/base/bounds.ts';
-import { Tally } from '../../src/base/findings/tally.ts';
+import { Tally } from '../../src/base/findings/finding.ts';
 import { splitOutputs } from '../../src/dumps/split-outputs.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';

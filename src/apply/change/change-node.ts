@@ -1,5 +1,5 @@
 import { isEmptyDelta } from '../../kernel/state.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { nameSome } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { readTraffic } from '../node/open-traffic.ts';
 import { aloneFlag, readStartTime } from '../node/processes.ts';

@@ -22,7 +22,7 @@ import {
 import { isLaterBy, readNftGeneration, type NftGeneration } from '../node/nft-generation.ts';
 import { readTraffic, type OpenTraffic } from '../node/open-traffic.ts';
 import { describeConflict, type Claims, type Conflict } from '../plan/ownership-draft.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { nameSome } from '../../base/printable.ts';
 import {
   makePlan,
   servesByRulesAlone,

@@ -1,5 +1,5 @@
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { joinWords, count } from '../../base/printable.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { forwardingSysctls, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
@@ -30,7 +30,6 @@ import { parseReading, readNode, type ReadingPart, type ReadingScope } from '../
 import { readVariants, variantOf } from '../node/iptables-variants.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { emptyState } from '../../kernel/state.ts';
-import { count } from '../../base/format-count.ts';
 
 /** The modes that are examined without a bundle. */
 export const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));

@@ -1,4 +1,4 @@
-import { joinWords } from '../../base/join-words.ts';
+import { joinWords } from '../../base/printable.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';

@@ -1,4 +1,4 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { splitDelta, type KernelDelta } from '../../kernel/state.ts';
 import { families } from '../../kernel/family.ts';
 import { withAdditions, type ProxyPort } from '../../kernel/balancer/balancer.ts';

@@ -1,4 +1,4 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { objectKinds, type KernelDelta, type ObjectKind } from '../../kernel/state.ts';
 import {

@@ -1,4 +1,4 @@
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { itemOf, pairUp, type Pair } from '../../kernel/compare.ts';
 import type { Family } from '../../kernel/family.ts';

@@ -1,4 +1,4 @@
-import { count, formatCount } from '../../base/format-count.ts';
+import { count, formatCount } from '../../base/printable.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import { deleteArguments, findStaleFlows } from '../../cluster/stale-flows.ts';
 import type { TrackedFlow } from '../../kernel/conntrack.ts';

@@ -1,5 +1,5 @@
-import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { mostSuggestions, nearest } from '../../base/names.ts';
+import { nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import {
   portAddresses,

@@ -1,5 +1,4 @@
-import { count, formatCount } from '../../base/format-count.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { count, formatCount, joinWords } from '../../base/printable.ts';
 import { portAddresses, type ShownPort } from '../../cluster/model.ts';
 import { findGonePorts, findStaleFlows, forgottenFlows } from '../../cluster/stale-flows.ts';
 import type { TrackedFlow } from '../../kernel/conntrack.ts';

@@ -1,5 +1,4 @@
-import { count } from '../../base/format-count.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { count, joinWords } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';

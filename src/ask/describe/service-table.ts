@@ -1,6 +1,4 @@
-import { fitRows, joinCells } from '../../base/fit-columns.ts';
-import { formatCount } from '../../base/format-count.ts';
-import { printable } from '../../base/printable.ts';
+import { fitRows, joinCells, formatCount, printable } from '../../base/printable.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../../cluster/endpoint-choice.ts';
 import { groupBy } from '../../cluster/group-by.ts';

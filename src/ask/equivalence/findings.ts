@@ -10,7 +10,7 @@ import {
   type Schema,
   type Shaped,
 } from '../../base/json/schema.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { nameSome } from '../../base/printable.ts';
 import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';

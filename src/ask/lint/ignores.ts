@@ -1,4 +1,4 @@
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 import { fullName } from '../../cluster/objects.ts';
 import { ownAnnotations } from '../../cluster/own-annotations.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';

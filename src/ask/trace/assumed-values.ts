@@ -1,4 +1,4 @@
-import { joinWords, nameSome } from '../../base/join-words.ts';
+import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import type { Address } from '../../kernel/address.ts';

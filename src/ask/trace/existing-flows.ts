@@ -1,4 +1,4 @@
-import { count, formatCount } from '../../base/format-count.ts';
+import { count, formatCount } from '../../base/printable.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';

@@ -1,5 +1,5 @@
 import type { Finding } from '../../base/findings/finding.ts';
-import { joinWords, nameSome } from '../../base/join-words.ts';
+import { joinWords, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import {

@@ -1,5 +1,4 @@
-import { count } from '../../base/format-count.ts';
-import { joinWords } from '../../base/join-words.ts';
+import { count, joinWords } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import { explainUnserved } from '../describe/find-subject.ts';

@@ -14,7 +14,7 @@ import { fullName, type Pod } from '../../cluster/objects.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { compareText } from '../../kernel/compare.ts';
-import { mostSuggestions, nearest } from '../../base/find-nearest.ts';
+import { mostSuggestions, nearest } from '../../base/names.ts';
 import { shellWord } from '../../base/printable.ts';
 import {
   addressAfter,

@@ -1,5 +1,4 @@
-import { joinWords } from '../../base/join-words.ts';
-import { shellWord } from '../../base/printable.ts';
+import { joinWords, shellWord } from '../../base/printable.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format.ts';

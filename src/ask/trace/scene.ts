@@ -1,4 +1,4 @@
-import { joinWords } from '../../base/join-words.ts';
+import { joinWords } from '../../base/printable.ts';
 import { planNodePorts } from '../../cluster/node-port-addresses.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { families, familyNames } from '../../kernel/family.ts';

@@ -1,4 +1,4 @@
-import { count, percent } from '../../base/format-count.ts';
+import { count, percent } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/place.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';

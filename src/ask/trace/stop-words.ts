@@ -1,4 +1,4 @@
-import { count, percent } from '../../base/format-count.ts';
+import { count, percent } from '../../base/printable.ts';
 import { lostShare, type KnownFate, type Fate } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout } from '../../cluster/assumed-workloads.ts';

@@ -1,4 +1,4 @@
-import { percent } from '../../base/format-count.ts';
+import { percent } from '../../base/printable.ts';
 import { line, type DescriptionLine } from '../describe/describe-words.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';

@@ -5,7 +5,7 @@ import { examineForAnyMode, examineNode, examineState, modesOfToday } from '../.
 import { fitModes } from '../../apply/doctor/node-check.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import { Failure } from '../../apply/state/failure.ts';
-import { count } from '../../base/format-count.ts';
+import { count } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';

@@ -1,5 +1,5 @@
 import type { Names } from '../by-name.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { nameSome } from '../../base/printable.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { nodeAddresses } from '../node-context.ts';

@@ -1,5 +1,5 @@
 // The rules that iptables-save prints: where each ends, as a comment may hold line ends, and what it says.
-import { endOfQuoted } from '../../base/end-of-quoted.ts';
+import { endOfQuoted } from '../../base/json/locate.ts';
 import type { RuleArg } from './iptables.ts';
 import { readLongMatch, readOption, readTarget } from './rule-args.ts';
 

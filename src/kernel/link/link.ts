@@ -1,4 +1,4 @@
-import { endOfQuoted } from '../../base/end-of-quoted.ts';
+import { endOfQuoted } from '../../base/json/locate.ts';
 import { parseJson, TooLong } from '../../base/bounds.ts';
 import { isObject } from '../../base/json/check.ts';
 import { addressBits, parseAddress, type Address } from '../address.ts';

@@ -1,11 +1,9 @@
 import { findingCodes } from '../../base/findings/codes.ts';
-import { Tally } from '../../base/findings/tally.ts';
-import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
+import { Tally, diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { isObject } from '../../base/json/check.ts';
 import { printable } from '../../base/printable.ts';
-import { findNearest } from '../../base/find-nearest.ts';
-import { kpcYaml } from '../../base/file-names.ts';
+import { findNearest, kpcYaml } from '../../base/names.ts';
 import { isWindows, withSlashes } from '../../base/system-paths.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { revisionOf } from '../../git/revision-path.ts';

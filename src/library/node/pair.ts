@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
-import { findNearest } from '../../base/find-nearest.ts';
+import { findNearest } from '../../base/names.ts';
 import { readNamedFile } from '../../base/read-file.ts';
 import { isError, placeAtLine, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/open-trees.ts';

@@ -1,6 +1,5 @@
 import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
-import { formatCount } from '../../base/format-count.ts';
-import { joinWords, nameSome } from '../../base/join-words.ts';
+import { formatCount, joinWords, nameSome } from '../../base/printable.ts';
 import { announcedDefault, endWords, kepLink } from '../../kube-proxy/announced.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-versions.ts';

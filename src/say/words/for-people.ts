@@ -1,5 +1,4 @@
-import { formatCount } from '../../base/format-count.ts';
-import { nameSome } from '../../base/join-words.ts';
+import { formatCount, nameSome } from '../../base/printable.ts';
 import { diagnose, isError } from '../../base/findings/finding.ts';
 import { groupBy } from '../../cluster/group-by.ts';
 import { sayFindings, type SaidFinding } from './said.ts';

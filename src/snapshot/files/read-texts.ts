@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { readsManifests } from '../../input/read-inputs.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Hosts } from '../open/compile.ts';
 

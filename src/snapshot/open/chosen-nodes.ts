@@ -1,6 +1,6 @@
 import { type Finding, diagnose } from '../../base/findings/finding.ts';
 import { foundOf, nameForms } from '../../base/findings/fields.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import type { Prepared } from './compile-node.ts';
 import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../../kernel/address.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';

@@ -1,7 +1,7 @@
 import { describeBound, findExcess } from '../../base/bounds.ts';
 import { foundOf, nameForms } from '../../base/findings/fields.ts';
 import { diagnose, isError, type Finding, placeAtLine } from '../../base/findings/finding.ts';
-import { isName } from '../../base/object-names.ts';
+import { isName } from '../../base/names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../../input/configuration/range-flags.ts';
 import { readConfigText, type ConfigFile } from '../../input/configuration/read-config.ts';
 import { collectInputs, keyOfObject, type Inputs, readsManifests } from '../../input/read-inputs.ts';

@@ -1,5 +1,5 @@
 import type { TextFile } from '../../input/documents/text-file.ts';
-import { networkFile } from '../../base/file-names.ts';
+import { networkFile } from '../../base/names.ts';
 import { version } from '../../base/version.ts';
 import { nodeOfBundle, settingsOf } from '../../bundle/manifest.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { isInterfaceName, isInterfacePrefix } from '../../../src/base/object-names.ts';
+import { isInterfaceName, isInterfacePrefix } from '../../../src/base/names.ts';
 import { formatRule } from '../../../src/kernel/nftables/format.ts';
 import { whyNoNetwork } from './network.ts';
 

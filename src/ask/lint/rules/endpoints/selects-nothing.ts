@@ -1,4 +1,4 @@
-import { findNearest } from '../../../../base/find-nearest.ts';
+import { findNearest } from '../../../../base/names.ts';
 import { groupBy } from '../../../../cluster/group-by.ts';
 import type { ObjectMeta, Pod, Service } from '../../../../cluster/objects.ts';
 import { asPods, ordinalLabels } from '../../../../cluster/slices/assume-pods.ts';
