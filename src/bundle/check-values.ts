@@ -1,6 +1,6 @@
 import type { LocatedLines } from '../base/json/check.ts';
 import { printable, quotePrintable } from '../base/printable.ts';
-import { portChanges } from '../cluster/ipvs-annotations.ts';
+import { portChanges } from '../cluster/annotations.ts';
 import type { EndpointStatus } from '../cluster/objects.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { isLabelValue, isName } from '../base/names.ts';

@@ -13,8 +13,7 @@ import {
   text,
 } from '../base/json/schema.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
-import type { AssumedPod, AssumedWorkload } from '../cluster/assumed-workloads.ts';
-import type { ServiceRange } from '../cluster/model.ts';
+import type { AssumedPod, AssumedWorkload, ServiceRange } from '../cluster/model.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs/ipvs.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
 import { releaseRange } from '../kube-proxy/releases.ts';

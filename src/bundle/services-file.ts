@@ -12,7 +12,7 @@ import type { EndpointStatus } from '../cluster/objects.ts';
 import { readAddress, readNetwork } from './manifest.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { parseFile } from '../base/json/check.ts';
-import { StatusSharing } from '../cluster/endpoint-status.ts';
+import { StatusSharing } from '../cluster/endpoints.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/lines.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';

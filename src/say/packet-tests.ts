@@ -1,7 +1,7 @@
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome } from '../base/printable.ts';
 import { line, type DescriptionLine } from '../ask/describe/describe-words.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import { describeSkipped } from '../dumps/dump.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';

@@ -25,7 +25,7 @@ import { formatBalancer } from '../kernel/balancer/balancer.ts';
 import { formatJson, type Said } from './formats/json.ts';
 import { bundleJson } from './snapshots.ts';
 import type { doctor as doctorSchema, plan as planSchema } from './outputs/node.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { newestRelease, parseRelease, type Release } from '../kube-proxy/releases.ts';
 

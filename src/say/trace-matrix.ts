@@ -1,5 +1,5 @@
 import { fitRows, joinCells } from '../base/printable.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import { groupBy } from '../cluster/grouping.ts';
 import type { DescriptionLine } from '../ask/describe/describe-words.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';

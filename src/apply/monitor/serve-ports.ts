@@ -1,6 +1,6 @@
 import type { Server } from 'node:net';
 import { nodeOfBundle, type Manifest } from '../../bundle/manifest.ts';
-import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
+import { addressesIn, nodePortNetworks } from '../../cluster/node-context.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../node/host.ts';

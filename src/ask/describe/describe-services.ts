@@ -6,7 +6,7 @@ import {
   usesLocalEndpoints,
   type EndpointUse,
 } from '../../cluster/endpoint-choice.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { faultsOf, faultWords, targetOf, whyNoEndpoint } from '../../snapshot/port-faults.ts';

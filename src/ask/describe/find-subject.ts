@@ -1,6 +1,6 @@
 import { mostSuggestions, nearest } from '../../base/names.ts';
 import { nameSome } from '../../base/printable.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import {
   portAddresses,
   serviceName,

@@ -1,5 +1,5 @@
 import { count, joinWords } from '../../base/printable.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
 import { describeSkipped } from '../../dumps/dump.ts';

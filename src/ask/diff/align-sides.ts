@@ -1,4 +1,4 @@
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { diffStates, type KernelDelta, type KernelState } from '../../kernel/state.ts';
 import { families, type Family } from '../../kernel/family.ts';

@@ -1,4 +1,4 @@
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { serviceName, type Cluster, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { isForeign } from '../../dumps/dump.ts';
 import { diffStates, type KernelState } from '../../kernel/state.ts';

@@ -1,6 +1,6 @@
 import type { KernelChange } from '../changes/kernel-change.ts';
 import type { Owners, SideOwners } from '../../kube-proxy/owners.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { Rule } from '../../kernel/iptables/iptables.ts';
 import { jumpChain } from '../../kernel/state.ts';

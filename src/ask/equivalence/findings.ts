@@ -11,7 +11,7 @@ import {
   type Shaped,
 } from '../../base/json/schema.ts';
 import { nameSome } from '../../base/printable.ts';
-import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
+import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';

@@ -1,4 +1,4 @@
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import {
   fullName,
   type Gateway,

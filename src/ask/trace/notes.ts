@@ -1,6 +1,6 @@
 import { count, joinWords } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
-import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { planNodePorts } from '../../cluster/node-context.ts';
 import { explainUnserved } from '../describe/find-subject.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { describeSkipped } from '../../dumps/dump.ts';

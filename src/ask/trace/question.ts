@@ -1,6 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import { detectLocalTraffic } from '../../cluster/local-traffic.ts';
+import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import {
   hostInDns,
   hostOf,

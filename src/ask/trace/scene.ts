@@ -1,5 +1,5 @@
 import { joinWords } from '../../base/printable.ts';
-import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { planNodePorts } from '../../cluster/node-context.ts';
 import { isLoopback } from '../../kernel/address.ts';
 import { families, familyNames } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';

@@ -1,4 +1,4 @@
-import type { Names } from '../by-name.ts';
+import type { Names } from '../grouping.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { fullName, type Pod, type Service, type Sourced } from '../objects.ts';
 

@@ -1,4 +1,4 @@
-import { namesOf } from '../by-name.ts';
+import { namesOf } from '../grouping.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';

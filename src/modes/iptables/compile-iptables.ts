@@ -1,7 +1,6 @@
-import { ContextMemo } from '../../cluster/context-memo.ts';
-import { PlanMemo } from '../../cluster/plan-memo.ts';
+import { ContextMemo, PlanMemo } from '../../cluster/memos.ts';
 import type { Cluster, NodeContext } from '../../cluster/model.ts';
-import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { planNodePorts } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade, type MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { admitsNode, planTraffic, type TrafficPlan } from '../../cluster/plan-traffic.ts';

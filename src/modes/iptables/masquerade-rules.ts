@@ -1,7 +1,6 @@
-import type { LocalTraffic } from '../../cluster/local-traffic.ts';
-import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { Rule, RuleArg } from '../../kernel/iptables/iptables.ts';
-import type { NodePortPlan } from '../../cluster/node-port-addresses.ts';
+import type { NodePortPlan } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { isLoopback, loopbackNetworks } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';

@@ -1,4 +1,4 @@
-import { namesLocalhost, type NodePortPlan } from '../../cluster/node-port-addresses.ts';
+import { namesLocalhost, type NodePortPlan } from '../../cluster/node-context.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';

@@ -1,7 +1,6 @@
 import type { Cluster, NodeContext, ServicePort } from '../../cluster/model.ts';
-import { ContextMemo } from '../../cluster/context-memo.ts';
-import { PlanMemo } from '../../cluster/plan-memo.ts';
-import { planNodePorts } from '../../cluster/node-port-addresses.ts';
+import { ContextMemo, PlanMemo } from '../../cluster/memos.ts';
+import { planNodePorts } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
 import { admitsNode, planTraffic, type TrafficPlan, type TrafficPath } from '../../cluster/plan-traffic.ts';

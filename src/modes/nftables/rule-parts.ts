@@ -1,5 +1,4 @@
-import type { LocalTraffic } from '../../cluster/local-traffic.ts';
-import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
+import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Value, Expression, Field, Right, Selector, NftRule } from '../../kernel/nftables/table.ts';

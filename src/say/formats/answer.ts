@@ -1,5 +1,5 @@
 import { hashName } from '../../base/hash-name.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
 import { assumedWithMode } from '../snapshots.ts';
 import { helpWithTrace, identify, pageOf, type SaidFinding, type ShownFinding } from '../words/said.ts';

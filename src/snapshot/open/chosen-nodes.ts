@@ -6,18 +6,19 @@ import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { type Family, families } from '../../kernel/family.ts';
 import type { Place } from '../../kernel/place.ts';
-import { nodeAddresses, describeNode } from '../../cluster/node-context.ts';
-import type { NodeContext, ServicePort } from '../../cluster/model.ts';
-import type { CompiledSnapshot } from '../snapshot.ts';
-import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import {
+  nodeAddresses,
+  describeNode,
   addressesIn,
   namesLocalhost,
   nodePortNetworks,
   type NodePortNetworks,
-} from '../../cluster/node-port-addresses.ts';
+} from '../../cluster/node-context.ts';
+import type { NodeContext, ServicePort } from '../../cluster/model.ts';
+import type { CompiledSnapshot } from '../snapshot.ts';
+import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import { isNodePortWord, modeFacts } from '../../kube-proxy/modes.ts';
-import { groupBy } from '../../cluster/group-by.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 import { planTraffic } from '../../cluster/plan-traffic.ts';
 import { behavioursOf, concernsMode } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../settings/feature-gates.ts';

@@ -1,10 +1,27 @@
+// kpc's own annotations, and what those of IPVS say of a Service.
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { foundOf } from '../base/findings/fields.ts';
-import { diagnose, type Finding, distinct } from '../base/findings/finding.ts';
-import { groupBy } from './group-by.ts';
+import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
+import { groupBy } from './grouping.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
-import { ownAnnotations } from './own-annotations.ts';
+
+/** kpc's own annotations, which no other program knows. */
+export const ownAnnotations = {
+  /** On any object: the codes of findings that kpc lint accepts, such as "external-ips, open-node-port". */
+  ignore: 'kpc.dev/ignore',
+  /** On a Service. */
+  scheduler: 'kpc.dev/ipvs-scheduler',
+  /** On a Service. */
+  forwarding: 'kpc.dev/ipvs-forwarding-method',
+} as const;
+
+const names: readonly string[] = Object.values(ownAnnotations);
+
+/** Whether a name looks like one of kpc's annotations but is not. */
+export function isStrayAnnotation(name: string): boolean {
+  return name.startsWith('kpc.dev/') && !names.includes(name);
+}
 
 const { scheduler: schedulerAnnotation, forwarding: forwardingAnnotation } = ownAnnotations;
 
