@@ -28,12 +28,12 @@ const addressSets: ReadonlySet<SetId> = new Set([
 ]);
 
 export function readServerMarks(state: KernelState): ServerMarks {
-  const sets = state.sets.flatMap((set) => {
+  const ownSets = state.sets.flatMap((set) => {
     const named = parseSetName(set.name);
     return named ? [{ ...set, id: named.set }] : [];
   });
-  const lists = sets.filter(({ id, type }) => type === 'hash:ip,port' && addressSets.has(id));
-  const nodePorts = sets.flatMap((set) => {
+  const lists = ownSets.filter(({ id, type }) => type === 'hash:ip,port' && addressSets.has(id));
+  const nodePorts = ownSets.flatMap((set) => {
     const protocol = nodePortProtocol(set.id);
     if (protocol === undefined) return [];
     return set.entries.flatMap(({ port }) => [`${protocol} ${port}`, `${setFamily(set)} ${protocol} ${port}`]);
