@@ -8,13 +8,12 @@ import { compareVirtualServers, formatVirtualServer, type VirtualServer } from '
 import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { parseSetName } from '../kube-proxy/ipvs-sets.ts';
-import { findUnlistedServer, type UnlistedServer } from '../kube-proxy/unlisted-servers.ts';
-import { isKubeProxyTable } from '../kube-proxy/nft-names.ts';
+import { parseSetName } from '../kube-proxy/ipvs-objects.ts';
+import { findUnlistedServer, type UnlistedServer } from '../kube-proxy/unshown.ts';
+import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
-import { isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/lines.ts';

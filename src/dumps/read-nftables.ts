@@ -4,7 +4,7 @@ import { formatChain, nftFamily, formatElement } from '../kernel/nftables/format
 import { notOfNft, openBrace, openQuote, parseNftText, unreadElement } from '../kernel/nftables/parse-text.ts';
 import { linesOf, type UnreadLine } from '../kernel/lines.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-table.ts';
 import { sorted, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
 import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 

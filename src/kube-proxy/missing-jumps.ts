@@ -5,8 +5,7 @@ import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import { isServiceChainName, listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';
-import { hookedChains } from './nft-table.ts';
-import { isKubeProxyTable, isNftServiceName, nftChains } from './nft-names.ts';
+import { hookedChains, isKubeProxyTable, isNftServiceName, nftChains } from './nft-table.ts';
 
 /** A jump that kube-proxy makes, and that a state does not have, though it has rules to which the jump leads. */
 export type MissingJump = {

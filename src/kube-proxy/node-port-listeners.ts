@@ -8,8 +8,8 @@ import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
 import type { ProxyMode } from './modes.ts';
-import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-names.ts';
-import { findNodePortServers } from './node-port-servers.ts';
+import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-table.ts';
+import { findNodePortServers } from './ipvs-objects.ts';
 
 export interface NodePort {
   readonly family: Family;

@@ -1,4 +1,4 @@
-import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftChains, nftSets, parseNftName, type NftName } from '../kube-proxy/nft-table.ts';
 import { targetsOf, type Owners } from '../kube-proxy/owners.ts';
 import { hostNetwork, type Address } from '../kernel/address.ts';
 import { protocols, type Family } from '../kernel/family.ts';

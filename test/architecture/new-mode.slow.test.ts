@@ -35,10 +35,8 @@ const unaskedOfMode = [
   'src/kube-proxy/owners.ts',
   // What nodes need before they change to it, and what it leaves behind.
   'src/ask/equivalence/preparations.ts',
-  // How surely a kube-proxy made its objects.
+  // How surely a kube-proxy made its objects, and how a dump shows it.
   'src/kube-proxy/evidence.ts',
-  // How a dump shows it.
-  'src/kube-proxy/mode-of-state.ts',
   // Its part of the configuration, if it has a section with masquerade settings.
   'src/settings/masquerade.ts',
 ];
@@ -55,8 +53,6 @@ const tablesOfKinds = [
   'src/dumps/coverage.ts',
   'src/dumps/dump.ts',
   // The field of a state, its row of what can be done with it, and what of it is owned.
-  'src/kernel/state.ts',
-  'src/kernel/state.ts',
   'src/kernel/state.ts',
 ];
 

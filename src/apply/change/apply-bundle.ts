@@ -11,7 +11,7 @@ import type { ServicePort } from '../../cluster/model.ts';
 import { findGonePorts, forgottenFlows } from '../../cluster/stale-flows.ts';
 import { changeNode } from './change-node.ts';
 import type { ChangeOutcome, ChangeRequest, Observation, Session } from './observe-node.ts';
-import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { describeLeftSysctls } from '../../kube-proxy/left-behind.ts';
 import { sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';

@@ -9,7 +9,7 @@ import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain, restrictState, emptyState, type KernelState } from '../../kernel/state.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { weighEvidence } from '../../kube-proxy/evidence.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';

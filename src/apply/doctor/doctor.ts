@@ -17,7 +17,7 @@ import {
   hasCapability,
   rightsAdvice,
 } from '../node/processes.ts';
-import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-versions.ts';
+import { newSetsWords, readsAllNft, writesNewSets } from '../../kube-proxy/nft-table.ts';
 import { compareVersions, isRefusal, parseVersion, tools, type Tool } from '../node/tools.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { isNothingOwned, nothingOwned } from '../state/owned-names.ts';

@@ -2,7 +2,7 @@ import { temporarySetName } from '../../kernel/ipset/ipset.ts';
 import { isBuiltInChain, tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { hasOpenQuote } from '../../kernel/iptables/parse-rule.ts';
 import { linesOf } from '../../kernel/lines.ts';
-import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
+import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import type { KeepsLine } from './output.ts';
 
 /**

@@ -12,7 +12,7 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { forwardingSysctls, formatSysctls, sysctlOfLink, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isKnownJump } from '../../kube-proxy/chains.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { Failure } from '../state/failure.ts';
 import { isKeptWhole } from './foreign-lines.ts';
 import type { Host } from './host.ts';

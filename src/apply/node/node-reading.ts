@@ -10,7 +10,7 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftTableComment, nftTableName } from '../../kube-proxy/nft-table.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { isOfPlace, rulesKey } from '../state/owned-names.ts';
 import { Failure } from '../state/failure.ts';

@@ -15,7 +15,7 @@ import {
   setType,
   usualSetSize,
   type SetId,
-} from '../../kube-proxy/ipvs-sets.ts';
+} from '../../kube-proxy/ipvs-objects.ts';
 
 /** The chains of IPVS mode, and their sets, that close the addresses on kube-ipvs0 to all but Services. */
 export type AccessGuard = Pick<KernelState, 'iptables' | 'sets'>;

@@ -17,11 +17,16 @@ import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import { diffNftTables } from '../../kernel/nftables/nft-delta.ts';
 import { isOwnedByProgram, type NftTable } from '../../kernel/nftables/table.ts';
-import { isLocalnetRule, mayKubeletMake, traceKubelet, type KubeletTrace } from '../../kube-proxy/kubelet.ts';
-import { classifyChain, sharedChain } from '../../kube-proxy/chains.ts';
-import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import {
+  isLocalnetRule,
+  mayKubeletMake,
+  traceKubelet,
+  classifyChain,
+  sharedChain,
+  type KubeletTrace,
+} from '../../kube-proxy/chains.ts';
+import { parseSetName, serviceLink } from '../../kube-proxy/ipvs-objects.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { variantOf, type Variants } from '../node/iptables-variants.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, chainKey, jumpKey, nftTableKey, nothingOwned, rulesKey } from '../state/owned-names.ts';

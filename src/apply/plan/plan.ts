@@ -18,7 +18,7 @@ import { isMet, type RequiredSysctl } from './node-decisions.ts';
 import { ownershipOf } from '../state/owned-names.ts';
 import { decideOwnership } from './ownership.ts';
 import type { Claims, OwnershipDecision } from './ownership-draft.ts';
-import { boundAddresses, serviceLink } from '../../kube-proxy/service-link.ts';
+import { boundAddresses, serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 /** What a node should be like. */

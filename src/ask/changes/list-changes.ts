@@ -27,7 +27,7 @@ import { formatRealServer, formatServiceOptions, type RealServer } from '../../k
 import type { LinkChange } from '../../kernel/link/link.ts';
 import type { ProxyPortChange } from '../../kernel/balancer/balancer.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
-import { setFamily } from '../../kube-proxy/ipvs-sets.ts';
+import { setFamily } from '../../kube-proxy/ipvs-objects.ts';
 import { countChainChanges, listChainChanges } from './chain-changes.ts';
 import { listNftChanges } from './nft-changes.ts';
 

@@ -10,7 +10,7 @@ import { formatElement, formatRule as formatNftRule } from '../../kernel/nftable
 import { isLearned, type NftChain } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { isNftServiceName, parseNftName } from '../../kube-proxy/nft-names.ts';
+import { isNftServiceName, parseNftName } from '../../kube-proxy/nft-table.ts';
 import { destinationOf } from '../../snapshot/decompile-iptables.ts';
 
 /** A chain, set, map or rule that a text names. */

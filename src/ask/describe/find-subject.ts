@@ -17,17 +17,15 @@ import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kern
 import { families, type Family } from '../../kernel/family.ts';
 import { formatKey } from '../../kernel/nftables/format.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { setName } from '../../kube-proxy/ipvs-sets.ts';
+import { setName, serviceLink, findNodePortServers } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import {
   describeListeners,
   findNodePortListeners,
   listensOn,
   type FindListeners,
 } from '../../kube-proxy/node-port-listeners.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { findNodePortServers } from '../../kube-proxy/node-port-servers.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type HeldState, type ItemRole, type SharedSubject } from './find-items.ts';
 import { bareName, nameOfPod, parseAsked, type Asked, type AskedAddress } from './parse-asked.ts';

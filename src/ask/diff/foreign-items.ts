@@ -13,9 +13,8 @@ import {
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { classifyChain } from '../../kube-proxy/chains.ts';
 import { weighEvidence, type Evidence } from '../../kube-proxy/evidence.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
+import { serviceLink, parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 

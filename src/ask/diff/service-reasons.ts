@@ -2,7 +2,7 @@ import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } fro
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { findDumpListeners } from '../../dumps/coverage.ts';
 import type { Family } from '../../kernel/family.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import {
   describeListeners,
   findLocalhostHandling,

@@ -8,8 +8,8 @@ import type { Field, Selector, Element, NftRule, NftTable } from '../../kernel/n
 import { parsePortRange, type PortRange } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
-import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-names.ts';
+import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { readStatements } from '../../packet/nft-statements.ts';
 import type { Packet, PacketProtocol } from '../../packet/packet.ts';
 

@@ -5,8 +5,8 @@ import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts'
 import type { Value } from '../../kernel/nftables/table.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { parseSetName } from '../../kube-proxy/ipvs-sets.ts';
-import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-names.ts';
+import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
+import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import type { PacketProtocol } from '../../packet/packet.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';

@@ -4,7 +4,7 @@ import { families } from '../../kernel/family.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import { jumpChain, type KernelState } from '../../kernel/state.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-names.ts';
+import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-table.ts';
 
 /** How kube-proxy's rules recognise packets of pods: by networks, by interfaces, or not at all. */
 export interface PodTraffic {

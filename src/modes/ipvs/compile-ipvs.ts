@@ -13,8 +13,7 @@ import { compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { LinkAddress } from '../../kernel/link/link.ts';
 import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
-import { setIds } from '../../kube-proxy/ipvs-sets.ts';
+import { serviceLink, setIds } from '../../kube-proxy/ipvs-objects.ts';
 import {
   planInternal,
   planServicePort,

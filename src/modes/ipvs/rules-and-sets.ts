@@ -24,7 +24,7 @@ import {
   setName,
   setType,
   usualSetSize,
-} from '../../kube-proxy/ipvs-sets.ts';
+} from '../../kube-proxy/ipvs-objects.ts';
 import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';

@@ -9,7 +9,7 @@ import type { Family } from '../../kernel/family.ts';
 import { compareElements, sortElements } from '../../kernel/nftables/compare-elements.ts';
 import type { Element, NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
-import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nft-names.ts';
+import { nftSets, nftTableComment, nftTableName, maxNftComment } from '../../kube-proxy/nft-table.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../../settings/feature-gates.ts';
 import { baseChains, localhostCounters, rejectedOnLocalhost } from './base-chains.ts';

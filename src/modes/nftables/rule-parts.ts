@@ -2,7 +2,7 @@ import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade
 import type { Address } from '../../kernel/address.ts';
 import type { Family, Protocol } from '../../kernel/family.ts';
 import type { Value, Expression, Field, Right, Selector, NftRule } from '../../kernel/nftables/table.ts';
-import { nftChains } from '../../kube-proxy/nft-names.ts';
+import { nftChains } from '../../kube-proxy/nft-table.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
 
 export interface FamilyFields {

@@ -42,7 +42,7 @@ import {
   protocolValues,
   rule,
 } from './rule-parts.ts';
-import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } from '../../kube-proxy/nft-names.ts';
+import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } from '../../kube-proxy/nft-table.ts';
 
 export interface ServiceContext {
   readonly masquerade: MasqueradePlan;

@@ -28,7 +28,7 @@ import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { splitOutputs } from '../../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../../dumps/ip-addr-text.ts';
 import { parseIpAddrJson, type Link } from '../../kernel/link/link.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 
 /** All texts that a node is compiled from; a diagnostic stands in for an unreadable one. */
 export interface InputTexts {

@@ -15,7 +15,7 @@ import { coverAll } from '../../dumps/coverage.ts';
 import { families as bothFamilies } from '../../kernel/family.ts';
 import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
-import { serviceLink } from '../../kube-proxy/service-link.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs } from '../../kube-proxy/modes.ts';
 import { describeMade, type Recognised } from './opened.ts';
 
