@@ -1,7 +1,7 @@
 import { aNetwork } from '../base/findings/fields.ts';
 import { texts } from '../base/json/kubernetes-schema.ts';
 import { joinWords } from '../base/printable.ts';
-import { listOf, text } from '../base/json/schema.ts';
+import { listOf, text as storedText } from '../base/json/schema.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { isNodePortWord, modeFacts, nodePortWords, type NodePortWord } from '../kube-proxy/modes.ts';
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
@@ -31,7 +31,7 @@ export const nodePortAddresses = plainSetting({
     else checkUnmixed(written, source);
     return written.value;
   },
-  stored: listOf(text),
+  stored: listOf(storedText),
   must: {
     text: 'be CIDRs and words of primary, localhost and all, each word once',
     isMet: (list) =>
