@@ -24,7 +24,7 @@ export const nodePortAddresses = plainSetting({
     'where node ports listen: CIDRs, and the words primary, localhost and all',
   ),
   field: proxyField('nodePortAddresses', texts),
-  defaultIn: (mode): readonly string[] => modeFacts[mode].defaultNodePortAddresses,
+  defaultIn: (chosen): readonly string[] => modeFacts[chosen].defaultNodePortAddresses,
   read: (written, source) => {
     if (written.value.length === 0) return undefined;
     if (behavioursOf(source.release).has('node-port-words')) checkMixed(written, source);
