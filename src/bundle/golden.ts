@@ -9,7 +9,7 @@ import { groupBy } from '../cluster/grouping.ts';
 import { compareText } from '../kernel/compare.ts';
 import { kubeProxyVersions, releases } from '../kube-proxy/releases.ts';
 import { defaultSettings } from '../settings/table.ts';
-import { checkManifestValues, checkServiceValues } from './check-values.ts';
+import { checkManifestValues, checkServiceValues } from './check-bundle.ts';
 import {
   compileContent,
   formatFile,

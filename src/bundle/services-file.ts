@@ -16,7 +16,7 @@ import { StatusSharing } from '../cluster/endpoints.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/lines.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
-import type { endpointSchema, servicePortSchema, ServiceRecord } from './services-schema.ts';
+import type { endpointSchema, servicePortSchema, ServiceRecord } from './schemas.ts';
 
 /** A field at its usual value is left out, as in a Service port. */
 type EndpointRecord = Shaped<typeof endpointSchema>;

@@ -18,7 +18,7 @@ import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/lines.ts';
 import { ProxyLog } from './kube-proxy-log.ts';
-import { DraftedRoutes, type KnownRoutes, type RoutingKind } from './read-routes.ts';
+import { DraftedRoutes, type KnownRoutes, type RoutingKind } from './read-ip.ts';
 import type { Coverage, ListedTable } from './coverage.ts';
 import type { OutputKind, ReadableKind } from './output-kinds.ts';
 import { RuleListings, type Variant } from './rule-listings.ts';

@@ -4,12 +4,11 @@ import type { Element, Value, Selector, NftChain, NftRule, NftTable } from '../k
 import { formatKey } from '../kernel/nftables/format.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { decide, isDrawn, isInWritten, writeSet, type Flow } from './flow.ts';
-import { allOf, anyOf, negateIf } from './maybe.ts';
+import { allOf, anyOf, negateIf, lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 import { holdsReading, readFields, type FieldValue, type Known } from './nft-fields.ts';
 import { readStatements, type Elements, type Statement } from './nft-statements.ts';
 import { unknown, type Decision } from './packet.ts';
 import { hooks, type Action, type RuleStep } from './step.ts';
-import { lacks, unreadRule, unreadValue, type Answer } from './reason.ts';
 import type { Knowledge, SupposedJump } from './knowledge.ts';
 import { carryOut, hasJump, meet, unshownPosition, type BaseChain, type RuleTable } from './run-chain.ts';
 

@@ -22,9 +22,17 @@ import {
   type Flow,
 } from './flow.ts';
 import { isEchoMessage } from './icmp.ts';
-import { all, anyOf, negateIf } from './maybe.ts';
+import {
+  all,
+  anyOf,
+  negateIf,
+  circumstance,
+  unreadRule,
+  unreadValue,
+  type Answer,
+  type Circumstance,
+} from './reason.ts';
 import { isOfInterface, passesReverse } from './way-back.ts';
-import { circumstance, unreadRule, unreadValue, type Answer, type Circumstance } from './reason.ts';
 
 interface Option {
   readonly name: string;

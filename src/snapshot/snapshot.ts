@@ -7,7 +7,7 @@ import type { AddressIndex, Cluster, NodeContext, ServiceInfo, ShownPort, Assume
 import { fullName, type Pod, type ProxySettings, type Service } from '../cluster/objects.ts';
 import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
-import type { KnownRoutes } from '../dumps/read-routes.ts';
+import type { KnownRoutes } from '../dumps/read-ip.ts';
 import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
 import type { ObjectLists, UnreadLists } from '../input/objects/kinds.ts';
 import { addressBits, loopbackAddresses, type Address } from '../kernel/address.ts';

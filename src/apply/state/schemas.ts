@@ -12,7 +12,7 @@ import {
   wholeNumber,
   type Schema,
 } from '../../base/json/schema.ts';
-import { servicePortSchema } from '../../bundle/services-schema.ts';
+import { servicePortSchema } from '../../bundle/schemas.ts';
 import type { Variants } from '../node/iptables-variants.ts';
 import type { NftGeneration } from '../node/nft-generation.ts';
 import type { NodeReading } from '../node/node-reading.ts';

@@ -23,11 +23,11 @@ import {
   lostShare,
   sumChances,
   workingShare,
+  isUnknownOwn,
   type Fate,
   type Packet,
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
 import { connectionWords } from '../trace/connection-words.ts';
 import { lostJumpOf, lostJumpsOf, type LostJumps } from '../trace/lost-jump.ts';
 import { addressKind } from '../trace/port-at.ts';

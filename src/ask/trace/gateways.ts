@@ -8,7 +8,7 @@ import {
   type RouteParent,
   type Sourced,
 } from '../../cluster/objects.ts';
-import type { Maybe } from '../../packet/maybe.ts';
+import type { Maybe } from '../../packet/reason.ts';
 import { labelsOfNamespace, matches } from './known-labels.ts';
 import type { Scene } from './scene.ts';
 

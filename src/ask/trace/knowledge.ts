@@ -22,7 +22,7 @@ import {
   type Knowledge,
   type Station,
 } from '../../packet/knowledge.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
+import { isUnknownOwn } from '../../packet/packet.ts';
 import { lacks, unreadRule, type Reason } from '../../packet/reason.ts';
 import { doubtedEnds } from './doubted-ends.ts';
 import { localhostListeners } from './localhost-listeners.ts';

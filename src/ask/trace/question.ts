@@ -28,8 +28,7 @@ import {
   type Network,
 } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
-import type { Fate, Packet, PacketProtocol } from '../../packet/packet.ts';
-import { unknownOwn } from '../../packet/own-address.ts';
+import { unknownOwn, type Fate, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import { isIn } from './pod-networks.ts';
 import { sceneOf, type Scene } from './scene.ts';
 

@@ -7,7 +7,7 @@ import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../../packet/evaluate.ts';
-import { unknownOwn } from '../../packet/own-address.ts';
+import { unknownOwn } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';

@@ -4,7 +4,7 @@ import type { Location } from '../../kernel/place.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { Hook, MarkChange, RuleStep, Step } from '../../packet/step.ts';
-import { isUnknownOwn } from '../../packet/own-address.ts';
+import { isUnknownOwn } from '../../packet/packet.ts';
 import { decisionWords } from './connection-words.ts';
 import type { Sender, Trace } from './question.ts';
 import { ruleText, whereOf } from './reason-words.ts';

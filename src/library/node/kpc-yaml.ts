@@ -6,7 +6,7 @@ import { printable } from '../../base/printable.ts';
 import { findNearest, kpcYaml } from '../../base/names.ts';
 import { isWindows, withSlashes } from '../../base/system-paths.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
-import { revisionOf } from '../../git/revision-path.ts';
+import { revisionOf } from '../../git/revision-paths.ts';
 import { loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import { findRepository, findStrayTarget, leadsInto, realPath } from '../../input/files/disk-paths.ts';

@@ -11,7 +11,7 @@ import { matchModules } from '../../kernel/sysctls-and-modules.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { iptablesJumps, jumpChains, localnetRule } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
-import { masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './masquerade-rules.ts';
+import { masqueradeRules, type MasqueradeRules, forwardRules, nodePortJumps } from './rule-parts.ts';
 import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
 import {
   makeChances,

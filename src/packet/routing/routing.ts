@@ -19,10 +19,18 @@ import {
 import type { KernelState } from '../../kernel/state.ts';
 import { sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
 import type { Knowledge } from '../knowledge.ts';
-import { isUnknownOwn, unknownOwn } from '../own-address.ts';
-import { closestTo, isOutward, networksOf, selectIPv4, selectIPv6, type OwnAddress } from './own-source.ts';
+import { isUnknownOwn, unknownOwn } from '../packet.ts';
+import {
+  closestTo,
+  isOutward,
+  networksOf,
+  selectIPv4,
+  selectIPv6,
+  placesOf,
+  type OwnAddress,
+  type Places,
+} from './places.ts';
 import { circumstance, lacks, type Answer, type Reason } from '../reason.ts';
-import { placesOf, type Places } from './places.ts';
 
 /** What rules and the kernel ask about the node's routing. */
 export interface Routing {

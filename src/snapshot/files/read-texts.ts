@@ -11,7 +11,7 @@ import {
 } from '../open/load-texts.ts';
 import { statSync } from 'node:fs';
 import type { TextFile } from '../../input/documents/text-file.ts';
-import { openTrees } from '../../git/open-trees.ts';
+import { openTrees } from '../../git/revision-paths.ts';
 import { join } from 'node:path';
 import { readsManifests } from '../../input/read-inputs.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';

@@ -32,8 +32,7 @@ import { compileIptables, IptablesMemo } from '../../modes/iptables/compile-ipta
 import { compileIpvs, IpvsMemo } from '../../modes/ipvs/compile-ipvs.ts';
 import { isLoopback, type Address, type Network } from '../../kernel/address.ts';
 import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nftables/compile-nftables.ts';
-import { compileUserspace } from '../../modes/userspace/compile-userspace.ts';
-import { checkProxyPorts } from '../../modes/userspace/proxy-ports.ts';
+import { compileUserspace, checkProxyPorts } from '../../modes/userspace/compile-userspace.ts';
 import { families as allFamilies, type Family } from '../../kernel/family.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';

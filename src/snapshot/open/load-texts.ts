@@ -26,7 +26,7 @@ import { findOutermost } from '../../input/files/kustomizations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { splitOutputs } from '../../dumps/split-outputs.ts';
-import { parseIpAddrText } from '../../dumps/ip-addr-text.ts';
+import { parseIpAddrText } from '../../dumps/read-ip.ts';
 import { parseIpAddrJson, type Link } from '../../kernel/link/link.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 
