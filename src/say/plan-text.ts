@@ -1,5 +1,5 @@
 import { Chalk } from 'chalk';
-import { fitModes, type NodeCheck } from '../apply/doctor/node-check.ts';
+import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { describeState, formatTime, nameState } from '../apply/state/history.ts';
 import { describeLastCommand } from '../apply/state/last-command.ts';

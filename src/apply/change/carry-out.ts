@@ -4,14 +4,14 @@ import { rulesPlaces, type FamilyTables, type RulesPlace } from '../../kernel/ip
 import { restrictState } from '../../kernel/state.ts';
 import { describeError } from '../../base/system-errors.ts';
 import { describeEnd, excerptOf, type Command, type CommandResult } from '../node/host.ts';
-import { placeIn } from '../node/iptables-variants.ts';
+import { placeIn } from '../node/tools.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { endOrphans, inHaste } from '../node/tool-time-limits.ts';
 import { type Step, describeStep, listSteps } from '../plan/steps.ts';
 import { settingName } from '../plan/node-decisions.ts';
 import { isEmptyPlan, type Plan } from '../plan/plan.ts';
 import { joinOwned, ownershipOf } from '../state/owned-names.ts';
-import { replaceBalancerFile } from '../state/balancer-file.ts';
+import { replaceBalancerFile } from '../state/state-files.ts';
 import { Failure, faultOf } from '../state/failure.ts';
 import { writeRecord } from '../state/history.ts';
 import { readRecord, type OwnershipRecord, type Snapshot } from '../state/record.ts';

@@ -1,5 +1,4 @@
-import type { Answer } from './http-connections.ts';
-import { createPorts, healthCheckPorts, type ServedPort, type ServedPorts } from './serve-ports.ts';
+import { createPorts, healthCheckPorts, type Answer, type ServedPort, type ServedPorts } from './serve-ports.ts';
 import { WatchMetrics, type Round } from './metrics.ts';
 import { isDone } from '../change/observe-node.ts';
 import type { Watch } from '../change/watch.ts';

@@ -27,7 +27,7 @@ import {
 } from '../../kube-proxy/chains.ts';
 import { parseSetName, serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
-import { variantOf, type Variants } from '../node/iptables-variants.ts';
+import { variantOf, type Variants } from '../node/tools.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, chainKey, jumpKey, nftTableKey, nothingOwned, rulesKey } from '../state/owned-names.ts';
 import { describeConflict, OwnershipDraft, type Claims, type OwnershipDecision } from './ownership-draft.ts';

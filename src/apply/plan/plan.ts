@@ -12,7 +12,7 @@ import type { Link } from '../../kernel/link/link.ts';
 import type { OpenTraffic } from '../node/open-traffic.ts';
 import { planDrain, type DrainPolicy } from '../change/drain-servers.ts';
 import { addGuard, closeAddresses, guardOf, type AccessGuard } from './access-guard.ts';
-import type { Variants } from '../node/iptables-variants.ts';
+import type { Variants } from '../node/tools.ts';
 import { findModule, type ModuleIndex } from '../node/kernel-modules.ts';
 import { isMet, type RequiredSysctl } from './node-decisions.ts';
 import { ownershipOf } from '../state/owned-names.ts';

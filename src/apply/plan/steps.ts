@@ -17,7 +17,7 @@ import { familyOf, type NftTableDelta } from '../../kernel/nftables/nft-delta.ts
 import { formatNftStages } from '../../kernel/nftables/format-delta.ts';
 import { parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { addGuard, guardOf } from './access-guard.ts';
-import { rulesTool } from '../node/iptables-variants.ts';
+import { rulesTool } from '../node/tools.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
 import type { RequiredSysctl } from './node-decisions.ts';
 import { listStages, type Plan } from './plan.ts';

@@ -1,12 +1,88 @@
+// A check of a node, as doctor and an apply make it, and two of them: of room for listings, and of what nftables
+// needs.
+import { about, objectOf, oneOf, optional, text as anyText, type Shaped } from '../../base/json/schema.ts';
+import type { Manifest } from '../../bundle/manifest.ts';
+import { proxyModes, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { excerptOf, type Host } from '../node/host.ts';
+import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
+import type { StoredBundle } from '../../bundle/read-bundle.ts';
+import { isStateFile } from '../../bundle/state-files.ts';
+import { lengthOfOthers, mostRead } from '../node/output.ts';
+import { readingParts, type NodeReading } from '../node/node-reading.ts';
 import { joinWords } from '../../base/printable.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { nodeCheck, type Examined, type NodeCheck } from './node-check.ts';
-import { excerptOf, type Host } from '../node/host.ts';
-import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { rightsAdvice } from '../node/processes.ts';
 import { compareVersions, isRefusal, parseVersion, type Version } from '../node/tools.ts';
+
+export const nodeCheckSchema = objectOf({
+  severity: oneOf('ok', 'note', 'warning', 'error'),
+  subject: about('what was looked at: "modules", "tools"', anyText),
+  text: anyText,
+  mode: optional(about('absent if all modes that were examined need it', oneOf(...proxyModes))),
+  help: optional(anyText),
+  tool: optional(about('the one at fault', anyText)),
+});
+
+/** One thing that doctor looked at. An error is something that an apply would fail for. */
+export type NodeCheck = Shaped<typeof nodeCheckSchema>;
+
+/** `subject` is the part that it is about, such as "kernel" or "iptables". */
+export function nodeCheck(severity: NodeCheck['severity'], subject: string, text: string, help?: string): NodeCheck {
+  return { severity, subject, text, help };
+}
+
+/** The modes that the node is fit for: what one of them lacks is nothing to the others. */
+export function fitModes(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly ProxyMode[] {
+  const errors = checks.filter(({ severity }) => severity === 'error');
+  return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
+}
+
+/** What a node should be fit for. Without a bundle: for any in the mode. */
+export interface Needs {
+  readonly mode: ProxyMode;
+  readonly modules: readonly string[];
+  /** The value is undefined if any will do. */
+  readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
+  /** Tool family → version. */
+  readonly leastVersions: Readonly<Record<string, string>>;
+  readonly manifest: Manifest | undefined;
+}
+
+/** A node to examine, and what it needs. */
+export interface Examined {
+  readonly host: Host;
+  readonly needs: Needs;
+  readonly modules: ModuleIndex;
+  /** Whether kpc-apply may change the network. */
+  readonly mayChange: boolean;
+}
+
+/**
+ * Whether the node can still be read once it holds the bundle, beside what is other programs': what cannot be read can neither be
+ * checked nor put back. nft prints a table in more characters than the bundle has.
+ * Test: %s: a bundle that the node could not be read with is refused before any change.
+ */
+export function examineRoom(
+  { files = new Map<string, string>() }: StoredBundle,
+  reading: NodeReading,
+): readonly NodeCheck[] {
+  const wanted = [...files].map(([name, { length }]) => {
+    if (name === 'nftables.nft') return 2 * length;
+    return isStateFile(name) ? length : 0;
+  });
+  const present = readingParts.map((part) => reading[part]);
+  const sum = (lengths: readonly number[]) => lengths.reduce((total, each) => total + each, 0);
+  if (sum([...wanted, ...present.map(({ length }) => length)]) <= mostRead) return [];
+  const others = present.map(lengthOfOthers);
+  if (sum([...wanted, ...others]) <= mostRead) return [];
+  const text = `the node would list more than the ${mostRead / 2 ** 20} MB that kpc-apply reads of it: ${megabytes(sum(wanted))} MB of this bundle, and ${megabytes(sum(others))} MB of other programs`;
+  return [nodeCheck('error', 'tools', text, 'see what makes so many objects, and remove what no program needs')];
+}
+
+function megabytes(bytes: number): number {
+  return Math.ceil(bytes / 2 ** 20);
+}
 
 /** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
 const leastKernel: Version = [5, 13];
